@@ -23,7 +23,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// converters say more about commands of convert than their formats do.
+// converters replace the usage and add the description of some commands of convert.
 var converters = map[string]struct{ usage, description string }{
 	otlpjson.Format.Convert: {"OTLP dumps of SGLang requests to Perfetto or Chrome JSON",
 		`The name of OUT selects the format: .pftrace and .pftrace.gz are Perfetto's own
@@ -68,7 +68,7 @@ Examples:
   sgtrace convert rocprof2perfetto '*_results.json' --cat kernel -o out.json.gz`},
 }
 
-// convertCommand has a command for every format that has one.
+// convertCommand has a subcommand for every format that has one.
 func (c *command) convertCommand() *cli.Command {
 	all := &cli.Command{
 		Name:   "convert",
@@ -109,7 +109,7 @@ func (c *command) converter(f *inputs.Format) *cli.Command {
 	return cmd
 }
 
-// requestDrawingFlags say what is drawn of requests.
+// requestDrawingFlags say how requests are drawn.
 func requestDrawingFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "view", Value: "both", Usage: "`VIEW` of requests to draw: thread, request, or both"},
@@ -143,7 +143,7 @@ func findingFlags() []cli.Flag {
 	}, reports.MuteFlags("")...)
 }
 
-// addFindings draws what stands out in the inputs of a timeline, but for what is muted.
+// addFindings adds findings about the inputs to a timeline, except muted ones.
 func (c *command) addFindings(opt *drawing.Options, in finders.Inputs, mutes []finders.Mute) {
 	c.screen.Doing("looking for findings")
 	in.Diags = &c.diags
@@ -184,8 +184,8 @@ func (c *command) convertRequests(ctx *cli.Context, f *inputs.Format) error {
 	return nil
 }
 
-// layout loads and draws the inputs. It is a function of its own so that the
-// spans can be given up before the long work of writing.
+// layout loads and draws the inputs. It is a function of its own so that the spans can be released before
+// the long work of writing.
 func (c *command) layout(ctx *cli.Context, files []inputs.Input, opt drawing.Options, mutes []finders.Mute, f *inputs.Format) (t *trace.Trace, requests int, err error) {
 	set, err := c.loadFiles(ctx, files, loading{only: f})
 	if err != nil {
@@ -199,16 +199,16 @@ func (c *command) layout(ctx *cli.Context, files []inputs.Input, opt drawing.Opt
 	return t, len(set.Requests), nil
 }
 
-// collectEarly trades some time for memory, unless the user says otherwise: a cycle of the garbage collector
-// for so many percent more, or fewer if somebody asked for that before. The tables of the timeline come on top of those of the spans. They hold no
-// pointers, so that a cycle is cheap.
+// collectEarly trades time for memory, unless the user sets GOGC: it lets the heap grow by at most percent between
+// garbage collections, or less if that was set before. The timeline's tables come on top of those of the spans. They
+// hold no pointers, so a collection is cheap.
 func (c *command) collectEarly(percent int) {
 	if c.env("GOGC") == "" {
 		debug.SetGCPercent(min(percent, debug.SetGCPercent(percent)))
 	}
 }
 
-// contents says how much a timeline holds.
+// contents describes what a timeline holds.
 func contents(t *trace.Trace, size int64) string {
 	logged := ""
 	if name := t.Syms.Intern(profile.Logged); slices.ContainsFunc(t.Tracks, func(x trace.Track) bool { return x.Name == name }) {
@@ -217,7 +217,7 @@ func contents(t *trace.Trace, size int64) string {
 	return fmt.Sprintf("%s%s on %s, %s, %s", logged, count(len(t.Slices)-1, "slice"), count(len(t.Tracks)-1, "track"), count(len(t.Flows), "arrow"), bytesText(size))
 }
 
-// count prints a number of things.
+// count formats a number of things.
 func count(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing
@@ -225,5 +225,5 @@ func count(n int, thing string) string {
 	return fmt.Sprintf("%d %ss", n, thing)
 }
 
-// bytesText prints a size for people.
+// bytesText formats a size.
 func bytesText(n int64) string { return screen.Bytes(float64(n)) }

@@ -24,7 +24,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// datasetCommand has the commands about datasets as such.
+// datasetCommand has the commands for datasets.
 func (c *command) datasetCommand() *cli.Command {
 	all := &cli.Command{
 		Name:   "dataset",
@@ -92,7 +92,7 @@ func datasetOf(ctx *cli.Context) (dir string, err error) {
 	return dir, nil
 }
 
-// captures reads the list of the dataset that is the only argument.
+// captures reads the captures of the dataset that is the only argument.
 func captures(ctx *cli.Context) (dir string, all []*dataset.Capture, err error) {
 	if dir, err = datasetOf(ctx); err != nil {
 		return "", nil, err
@@ -101,7 +101,7 @@ func captures(ctx *cli.Context) (dir string, all []*dataset.Capture, err error) 
 	return dir, all, err
 }
 
-// A listed is a capture as a row.
+// A listed is a row about a capture.
 type listed struct {
 	Capture      *dataset.Capture
 	stored, rows int64
@@ -178,7 +178,7 @@ func (c *command) pruneDataset(ctx *cli.Context) error {
 	return nil
 }
 
-// cleanUp removes what tasks left.
+// cleanUp removes what unfinished tasks left behind more than a day ago and, with --shards, the records of shards.
 func cleanUp(ctx *cli.Context, dir string) error {
 	err := dataset.RemoveUnfinished(dir, time.Now().Add(-24*time.Hour))
 	if ctx.Bool("shards") {
@@ -192,8 +192,7 @@ func isGone(c *dataset.Capture) bool {
 	return err != nil
 }
 
-// olderThan returns the Unix time in ns that is an age ago: "30d", "12h". Without an age it is
-// before everything.
+// olderThan returns the Unix time, in ns, that is an age ago: "30d", "12h". Without an age, it is 0.
 func olderThan(age string) (int64, error) {
 	if age == "" {
 		return 0, nil
@@ -303,7 +302,7 @@ Examples:
 	return cmd
 }
 
-// dialects lists what --dialect takes.
+// dialects returns the values of --dialect.
 func dialects() (names []string) {
 	return order.Each(views.Dialects, func(d *views.Dialect) string { return d.Name })
 }

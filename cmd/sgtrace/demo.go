@@ -72,8 +72,8 @@ try: sgtrace report %[7]s
 	return cmd
 }
 
-// freeForDemo refuses a directory with files that are of no demo: evidence may have the
-// names of what would be written.
+// freeForDemo refuses a directory whose files are not from a demo: evidence might have the names of files
+// that would be written.
 func freeForDemo(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && len(entries) == 0 {

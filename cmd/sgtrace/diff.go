@@ -31,7 +31,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
-// maxDiffRows is how many rows people get to see unless told otherwise.
+// maxDiffRows is how many rows text and Markdown show by default.
 const maxDiffRows = 40
 
 func (c *command) diffCommand() *cli.Command {
@@ -83,7 +83,7 @@ Examples:
 	}
 }
 
-// diffSides are the captures, as flags call them.
+// diffSides are the two sides, as named in flags.
 var diffSides = [2]string{"before", "after"}
 
 func (c *command) diff(ctx *cli.Context) error {
@@ -146,7 +146,7 @@ func (c *command) diff(ctx *cli.Context) error {
 	return c.write(doc, how)
 }
 
-// diffPage writes the comparison as a page, and returns the error of the conditions.
+// diffPage writes the comparison as a page, and returns the error of the conditions, if any.
 func (c *command) diffPage(ctx *cli.Context, d *diff.Diff, sides [2]*diff.Collected, conditions gate.Conditions) error {
 	args := append([]string{"diff"}, commandline.Given(ctx, "by-rank", "slo", "fail-if", "mute", "mute-file", "at", "before", "after", "before-from", "before-to", "after-from", "after-to")...)
 	given := c.given(ctx, ctx.Args().Slice())
@@ -164,8 +164,7 @@ func (c *command) diffPage(ctx *cli.Context, d *diff.Diff, sides [2]*diff.Collec
 	return cmp.Or(err, judged)
 }
 
-// captureArgs returns the inputs of both sides: two arguments, or those of --before and
-// --after.
+// captureArgs returns the inputs of both sides: two arguments, or the values of --before and --after.
 func captureArgs(ctx *cli.Context) (of [2][]string, err error) {
 	args := ctx.Args().Slice()
 	for i, side := range diffSides {
@@ -184,8 +183,8 @@ func captureArgs(ctx *cli.Context) (of [2][]string, err error) {
 	return of, nil
 }
 
-// readCaptures reads the captures of both sides, one after the other, so that it takes no
-// more memory than a report.
+// readCaptures reads the captures of both sides one after the other, so that it needs no more memory than a
+// report.
 func (c *command) readCaptures(ctx *cli.Context) (sides [2]*diff.Collected, names []string, err error) {
 	args, err := captureArgs(ctx)
 	if err != nil {
@@ -214,7 +213,7 @@ func (c *command) readCaptures(ctx *cli.Context) (sides [2]*diff.Collected, name
 	return sides, names, nil
 }
 
-// addCapture reads a capture of a side.
+// addCapture reads a capture and adds it to a side.
 func (c *command) addCapture(ctx *cli.Context, side *diff.Collected, arg string, window commandline.Window) error {
 	capture, err := c.readCapture(ctx, arg, window)
 	if err != nil {
@@ -223,7 +222,7 @@ func (c *command) addCapture(ctx *cli.Context, side *diff.Collected, arg string,
 	return errors.Join(capture.add(side, window), capture.evidence.Close())
 }
 
-// readAt reads one capture and divides it at --at.
+// readAt reads one capture and splits it at --at.
 func (c *command) readAt(ctx *cli.Context) (sides [2]*diff.Collected, names []string, err error) {
 	at, args := ctx.String("at"), ctx.Args().Slice()
 	if len(args) != 1 {
@@ -254,8 +253,8 @@ func (c *command) readAt(ctx *cli.Context) (sides [2]*diff.Collected, names []st
 	return sides, names, nil
 }
 
-// mixedBy says that servers were restarted one after another, and how to compare what was
-// before all of that with what came after: a side with both hides what the restarts changed.
+// mixedBy says that servers were restarted one after another, and how to compare the time before all
+// restarts with the time after: a side that has both hides what the restarts changed.
 func mixedBy(s *request.Set) string {
 	if s == nil {
 		return ""
@@ -269,22 +268,22 @@ func mixedBy(s *request.Set) string {
 		words.At(from, words.TenthLayout), words.At(to, words.TenthLayout), words.At(from, time.TimeOnly), words.At(to+second, time.TimeOnly))
 }
 
-// requestFlags choose some of the requests.
+// requestFlags are the flags that select requests.
 var requestFlags = []string{"rid", "room", "trace", "status", "slowest", "sample"}
 
 // A readCapture is an input of a comparison.
 type readCapture struct {
 	label      string
 	evidence   *convert.ReportData
-	inventory  *inventory.Inventory // what files say about themselves
+	inventory  *inventory.Inventory // what profile files say about themselves
 	objectives []requests.Objective
-	ops, gaps  bool // asked for
-	some       bool // requests are selected
+	ops, gaps  bool // requested by flags
+	some       bool // only some requests are selected
 	zone       *time.Location
 }
 
-// readCapture reads what the selection flags but for times leave of an input, of large dumps
-// what is needed within a window. The caller closes its evidence.
+// readCapture reads an input with all selection flags applied, except for times; of large dumps, it reads
+// only what is needed within a window. The caller closes its evidence.
 func (c *command) readCapture(ctx *cli.Context, arg string, within commandline.Window) (*readCapture, error) {
 	label, path := naming.SplitLabel(arg, func(path string) bool {
 		_, err := os.Stat(path)
@@ -308,8 +307,7 @@ func (c *command) readCapture(ctx *cli.Context, arg string, within commandline.W
 	return &readCapture{cmp.Or(label, c.redactedInput(path)), e, files, objectives, ops, gaps, slices.ContainsFunc(requestFlags, ctx.IsSet), c.zone}, nil
 }
 
-// add adds a window of time of the capture to a side; offsets count from the beginning of the
-// input.
+// add adds a window of time of the capture to a side; offsets count from the beginning of the input.
 func (r *readCapture) add(side *diff.Collected, window commandline.Window) error {
 	e := r.evidence
 	from, to, err := window.Resolve(e.First, e.Last, r.zone)

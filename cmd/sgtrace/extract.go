@@ -70,7 +70,7 @@ func (c *command) extract(ctx *cli.Context) error {
 	return nil
 }
 
-// extracted says what came of an extraction: "31 inputs, 30 already extracted".
+// extracted describes the result of an extraction: "31 inputs, 30 already extracted".
 func extracted(d convert.Extracted) string {
 	text := words.Counted(d.Inputs, "input")
 	for _, part := range []struct {
@@ -84,7 +84,7 @@ func extracted(d convert.Extracted) string {
 	return text
 }
 
-// shard reads "3/64". Without text it is all, 0 of 0.
+// shard parses "3/64". Without text, it returns 0 of 0, which means all.
 func shard(text string) (i, n int, err error) {
 	if text == "" {
 		return 0, 0, nil

@@ -19,8 +19,7 @@ import (
 	"github.com/sgtrace/sgtrace/request"
 )
 
-// helpCommand is in the place of that of the library, which knows neither topics nor
-// commands below commands.
+// helpCommand replaces the library's help command, which knows neither topics nor subcommands.
 func (c *command) helpCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "help",
@@ -41,7 +40,7 @@ Examples:
 	}
 }
 
-// help prints what it is asked for: all commands, a command, or a topic.
+// help prints help about all commands, a command, or a topic.
 func (c *command) help(words []string) error {
 	if len(words) > 0 {
 		if topic := screen.Find(words[0]); topic != nil {
@@ -61,7 +60,7 @@ func (c *command) help(words []string) error {
 	return app.Run(append(append([]string{app.Name}, words...), "--help"))
 }
 
-// helper prints topics.
+// helper returns a Helper that prints topics.
 func (c *command) helper() *screen.Helper {
 	width := commandline.Width
 	if w := screen.Width(c.out, c.env); w > 0 {
@@ -70,7 +69,7 @@ func (c *command) helper() *screen.Helper {
 	return &screen.Helper{Out: c.out, Width: width, Show: c.show, App: c.app}
 }
 
-// complete prints what may stand in the place of the last of some words.
+// complete prints the completions of the last of the words.
 func (c *command) complete(words []string) error {
 	app := c.app()
 	app.Setup()
@@ -78,8 +77,8 @@ func (c *command) complete(words []string) error {
 	return completer.Complete(c.out, words)
 }
 
-// flagValues returns the values that a flag of a command takes behind some other flags, as far as
-// they are known without an input.
+// flagValues returns the values that a flag of a command takes after the flags in behind, as far as they
+// are known without an input.
 func flagValues(command, flag string, behind []string) (values []string) {
 	switch flag {
 	case "format":
@@ -135,7 +134,7 @@ func flagValues(command, flag string, behind []string) (values []string) {
 	return values
 }
 
-// versionCommand prints the same line as --version, or licenses.
+// versionCommand prints the same line as --version, or the licenses.
 func (c *command) versionCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "version",

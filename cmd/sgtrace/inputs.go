@@ -20,8 +20,8 @@ import (
 	"github.com/sgtrace/sgtrace/request/assembly"
 )
 
-// readsInputs gives a command that reads what people have recorded the flags that all such have, and
-// what they do before and after all else.
+// readsInputs gives a command that reads recorded inputs the flags shared by all such commands, and their
+// setup and cleanup.
 func (c *command) readsInputs(cmd *cli.Command) {
 	cmd.Flags = append(cmd.Flags,
 		&cli.StringSliceFlag{Name: "exclude",
@@ -43,7 +43,7 @@ func (c *command) readsInputs(cmd *cli.Command) {
 	cmd.After = c.noteMemory
 }
 
-// findInputs finds the inputs that arguments name, but for those of --exclude.
+// findInputs finds the inputs that arguments name, except those of --exclude.
 func findInputs(ctx *cli.Context, args []string) ([]inputs.Input, error) {
 	if len(args) == 0 {
 		return nil, commandline.Usage("no input; give dumps, traces, exports, logs, or metrics: files, folders, globs, or - for standard input")
@@ -59,12 +59,12 @@ func findInputs(ctx *cli.Context, args []string) ([]inputs.Input, error) {
 	return files, nil
 }
 
-// readsStdin are the commands that take standard input where no input is named, and how many
-// arguments come before inputs.
+// readsStdin lists the commands that read standard input if no input is named, with the number of arguments
+// before the inputs.
 var readsStdin = map[string]int{"report": 0, "requests": 0, "request": 1, "live": 0, "inspect": 0, "extract": 0, "whatif": 0}
 
-// withStdin adds the name of standard input to a command line that names no input, if somebody
-// gave one: a file or a pipe with something in it, not a terminal.
+// withStdin adds standard input to a command line without inputs, if it is a file or a pipe with content,
+// not a terminal.
 func (c *command) withStdin(app *cli.App, args []string) []string {
 	name, given := commandline.Positionals(app, args)
 	before, reads := readsStdin[name]
@@ -80,7 +80,7 @@ func (c *command) withStdin(app *cli.App, args []string) []string {
 			fmt.Fprintf(c.err, "reading standard input, as 'sgtrace %s' names no input\n", name)
 		}
 	})
-	late := time.AfterFunc(time.Second, say) // a pipe that nobody writes to is waited for
+	late := time.AfterFunc(time.Second, say) // says why it waits if nobody writes to the pipe
 	in := bufio.NewReader(f)
 	_, err := in.Peek(1)
 	late.Stop()
@@ -91,7 +91,7 @@ func (c *command) withStdin(app *cli.App, args []string) []string {
 	return append(slices.Clone(args), inputs.Stdin)
 }
 
-// exclusionArgs returns the flags --exclude as they were given.
+// exclusionArgs returns the --exclude flags as given.
 func (c *command) exclusionArgs(ctx *cli.Context) (args []string) {
 	for _, glob := range ctx.StringSlice("exclude") {
 		args = append(args, "--exclude", c.redactedInput(glob))
@@ -99,8 +99,8 @@ func (c *command) exclusionArgs(ctx *cli.Context) (args []string) {
 	return args
 }
 
-// shortInputs names a directory instead of many files if these are all that it holds:
-// what a shell made of a glob fills the screen.
+// shortInputs replaces many files by their directory if it holds nothing else: an expanded glob would fill
+// the screen.
 func shortInputs(args, exclude []string) []string {
 	const few = 3
 	if len(args) <= few {
@@ -129,12 +129,12 @@ func (c *command) load(ctx *cli.Context, args []string) (*request.Set, error) {
 
 // loading says how files are read.
 type loading struct {
-	only     *inputs.Format // inputs of other formats are errors; nil is none
-	oneClock bool           // put the hosts on one clock, where they have several
-	byID     request.IDTest // of the requests that are needed; nil is all that are selected
+	only     *inputs.Format // other formats are errors; nil accepts all
+	oneClock bool           // put the hosts on one clock if their clocks differ
+	byID     request.IDTest // the requests that are needed; nil is all selected ones
 }
 
-// loadFiles reads files, applies the selection flags and redacts.
+// loadFiles reads files, applies the selection flags, and redacts.
 func (c *command) loadFiles(ctx *cli.Context, files []inputs.Input, how loading) (*request.Set, error) {
 	set, err := c.readFiles(ctx, files, how)
 	if err == nil {
@@ -143,7 +143,7 @@ func (c *command) loadFiles(ctx *cli.Context, files []inputs.Input, how loading)
 	return set, err
 }
 
-// givenZone returns the zone of logs that do not tell theirs; nil is not given.
+// givenZone returns the time zone of logs without one; nil if the user gave none.
 func (c *command) givenZone(ctx *cli.Context) *time.Location {
 	if !ctx.IsSet("tz") {
 		return nil
@@ -187,7 +187,7 @@ func (c *command) readFiles(ctx *cli.Context, files []inputs.Input, how loading)
 	return set, nil
 }
 
-// size adds up the sizes of files; -1 is unknown.
+// size returns the total size of files in bytes; -1 is unknown.
 func size(files []inputs.Input) int64 {
 	sum := int64(0)
 	for _, in := range files {
@@ -200,9 +200,9 @@ func size(files []inputs.Input) int64 {
 	return sum
 }
 
-// pick returns what chooses the requests that are read of large dumps, so that sel and byID,
-// if it is not nil, can choose from them; nil if they choose by nothing that can be seen
-// before reading. asRecorded tells that the window of time is on the clocks of the hosts.
+// pick returns what chooses which requests to read from large dumps, such that sel and byID (if not nil)
+// can choose from them. It returns nil if they choose by nothing that can be seen before reading.
+// asRecorded says that the window of time is on the clocks of the hosts.
 func pick(sel *commandline.Selected, byID request.IDTest, asRecorded bool) *assembly.Pick {
 	if byID == nil {
 		byID = sel.Selection.ByID()

@@ -59,7 +59,7 @@ func (c *command) live(ctx *cli.Context) error {
 	return c.write(d, how)
 }
 
-// followRequests prints requests as they end, until interrupted.
+// followRequests prints requests as they end, until it is interrupted.
 func (c *command) followRequests(ctx *cli.Context) error {
 	if ctx.NArg() != 1 || ctx.String("format") != "text" || ctx.IsSet("sort") || ctx.IsSet("limit") || ctx.IsSet("exclude") {
 		return commandline.Usage("--follow takes one file and prints text as requests end, without --sort, --limit, --exclude, or --format")

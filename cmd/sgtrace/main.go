@@ -1,8 +1,8 @@
 // Command sgtrace explains slow LLM serving from the files that an incident leaves behind.
 //
-// It is a long package because every command is a file here, with its flags, its help, and the order of its
-// calls, and because these share one run: its inputs, messages, and outputs. Anything that does not need
-// the run is below internal.
+// It is a long package because each command is a file here, with its flags, help, and calls, and because
+// the commands share one run with its inputs, messages, and outputs. Anything that does not need the run is
+// below internal.
 package main
 
 import (
@@ -31,14 +31,14 @@ import (
 )
 
 func main() {
-	// A reader that has seen enough (head, less) closes the pipe: that shows as an
-	// error of the write, and is a normal end.
+	// If a reader has seen enough (head, less) and closes the pipe, the write fails with an error instead
+	// of a signal; that is a normal end.
 	signal.Ignore(syscall.SIGPIPE)
 	os.Exit(run(os.Args, os.Stdin, os.Stdout, os.Stderr))
 }
 
-// Exit statuses. A broken pipe is exitOK: the reader has seen enough. exitGate comes before
-// exitPartial, exitFailed before both.
+// Exit statuses. A broken pipe is exitOK: the reader has seen enough. If several apply, exitFailed comes
+// before exitGate, and exitGate before exitPartial.
 const (
 	exitOK      = 0
 	exitFailed  = 1 // no usable output
@@ -47,7 +47,7 @@ const (
 	exitGate    = 4 // output written, but a gate failed or could not be judged
 )
 
-// run runs the whole program, and returns the exit status.
+// run runs the program and returns its exit status.
 func run(args []string, in io.Reader, out, errOut io.Writer) int {
 	c := &command{in: in, out: out, err: errOut, env: os.Getenv, outputs: outputFiles{interrupted: exitFailed}}
 	memory.WatchTemporary(c.outputs.onInterrupt)
@@ -68,33 +68,32 @@ func run(args []string, in io.Reader, out, errOut io.Writer) int {
 	return c.exit(cmp.Or(err, c.pages.Err))
 }
 
-// command is one run of the program: where it reads and writes, and what it
-// found out about its inputs.
+// command is one run of the program: where it reads and writes, and what it has learned about its inputs.
 type command struct {
 	in       io.Reader
 	out, err io.Writer
 	env      func(name string) string
 	diags    trace.Diags
 	outputs  outputFiles
-	read     []inputs.Input         // what was taken of all that was found, in order
-	beside   []string               // files that are read beside inputs, and must not be overwritten either
-	pages    commandline.PageWriter // to out, of help
-	first    trace.Time             // event of the requests that were read last
-	last     trace.Time             // event of these
+	read     []inputs.Input         // the inputs taken from all that were found, in order
+	beside   []string               // other files that are read, and must not be overwritten either
+	pages    commandline.PageWriter // writes pages of help to out
+	first    trace.Time             // first event of the requests that were read last
+	last     trace.Time             // last event of these
 	mixed    string                 // of diff --at: see mixedBy
 	verify   bool                   // read outputs back
-	told     []document.Warning     // by the text that was printed
-	unwatch  func()                 // ends the watch over memory; nil if there is none
-	redact   *redact.Redactor       // of --redact; nil without
+	told     []document.Warning     // warnings already in the printed text
+	unwatch  func()                 // stops watching memory; nil if it is not watched
+	redact   *redact.Redactor       // from --redact; nil without it
 	screen   screen.Screen          // how text is shown
-	zone     *time.Location         // of times that are given without one
+	zone     *time.Location         // of times given without one
 }
 
 // app returns the program with all of its commands, for help and completion.
 func (c *command) app() *cli.App { return c.appOf(nil) }
 
-// appOf returns the program with the one command that a command line begins with, or with all: commands
-// have hundreds of flags, of which a run needs those of one.
+// appOf returns the program with only the command that a command line begins with, or with all of them:
+// commands have hundreds of flags, and a run needs those of just one.
 func (c *command) appOf(args []string) *cli.App {
 	c.pages.W = c.out
 	app := &cli.App{
@@ -106,9 +105,9 @@ func (c *command) appOf(args []string) *cli.App {
 		ErrWriter:                 c.err,
 		Suggest:                   true,
 		DisableSliceFlagSeparator: true,
-		HideHelpCommand:           true, // it is one of ours, and then the flag is, too
+		HideHelpCommand:           true, // we have our own, and it would hide our flag
 		Flags:                     []cli.Flag{cli.HelpFlag},
-		ExitErrHandler:            func(*cli.Context, error) {}, // run decides the status
+		ExitErrHandler:            func(*cli.Context, error) {}, // run decides the exit status
 		Action: func(ctx *cli.Context) error {
 			if ctx.Args().Present() {
 				return commandline.UnknownCommand(ctx.App, ctx.Args().First())
@@ -124,11 +123,11 @@ func (c *command) appOf(args []string) *cli.App {
 // A maker makes a command.
 type maker struct {
 	name  string
-	reads bool // what people have recorded
+	reads bool // reads recorded inputs
 	make  func() *cli.Command
 }
 
-// commandsOf returns the command that a command line begins with, else all, in the order of the help.
+// commandsOf returns the command that a command line begins with, or else all commands, in the order of the help.
 func (c *command) commandsOf(args []string) (list []*cli.Command) {
 	makers := []maker{
 		{"convert", true, c.convertCommand},
@@ -169,7 +168,7 @@ func (c *command) commandsOf(args []string) (list []*cli.Command) {
 	return list
 }
 
-// exit prints diagnostics and err, and returns the status.
+// exit prints diagnostics and err, and returns the exit status.
 func (c *command) exit(err error) int {
 	defer c.flushScrubbed()
 	c.screen.Idle()

@@ -16,17 +16,17 @@ import (
 	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
-// minMemory is the least that the program needs, in bytes: buffers of decompressors and
-// pieces of the input that are being read.
+// minMemory is the minimum memory budget, in bytes, for decompression buffers and the pieces of input being
+// read.
 const minMemory = 128_000_000
 
-// leastMemory is the least that can be kept, in bytes, while inputs are read: what the heap holds of each
-// request beside the tables adds up.
+// leastMemory is the minimum budget, in bytes, for reading these inputs: what the heap holds for each
+// request besides the tables adds up.
 func leastMemory(files []inputs.Input) int64 {
 	const (
 		few    = 300_000_000 // bytes of text
 		ofMany = 250_000_000
-		packed = 12 // times smaller is a compressed dump
+		packed = 12 // compression ratio of a dump
 	)
 	text := int64(0)
 	for i := range files {
@@ -41,11 +41,11 @@ func leastMemory(files []inputs.Input) int64 {
 	return minMemory
 }
 
-// partOfAvailable is the budget where none is asked for. What cannot move to the
-// temporary file may exceed it, up to half of the machine's memory.
+// partOfAvailable: the default budget is 1/partOfAvailable of the available memory. Data that cannot move
+// to the temporary file may exceed it, up to half of the machine's memory.
 const partOfAvailable = 4
 
-// boundMemory sets the budget of the process, and ends it where too much cannot be moved.
+// boundMemory sets the memory budget, and ends the program if it needs more than the bound.
 func (c *command) boundMemory(ctx *cli.Context) error {
 	total, available := memory.Machine()
 	budget, bound, hint := available/partOfAvailable, total/2, "half of this machine's memory; --max-memory allows more"
@@ -71,7 +71,7 @@ func (c *command) boundMemory(ctx *cli.Context) error {
 	return nil
 }
 
-// noteMemory says if there was too little memory.
+// noteMemory reports data that was spilled because of too little memory.
 func (c *command) noteMemory(*cli.Context) error {
 	if c.unwatch != nil {
 		c.unwatch()
@@ -82,7 +82,7 @@ func (c *command) noteMemory(*cli.Context) error {
 	return nil
 }
 
-// parseSize reads a number of bytes: "2GB", "800 MB", "1.5GiB", "1000000000".
+// parseSize parses a number of bytes: "2GB", "800 MB", "1.5GiB", "1000000000".
 func parseSize(text string) (int64, error) {
 	text = strings.ToUpper(text)
 	number := strings.TrimRight(text, "KMGTIB ")

@@ -70,10 +70,10 @@ Examples:
 	}
 }
 
-// manySlices is how many slices make a timeline the largest part of memory.
+// manySlices is the number of slices from which a timeline dominates memory.
 const manySlices = 1 << 20
 
-// ofRanks is the category of flags that choose among the events of ranks.
+// ofRanks is the category of flags that select events of ranks.
 const ofRanks = "Events of ranks:"
 
 // timelineFlags returns the flags of commands that draw ranks.
@@ -100,7 +100,7 @@ type mergeFlags struct {
 	sel    *commandline.Selected
 	given  []clocks.Given
 	mutes  []finders.Mute
-	clocks *textFile // of --clock-report; nil without
+	clocks *textFile // from --clock-report; nil without it
 }
 
 func (c *command) merge(ctx *cli.Context) error {
@@ -111,7 +111,7 @@ func (c *command) merge(ctx *cli.Context) error {
 	return c.draw(ctx, inputs, nil)
 }
 
-// mergeInputsOf finds the inputs with what the flags that name them say they are.
+// mergeInputsOf finds the inputs, with the formats implied by --torch, --nsys, and --otel.
 func mergeInputsOf(ctx *cli.Context) ([]inputs.Input, error) {
 	exclude := ctx.StringSlice("exclude")
 	files, err := inputs.Find(ctx.Args().Slice(), exclude...)
@@ -132,7 +132,7 @@ func mergeInputsOf(ctx *cli.Context) ([]inputs.Input, error) {
 	return inputs.Unique(files), err
 }
 
-// draw puts inputs on one timeline: those of one format only, unless that is nil.
+// draw puts inputs on one timeline; only refuses other formats unless it is nil.
 func (c *command) draw(ctx *cli.Context, files []inputs.Input, only *inputs.Format) error {
 	flags, err := c.mergeFlags(ctx)
 	if err != nil {
@@ -159,7 +159,7 @@ func (c *command) draw(ctx *cli.Context, files []inputs.Input, only *inputs.Form
 		return err
 	}
 	if len(t.Slices) > manySlices {
-		debug.FreeOSMemory() // of all that the timeline was made from
+		debug.FreeOSMemory() // returns everything that the timeline was made from
 	}
 	if d := ctx.Duration("split"); d > 0 {
 		return c.writeSeries(t, d, ctx.String("o"), files)
@@ -173,8 +173,8 @@ func (c *command) draw(ctx *cli.Context, files []inputs.Input, only *inputs.Form
 	return nil
 }
 
-// mergeInputs reads, aligns, selects and draws. It is a function of its own so
-// that all but the result can be given up before the long work of writing.
+// mergeInputs reads, aligns, selects, and draws. It is a function of its own so that everything but the
+// result can be released before the long work of writing.
 func (c *command) mergeInputs(ctx *cli.Context, files []inputs.Input, flags *mergeFlags) (*trace.Trace, error) {
 	windowed := flags.sel.Window != (commandline.Window{}) || ctx.IsSet("around")
 	files, captures, err := splitCaptures(ctx, files)
@@ -232,7 +232,7 @@ func (c *command) mergeInputs(ctx *cli.Context, files []inputs.Input, flags *mer
 	return t, nil
 }
 
-// readWindow reads the events of the window of time, which is known now that clocks are.
+// readWindow reads the events of the window of time, which is known once the clocks are aligned.
 func (c *command) readWindow(in *inputs.Loaded, of *ranks.Assignment, aligned *clocks.Alignment, flags *mergeFlags, around string) error {
 	c.screen.Doing("reading the window of time")
 	first, last := bounds(aligned, in.Series)
@@ -242,12 +242,12 @@ func (c *command) readWindow(in *inputs.Loaded, of *ranks.Assignment, aligned *c
 	return convert.ReadWindow(in, of, aligned, flags.sel.Selection.From, flags.sel.Selection.To)
 }
 
-// readMerged reads the inputs of a timeline; of a window of time, only what decides where it is.
+// readMerged reads the inputs of a timeline. For a window of time, it reads only what decides where the window is.
 func (c *command) readMerged(ctx *cli.Context, files []inputs.Input, flags *mergeFlags, windowed bool) (*inputs.Loaded, *ranks.Assignment, error) {
 	opt := flags.read
 	opt.Stdin, opt.Zone = c.in, c.givenZone(ctx)
 	opt.Filter.IndexOnly = windowed
-	if !ctx.IsSet("around") && len(flags.given) == 0 { // or times may move by any amount
+	if !ctx.IsSet("around") && len(flags.given) == 0 { // otherwise, times may move by any amount
 		opt.Pick = pick(flags.sel, nil, ctx.Bool("no-align"))
 	}
 	opt.Meter = c.screen.Reading(size(files))
@@ -259,7 +259,7 @@ func (c *command) readMerged(ctx *cli.Context, files []inputs.Input, flags *merg
 	return in, of, err
 }
 
-// choose applies the selection flags to requests, of which there may be none, and to what is drawn.
+// choose applies the selection flags to what is drawn, and to requests, which may be nil.
 func (f *mergeFlags) choose(set *request.Set) error {
 	s := f.sel.Selection
 	f.draw.Window = inputs.Extent{From: s.From, To: s.To}
@@ -270,7 +270,7 @@ func (f *mergeFlags) choose(set *request.Set) error {
 	return set.Select(s)
 }
 
-// bounds returns when the first and the last of all inputs is, on the common clock.
+// bounds returns the first and the last instant of all inputs on the common clock.
 func bounds(aligned *clocks.Alignment, said *series.Set) (first, last trace.Time) {
 	first, last = aligned.Bounds()
 	if from, to, ok := said.Bounds(); ok {
@@ -279,7 +279,7 @@ func bounds(aligned *clocks.Alignment, said *series.Set) (first, last trace.Time
 	return first, last
 }
 
-// reportClocks prints a line for each clock, and writes the file that --clock-report names.
+// reportClocks prints a line for each clock, and writes the file of --clock-report.
 func (c *command) reportClocks(clocks *clocks.Report, flags *mergeFlags) error {
 	for i := range clocks.Clocks {
 		fmt.Fprintln(c.screen.Notices, screen.Printable(clocks.Clocks[i].String()))
@@ -291,7 +291,7 @@ func (c *command) reportClocks(clocks *clocks.Report, flags *mergeFlags) error {
 	return err
 }
 
-// nothingLeft says why there is nothing to draw.
+// nothingLeft explains why there is nothing to draw.
 func nothingLeft(ctx *cli.Context) error {
 	names := []string{"layout", "view", "cat", "name", "around"}
 	for _, f := range commandline.Flags() {
@@ -313,7 +313,7 @@ func nothingLeft(ctx *cli.Context) error {
 	return fmt.Errorf("nothing matches %s%s", strings.Join(given, ", "), hint)
 }
 
-// resolve finds out which window of time is asked for, of inputs that begin and end then.
+// resolve determines the selected window of time, for inputs that begin and end at first and last.
 func (f *mergeFlags) resolve(first, last trace.Time, requests *request.Set, around string) error {
 	err := f.sel.Resolve(first, last)
 	if err == nil && around != "" {
@@ -322,8 +322,8 @@ func (f *mergeFlags) resolve(first, last trace.Time, requests *request.Set, arou
 	return err
 }
 
-// timesOf selects the time of the request with the given id. Ids collide: then it
-// is that of all requests with the id.
+// timesOf selects the time of the request with the given ID. If several requests have the ID, it is the
+// time of all of them.
 func timesOf(s *request.Set, id string, sel *request.Selection) error {
 	if s == nil {
 		return commandline.Usage("--around %s: there are no requests; add the OTLP dump", id)
@@ -343,8 +343,7 @@ func timesOf(s *request.Set, id string, sel *request.Selection) error {
 	return nil
 }
 
-// shareID reports whether one whole id that begins with the given one leads to all
-// of the requests.
+// shareID reports whether all of the requests share one full ID that begins with the given one.
 func shareID(s *request.Set, these []int, begin string) bool {
 	ids := func(r int) []string { return requests.RequestIDs(s, &s.Requests[r]) }
 	return slices.ContainsFunc(ids(these[0]), func(id string) bool {
@@ -353,7 +352,7 @@ func shareID(s *request.Set, these []int, begin string) bool {
 	})
 }
 
-// mergeFlags reads the flags that need more than looking up.
+// mergeFlags parses and checks the flags of merge.
 func (c *command) mergeFlags(ctx *cli.Context) (f *mergeFlags, err error) {
 	f = &mergeFlags{}
 	if f.draw, err = drawingOptions(ctx); err != nil {
@@ -402,11 +401,11 @@ func (c *command) mergeFlags(ctx *cli.Context) (f *mergeFlags, err error) {
 	return f, nil
 }
 
-// maxSeries bounds the number of files of --split, so that a typing error or a
-// broken clock does not fill a disk.
+// maxSeries is the maximum number of files of --split, so that a typo or a broken clock does not fill the
+// disk.
 const maxSeries = 1000
 
-// writeSeries writes t as files of d each: merged-001.pftrace, merged-002.pftrace.
+// writeSeries writes t as files of duration d each: merged-001.pftrace, merged-002.pftrace.
 func (c *command) writeSeries(t *trace.Trace, d time.Duration, name string, files []inputs.Input) error {
 	from, to, _ := t.Bounds()
 	n := int64(to-from)/int64(d) + 1
@@ -426,7 +425,7 @@ func (c *command) writeSeries(t *trace.Trace, d time.Duration, name string, file
 			return err
 		}
 		defer out.Abandon()
-		out.Hold() // the series appears whole or not at all
+		out.Hold() // the series appears as a whole or not at all
 		parts = append(parts, out)
 	}
 	for i, out := range parts {

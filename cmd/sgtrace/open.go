@@ -19,7 +19,7 @@ import (
 	"github.com/sgtrace/sgtrace/convert/inputs"
 )
 
-// idleTime is how long open serves a file that nobody fetches.
+// idleTime is how long open waits for a fetch of the file by default.
 const idleTime = 10 * time.Minute
 
 func (c *command) openCommand() *cli.Command {
@@ -81,7 +81,7 @@ func (c *command) open(ctx *cli.Context) error {
 	if err := live.Serve(stop, name, listener, opt); !errors.Is(err, context.Canceled) {
 		return err
 	}
-	return nil // by Ctrl-C, as announced
+	return nil // ended by Ctrl-C, as announced
 }
 
 // announce prints the link, and says what is served and how to get there.

@@ -30,12 +30,12 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// formatFlag is on every command that prints tables. more are words about other formats.
+// formatFlag is on every command that prints tables. more describes further formats.
 func formatFlag(more ...string) cli.Flag {
 	return &cli.StringFlag{Name: "format", Value: string(table.FormatText), Usage: "print as `FORMAT`: text, markdown, csv, or json" + strings.Join(more, "")}
 }
 
-// format reads --format, which takes more formats besides those that every table has.
+// format reads --format, which accepts more in addition to the formats of every table.
 func format(ctx *cli.Context, more []table.Format) (table.Format, error) {
 	f := table.Format(ctx.String("format"))
 	if f == "md" {
@@ -51,7 +51,7 @@ func format(ctx *cli.Context, more []table.Format) (table.Format, error) {
 	return "", commandline.OneOf("--format", string(f), names...)
 }
 
-// outputFiles are the outputs of a run so far, which an interrupt removes unless they are finished.
+// outputFiles are the outputs of a run so far. An interrupt removes those that are not finished.
 type outputFiles struct {
 	interrupted int // exit status after an interrupt
 
@@ -60,11 +60,10 @@ type outputFiles struct {
 	list  []*convert.Output
 }
 
-// add creates an output. Errors that the user can mend by another name are of type
-// [commandline.UsageError].
+// add creates an output. Errors that a different name would avoid are of type [commandline.UsageError].
 func (l *outputFiles) add(name string, create func() (*convert.Output, error)) (*convert.Output, error) {
 	l.onInterrupt()
-	// The lock keeps an interrupt waiting until there is something to remove.
+	// The lock makes an interrupt wait until there is something to remove.
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, o := range l.list {
@@ -83,8 +82,7 @@ func (l *outputFiles) add(name string, create func() (*convert.Output, error)) (
 	return out, nil
 }
 
-// release gives outputs that were held their names. An interrupt waits until all have
-// theirs.
+// release gives held outputs their names. An interrupt waits until all have theirs.
 func (l *outputFiles) release(outputs []*convert.Output) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -99,8 +97,8 @@ func (l *outputFiles) release(outputs []*convert.Output) error {
 // onInterrupt makes sure that an interrupt leaves nothing behind.
 func (l *outputFiles) onInterrupt() { l.watch.Do(l.removeOnInterrupt) }
 
-// removeOnInterrupt ends the program cleanly on signals, but for those that it was
-// started to ignore: by nohup, or in the background of a script.
+// removeOnInterrupt cleans up and ends the program on signals, except those that were ignored from the
+// start, as by nohup or for background jobs of scripts.
 func (l *outputFiles) removeOnInterrupt() {
 	signals := make(chan os.Signal, 1)
 	for _, s := range [...]os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
@@ -115,8 +113,8 @@ func (l *outputFiles) removeOnInterrupt() {
 	}()
 }
 
-// abandon removes what is not finished, and temporary files. Nothing can be created from
-// then on.
+// abandon removes unfinished outputs and temporary files. It keeps the lock, so that nothing can be created
+// afterward.
 func (l *outputFiles) abandon() {
 	memory.RemoveTemporary()
 	l.mu.Lock()
@@ -133,8 +131,8 @@ func (c *command) create(name string, files []inputs.Input) (*convert.Output, er
 	return c.outputs.add(name, func() (*convert.Output, error) { return convert.CreateOutput(name, c.mustKeep(name, files)) })
 }
 
-// mustKeep returns the files that an output of this name must not replace: all that are read. What
-// an earlier run wrote into a folder that is searched is none of these.
+// mustKeep returns the files that an output of this name must not replace: all that are read, except an
+// earlier run's output in a folder that is searched.
 func (c *command) mustKeep(name string, files []inputs.Input) []string {
 	names := slices.Clone(c.beside)
 	for _, in := range files {
@@ -145,13 +143,13 @@ func (c *command) mustKeep(name string, files []inputs.Input) []string {
 	return names
 }
 
-// A textFile is an output of text. Whoever writes it, it is redacted if all is.
+// A textFile is an output of text, which is redacted if the run is.
 type textFile struct {
 	Output   *convert.Output
 	redacted func(write func(w io.Writer) error) func(w io.Writer) error
 }
 
-// WriteFunc writes text on lines and gives the file its name.
+// WriteFunc writes lines of text and gives the file its name.
 func (f *textFile) WriteFunc(write func(w io.Writer) error) (int64, error) {
 	return f.Output.WriteFunc(f.redacted(write))
 }
@@ -162,16 +160,16 @@ func (c *command) createFile(name string, files []inputs.Input) (*textFile, erro
 	return &textFile{out, c.redacted}, err
 }
 
-// writeTrace writes t and gives the file its name. It returns the size in bytes. All
-// traces are written here, so that none can miss what --redact and --verify say.
+// writeTrace writes t and gives the file its name. It returns the size in bytes. All traces are written
+// here, so that --redact and --verify apply to each.
 func (c *command) writeTrace(out *convert.Output, t *trace.Trace) (int64, error) {
 	c.redactTrace(t)
 	from, to, _ := t.Bounds()
-	if span := to - from; out.IsJSON() && (span > chrometrace.MaxExact || span < 0) { // < 0: over 292 years
+	if span := to - from; out.IsJSON() && (span > chrometrace.MaxExact || span < 0) { // negative if over 292 years
 		c.diags.Add(trace.JSONSpan.Of(out.Name()))
 	}
 	c.screen.Doing("writing " + out.Name())
-	drawn := len(t.Slices) - 1 // the first one is none
+	drawn := len(t.Slices) - 1 // the first one is a placeholder
 	write := out.Write
 	if c.verify {
 		write = func(t *trace.Trace) (int64, error) { return c.writeVerified(out, t) }
@@ -183,20 +181,20 @@ func (c *command) writeTrace(out *convert.Output, t *trace.Trace) (int64, error)
 	return size, err
 }
 
-// What viewers can be expected to open: Perfetto holds all of a file, and tables that it makes of
-// it, in the 4 GB that WebAssembly has.
+// What viewers can be expected to open: Perfetto holds the whole file, and tables made from it, in
+// WebAssembly's 4 GB of memory.
 var (
 	mostViewed      = 5_000_000
 	mostViewedBytes = int64(1 << 30)
 )
 
-// pageFlag is -o of commands that make a page instead of a text.
+// pageFlag is -o of commands that can write a page.
 func pageFlag() cli.Flag {
 	return &cli.StringFlag{Name: "o", Aliases: []string{"output"}, Usage: "write one HTML page, `FILE`.html"}
 }
 
-// writePage writes the page that a function makes to the file that -o names. args are the
-// command, with what it takes besides selection and inputs.
+// writePage writes the page that draw returns to the file that -o names. args are the command and its
+// flags, without the selection and inputs.
 func (c *command) writePage(ctx *cli.Context, files []inputs.Input, given, args []string, draw func(page.Provenance) (page.Page, error)) error {
 	name := ctx.String("o")
 	out, err := c.createFile(name, files)
@@ -217,14 +215,12 @@ func (c *command) writePage(ctx *cli.Context, files []inputs.Input, given, args 
 	return err
 }
 
-// commandLine returns a command with the selection and inputs as they were given, ready to be
-// pasted into a shell.
+// commandLine returns a command with its selection and inputs as given, ready to be pasted into a shell.
 func (c *command) commandLine(ctx *cli.Context, args, given []string) string {
 	return words.QuoteShell(slices.Concat([]string{"sgtrace"}, args, c.exclusionArgs(ctx), commandline.Args(ctx), given))
 }
 
-// now returns the time that a page tells. A build that must be the same every time sets it by
-// $SOURCE_DATE_EPOCH.
+// now returns the time that a page shows. A reproducible build sets it with $SOURCE_DATE_EPOCH.
 func (c *command) now() time.Time {
 	if s, err := strconv.ParseInt(c.env("SOURCE_DATE_EPOCH"), 10, 64); err == nil {
 		return time.Unix(s, 0)
@@ -232,19 +228,19 @@ func (c *command) now() time.Time {
 	return time.Now()
 }
 
-// given returns inputs as they were given, for command lines.
+// given returns inputs as given, for command lines.
 func (c *command) given(ctx *cli.Context, args []string) []string {
 	return order.Each(shortInputs(args, ctx.StringSlice("exclude")), c.redactedInput)
 }
 
-// A pageDrawer draws what was read for a report. failed is the error of its gate, if that did not pass.
+// A pageDrawer draws what was read for a report. draw returns the error of the report's gate as failed.
 type pageDrawer struct {
-	// args are the command that prints the same, without selection and inputs.
+	// args are the command that prints the same report, without selection and inputs.
 	args []string
 	draw func(in *reports.Reading, made page.Provenance, command string) (p page.Page, failed, err error)
 }
 
-// summaryPage draws everything that was looked at.
+// summaryPage returns the drawer of the summary's page.
 func summaryPage(ctx *cli.Context) (d pageDrawer, err error) {
 	asked, err := reports.ReadSummary(ctx)
 	if err != nil {
@@ -265,7 +261,7 @@ func summaryPage(ctx *cli.Context) (d pageDrawer, err error) {
 	return d, nil
 }
 
-// weeksPage draws what several runs say together.
+// weeksPage returns the drawer of the page about several runs.
 func weeksPage(ctx *cli.Context) (d pageDrawer, err error) {
 	o, err := reports.ReadFleet(ctx)
 	if err != nil {
@@ -286,7 +282,7 @@ func weeksPage(ctx *cli.Context) (d pageDrawer, err error) {
 	return d, nil
 }
 
-// gatedPage returns a page that shows what came of a gate, and the error of the gate.
+// gatedPage adds the result of a gate to a page, and returns the gate's error.
 func gatedPage(p page.Page, r *gate.Result, command string) (page.Page, error, error) {
 	p.AddGate(r, command)
 	return p, r.Err(), nil

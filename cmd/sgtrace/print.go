@@ -23,17 +23,16 @@ import (
 	"github.com/sgtrace/sgtrace/trace/redact"
 )
 
-// A print says how a document is printed.
+// A printed says how a document is printed.
 type printed struct {
 	format table.Format
-	table  string // the only one; "" is all
-	sort   string // column to order the main table by, with a leading - from the top; "" is none
+	table  string // the only table to print; "" is all
+	sort   string // column to sort the main table by, descending with a leading -; "" is unsorted
 	limit  int    // rows of the main table; 0 is all
 }
 
-// printing reads the flags that say how a document is printed. People get to see at most
-// so many rows of its main table unless told otherwise; 0 is all. formats are those besides
-// the ones that every table has.
+// printing reads the flags that say how a document is printed. Text and Markdown show at most most rows of
+// the main table by default; 0 is all. formats are accepted in addition to the formats of every table.
 func printing(ctx *cli.Context, most int, formats ...table.Format) (p printed, err error) {
 	p.table, p.sort = ctx.String("table"), ctx.String("sort")
 	if p.format, err = format(ctx, formats); err != nil {
@@ -50,7 +49,7 @@ func printing(ctx *cli.Context, most int, formats ...table.Format) (p printed, e
 	return p, nil
 }
 
-// arrange orders and cuts the main table.
+// arrange sorts and limits the main table.
 func (p *printed) arrange(d *document.Document) error {
 	main, err := d.MainTable()
 	switch {
@@ -86,7 +85,7 @@ func (c *command) startScreen(ctx *cli.Context) (err error) {
 	return err
 }
 
-// startZone reads --tz. Programs read times in UTC.
+// startZone reads --tz. CSV and JSON stay in UTC.
 func (c *command) startZone(ctx *cli.Context) (err error) {
 	if c.zone, err = commandline.Zone(ctx); err != nil {
 		return err
@@ -99,7 +98,7 @@ func (c *command) startZone(ctx *cli.Context) (err error) {
 	return nil
 }
 
-// write prints a document. It returns the error of its gate, if that did not pass.
+// write prints a document. It returns the error of the document's gate, if it did not pass.
 func (c *command) write(d *document.Document, how printed) error {
 	if how.table != "" {
 		if err := d.Choose(how.table); err != nil {
@@ -139,8 +138,7 @@ func (c *command) show(write func(io.Writer) error) error {
 	return screen.PageThrough(c.screen.Pager, terminal, c.err, c.redacted(write))
 }
 
-// inputsRead returns the files that the command read, with their sizes, without those that
-// nothing could be read of.
+// inputsRead returns the files that the command read, with their sizes, except unusable ones.
 func (c *command) inputsRead() []document.Input {
 	unread := map[string]bool{}
 	for _, d := range c.diags.All() {
@@ -167,8 +165,8 @@ func (c *command) warnings() []document.Warning {
 	return order.Each(c.diags.All(), func(d trace.Diag) document.Warning { return document.Warning{Severity: d.Severity, Text: d.String()} })
 }
 
-// printDiags prints what was found wrong with the inputs and reports whether any
-// of it means that the result is not whole.
+// printDiags prints the problems of the inputs, and reports whether any of them makes the result
+// incomplete.
 func (c *command) printDiags() (lost bool) {
 	told := func(code string) bool {
 		return slices.ContainsFunc(c.told, func(w document.Warning) bool { return strings.Contains(w.Text, "["+code+"]") })
@@ -189,7 +187,7 @@ func keepSecretsFlag() cli.Flag {
 		Usage: "keep attributes that may hold prompts, credentials, or environments (default: leave them out and count them)"}
 }
 
-// writeVerified is like Write of out, and says that the file is equal to t.
+// writeVerified writes and verifies t, and prints that the file matches.
 func (c *command) writeVerified(out *convert.Output, t *trace.Trace) (int64, error) {
 	size, equal, err := out.WriteVerified(t)
 	if err == nil {

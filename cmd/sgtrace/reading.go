@@ -20,24 +20,24 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// needed says which profiled rows a report reads.
+// needed says what a report needs from profiles.
 type needed struct {
 	events profile.Filter
 	data   convert.ReportOptions
-	// anyTime tells to select by everything but --from and --to, which the caller applies.
+	// anyTime ignores --from and --to, which the caller applies.
 	anyTime bool
-	// within is when the caller looks at requests, with anyTime: others need not be read.
+	// within is the time for which the caller needs requests, with anyTime; others need not be read.
 	within commandline.Window
-	// aside tells that all has been read before: nothing is said about inputs again.
+	// aside says that the inputs were read before, so nothing is reported about them again.
 	aside bool
-	// inventory gets what files of profilers say about themselves; nil gets nothing.
+	// inventory receives what profile files say about themselves; may be nil.
 	inventory *inventory.Inventory
-	// captures tells to look for recordings of the capture of CUDA graphs beside the inputs.
+	// captures says to look for recordings of CUDA graph capture beside the inputs.
 	captures bool
 }
 
-// readInputs reads inputs of any kind that arguments name, and the requests and the window of time
-// that the selection flags choose.
+// readInputs reads the inputs of any kind that arguments name, limited to the requests and the window of
+// time that the selection flags choose.
 func (c *command) readInputs(ctx *cli.Context, args []string, what needed) (*convert.ReportData, *commandline.Selected, error) {
 	sel, err := commandline.Read(ctx)
 	if err != nil {
@@ -53,7 +53,7 @@ func (c *command) readInputs(ctx *cli.Context, args []string, what needed) (*con
 			return nil, nil, err
 		}
 	}
-	if what.events.Args == profile.ArgsNone && len(inputs.Annotations(captures)) > 0 { // only numbers of nodes lead to these
+	if what.events.Args == profile.ArgsNone && len(inputs.Annotations(captures)) > 0 { // annotations are found by node numbers only
 		what.events.Args = profile.ArgsMin
 	}
 	if len(captures) > 0 && what.events.Args == profile.ArgsMin {
@@ -67,8 +67,8 @@ func (c *command) readInputs(ctx *cli.Context, args []string, what needed) (*con
 	return e, sel, err
 }
 
-// splitCaptures returns the inputs, and the recordings of the capture of CUDA graphs: those of
-// --captures, or else those that are among the inputs or lie beside them.
+// splitCaptures separates recordings of CUDA graph capture from other inputs: those of --captures, or else
+// those among the inputs or beside them.
 func splitCaptures(ctx *cli.Context, files []inputs.Input) (others, captures []inputs.Input, err error) {
 	others, captures = inputs.SplitCaptures(files)
 	if given := ctx.StringSlice("captures"); len(given) > 0 {
@@ -77,7 +77,7 @@ func splitCaptures(ctx *cli.Context, files []inputs.Input) (others, captures []i
 			return nil, nil, err
 		}
 		captures = inputs.Unique(append(captures, annotations...))
-		// What is named as an input is one, even if it lies in the folder of the captures.
+		// A file that is named as an input is one, even if it is in the captures' folder.
 		captures = slices.DeleteFunc(captures, func(in inputs.Input) bool {
 			same := func(arg string) bool { return filepath.Clean(arg) == filepath.Clean(in.Name) }
 			return slices.ContainsFunc(ctx.Args().Slice(), same) && !slices.ContainsFunc(given, same)
@@ -87,11 +87,11 @@ func splitCaptures(ctx *cli.Context, files []inputs.Input) (others, captures []i
 	return others, captures, nil
 }
 
-// captureEvents are the events that are read of recordings of the capture of CUDA graphs.
+// captureEvents are the events that are read from recordings of CUDA graph capture.
 var captureEvents = profile.Filter{Cats: reports.HostEvents, Args: profile.ArgsMin, ArgCats: slices.Concat(profile.CallCategories, []string{profile.OperatorCategory}),
 	ArgNames: append([]string{profile.ConcreteInputs}, profile.LaunchArguments...)}
 
-// addCaptures reads recordings of the capture of CUDA graphs.
+// addCaptures reads recordings of CUDA graph capture and adds them to e.
 func (c *command) addCaptures(ctx *cli.Context, e *convert.ReportData, files []inputs.Input) error {
 	captures, err := c.readGraphCaptures(ctx, files, &e.Profiles)
 	if err != nil {
@@ -103,8 +103,8 @@ func (c *command) addCaptures(ctx *cli.Context, e *convert.ReportData, files []i
 	return nil
 }
 
-// readGraphCaptures reads recordings of the capture of CUDA graphs; nil if they hold nothing. The annotations of nodes
-// among them go to set. What cannot be read of them is reported, and graphs then stay without operators.
+// readGraphCaptures reads recordings of CUDA graph capture; nil if they hold nothing. It stores the annotations of
+// graph nodes among them in set. Unusable files are reported, and their graphs stay without operators.
 func (c *command) readGraphCaptures(ctx *cli.Context, files []inputs.Input, set *profile.Set) (*convert.ReportData, error) {
 	c.read = append(c.read, inputs.Annotations(files)...)
 	if files, set.Annotations = inputs.ReadAnnotations(files, &c.diags); len(files) == 0 {
@@ -122,7 +122,7 @@ func (c *command) readGraphCaptures(ctx *cli.Context, files []inputs.Input, set 
 	return convert.ForReports(in, of, convert.ReportOptions{})
 }
 
-// addNested says what the kernels of CUDA graphs in a timeline were launched in at capture.
+// addNested adds the modules and operators that launched the kernels of CUDA graphs to a timeline.
 func (c *command) addNested(ctx *cli.Context, opt *drawing.Options, set *profile.Set, files []inputs.Input) error {
 	if set == nil || !graphs.LaunchesGraphs(set) {
 		return nil
@@ -142,7 +142,7 @@ func (c *command) addNested(ctx *cli.Context, opt *drawing.Options, set *profile
 	return nil
 }
 
-// readFound reads inputs as [command.readInputs] does, once they were found. It completes sel.
+// readFound is [command.readInputs] for inputs that were found before. It completes sel.
 func (c *command) readFound(ctx *cli.Context, sel *commandline.Selected, files []inputs.Input, what needed) (*convert.ReportData, error) {
 	picked := *sel
 	if what.anyTime {
@@ -174,7 +174,7 @@ func (c *command) readFound(ctx *cli.Context, sel *commandline.Selected, files [
 	return e, nil
 }
 
-// tellOf returns where to say what is wrong with inputs.
+// tellOf returns where to report problems of inputs.
 func (c *command) tellOf(what needed) *trace.Diags {
 	if what.aside {
 		return &trace.Diags{}

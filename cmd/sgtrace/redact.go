@@ -17,10 +17,10 @@ import (
 	"github.com/sgtrace/sgtrace/trace/redact"
 )
 
-// minKey is the size in bytes from which a key cannot be guessed.
+// minKey is the minimum size of a key in bytes; a shorter one could be guessed.
 const minKey = 16
 
-// startRedaction makes all that is printed from now on have the names of --redact.
+// startRedaction redacts everything that is printed from now on, if --redact is given.
 func (c *command) startRedaction(ctx *cli.Context) error {
 	if !ctx.Bool("redact") && ctx.String("redact-key") == "" {
 		return nil
@@ -43,7 +43,7 @@ func (c *command) startRedaction(ctx *cli.Context) error {
 	for _, arg := range args {
 		inputs, err := inputs.Find([]string{arg}, ctx.StringSlice("exclude")...)
 		if err != nil {
-			continue // the command will say so
+			continue // the command will report it
 		}
 		for _, in := range inputs {
 			c.redact.LearnFile(in.Name)
@@ -59,7 +59,7 @@ func (c *command) startRedaction(ctx *cli.Context) error {
 	return nil
 }
 
-// redactionKey returns the key of --redact, nil for a random one, and what is to be said about it.
+// redactionKey returns the key for --redact, nil for a random one, and a notice about it.
 func (c *command) redactionKey(ctx *cli.Context) (key []byte, notice string, err error) {
 	name, output := ctx.String("redact-key"), ctx.String("output")
 	if name == "" && ctx.Command.Name == "extract" && output != "" {
@@ -79,9 +79,9 @@ func (c *command) redactionKey(ctx *cli.Context) (key []byte, notice string, err
 	return key, "", nil
 }
 
-// The functions that follow do nothing without --redact.
+// The functions below do nothing without --redact.
 
-// redactRequests redacts requests that were selected.
+// redactRequests redacts the selected requests.
 func (c *command) redactRequests(set *request.Set) {
 	if c.redact != nil {
 		set.Learn(c.redact)
@@ -104,8 +104,8 @@ func (c *command) redactTrace(t *trace.Trace) {
 	}
 }
 
-// redactedInput returns the name of an argument that is an input: a directory or pattern
-// says as much as the name of a file.
+// redactedInput returns the redacted name of an input argument: a directory or pattern reveals as much as
+// the name of a file.
 func (c *command) redactedInput(arg string) string {
 	if c.redact == nil {
 		return arg
@@ -116,7 +116,7 @@ func (c *command) redactedInput(arg string) string {
 	return c.redact.Scrub(arg)
 }
 
-// redacted makes what write writes, text on lines, redacted.
+// redacted returns a function that redacts the lines of text that write writes.
 func (c *command) redacted(write func(w io.Writer) error) func(w io.Writer) error {
 	if c.redact == nil {
 		return write
@@ -130,7 +130,7 @@ func (c *command) redacted(write func(w io.Writer) error) func(w io.Writer) erro
 	}
 }
 
-// flushScrubbed writes what is not a whole line yet.
+// flushScrubbed writes the last, incomplete line of each output.
 func (c *command) flushScrubbed() error {
 	var first error
 	for _, w := range [...]io.Writer{c.out, c.err} {

@@ -76,7 +76,7 @@ func (c *command) report(ctx *cli.Context) error {
 	return c.write(d, how)
 }
 
-// reading reads and selects what a report needs. The function gives it up.
+// reading reads and selects what a report needs. The caller calls done to release it.
 func (c *command) reading(ctx *cli.Context, r *reports.Report) (in *reports.Reading, done func(), err error) {
 	in = &reports.Reading{Diags: &c.diags, Select: append(c.exclusionArgs(ctx), commandline.Args(ctx)...)}
 	done = func() {}
@@ -97,7 +97,7 @@ func (c *command) reading(ctx *cli.Context, r *reports.Report) (in *reports.Read
 	return in, done, nil
 }
 
-// neededBy says which profiled rows a report reads.
+// neededBy returns what a report needs from profiles.
 func neededBy(ctx *cli.Context, r *reports.Report) needed {
 	events := profile.Filter{Cats: r.Events, Args: profile.ArgsNone, IndexOnly: slices.Contains(r.CollectiveTables, ctx.String("table"))}
 	if r.OfMain(ctx) {
@@ -146,7 +146,7 @@ func hostClocks(report *clocks.Report) []overview.HostClock {
 	return list
 }
 
-// reportPage writes a report as a page to look at.
+// reportPage writes a report as a page.
 func (c *command) reportPage(ctx *cli.Context, r *reports.Report) error {
 	files, err := findInputs(ctx, ctx.Args().Slice())
 	if err != nil {
@@ -174,14 +174,13 @@ func (c *command) reportPage(ctx *cli.Context, r *reports.Report) error {
 	return cmp.Or(err, failed)
 }
 
-// eachRun returns a reader of one run after another: see [command.readRuns].
+// eachRun returns a function that reads the runs one after another: see [command.readRuns].
 func (c *command) eachRun(ctx *cli.Context, what needed) func(func(*reports.OneRun)) error {
 	return func(reduce func(*reports.OneRun)) error { return c.readRuns(ctx, what, reduce) }
 }
 
-// readRuns divides the inputs into runs and lets reduce look at one after another: at those
-// that overlap the window of time that is selected. A run in which nothing is of the selection
-// is left out, unless none is left.
+// readRuns divides the inputs into runs and calls reduce for each run that overlaps the selected window of
+// time. Runs without anything selected are left out; it is an error if none remains.
 func (c *command) readRuns(ctx *cli.Context, what needed, reduce func(*reports.OneRun)) error {
 	sel, err := commandline.Read(ctx)
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 	"github.com/sgtrace/sgtrace/request"
 )
 
-// maxRequests is how many requests are listed for people unless they ask for more.
+// maxRequests is how many requests text and Markdown list by default.
 const maxRequests = 200
 
 func (c *command) requestsCommand() *cli.Command {
@@ -64,8 +64,8 @@ Examples:
 	}
 }
 
-// criticalPaths prints what requests waited for. It takes all requests of the inputs: they
-// queue behind each other.
+// criticalPaths prints the critical paths of the requests with an ID. It reads all requests of the inputs,
+// because they queue behind each other.
 func (c *command) criticalPaths(ctx *cli.Context, how printed) error {
 	e, _, err := c.readInputs(ctx, ctx.Args().Tail(), needed{events: profile.Filter{Cats: reports.HostEvents, Args: profile.ArgsNone},
 		data: convert.ReportOptions{MatchCollectives: true}})
@@ -130,8 +130,8 @@ Examples:
 	}
 }
 
-// idAndInputs reports whether the arguments of 'sgtrace request' are an id and files, in
-// this order.
+// idAndInputs returns an error unless the arguments of 'sgtrace request' are an ID and files, in this
+// order.
 func idAndInputs(id string, files []string) error {
 	_, err := os.Stat(id)
 	switch isFile := err == nil; {
@@ -145,11 +145,10 @@ func idAndInputs(id string, files []string) error {
 	return nil
 }
 
-// maxWaterfalls is how many requests people are shown one by one: several may share a
-// trace or a room.
+// maxWaterfalls is how many matching requests are shown one by one: several may share a trace or a room.
 const maxWaterfalls = 5
 
-// candidates lists the requests that an ID may mean.
+// candidates lists the requests that match an ID.
 func candidates(set *request.Set, found []int, id string) *document.Document {
 	t := requests.List(set, found)
 	t.Title = fmt.Sprintf("%d requests match %q", len(found), id)

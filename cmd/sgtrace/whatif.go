@@ -62,7 +62,7 @@ func (c *command) whatif(ctx *cli.Context) error {
 			return commandline.Usage("--sweep: %v", err)
 		}
 	}
-	c.collectEarly(25) // what was read stays, and nearly all of it has no pointers
+	c.collectEarly(25) // what was read stays, nearly all without pointers
 	in, done, err := c.reading(ctx, reports.All[0])
 	if err != nil {
 		return err
@@ -108,7 +108,7 @@ func (c *command) whatif(ctx *cli.Context) error {
 	return c.write(d, how)
 }
 
-// whatifSteps answers of inputs without requests what steps of the ranks would take.
+// whatifSteps estimates step times of the ranks after a fix, for inputs without requests.
 func (c *command) whatifSteps(ctx *cli.Context, in *reports.Reading, how printed) error {
 	if in.Profiles == nil {
 		return errors.New("nothing can be said: no input has requests, or profiles of ranks")
@@ -129,7 +129,8 @@ func (c *command) whatifSteps(ctx *cli.Context, in *reports.Reading, how printed
 	return c.write(d, how)
 }
 
-// chosenChanges returns the changes that flags ask for; without any, those of all findings, and which of these have none, and why.
+// chosenChanges returns the changes that flags ask for. Without any, it returns those for all findings, and explains which
+// findings have no change.
 func chosenChanges(ctx *cli.Context, run *whatif.Run, find func() []finding.Finding) (list []*whatif.Change, left []string, err error) {
 	find = sync.OnceValue(find)
 	for _, name := range ctx.StringSlice("fix") {

@@ -1,7 +1,7 @@
-// Package annotate puts what reports find on a timeline: findings, what the slowest requests waited
-// for, events of servers, and the operators of CUDA graphs.
+// Package annotate adds the results of reports to a timeline: findings, critical paths of the slowest
+// requests, events of servers, and the operators of CUDA graphs.
 //
-// Drawing knows no report, so everything goes there as the plain records of [drawing.Options].
+// Drawing knows no report, so everything is passed as plain records in [drawing.Options].
 package annotate
 
 import (
@@ -26,14 +26,14 @@ import (
 	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
-// Findings looks for what stands out in the inputs of a timeline and adds it to opt, with the paths
-// of the slowest requests and the events of servers. It returns how many findings were muted.
+// Findings analyzes the inputs of a timeline and adds the findings to opt, with the paths of the slowest
+// requests and the events of servers. It returns how many findings were muted.
 func Findings(opt *drawing.Options, in finders.Inputs, mutes []finders.Mute) (muted int) {
 	in.Paths = true
 	m := finders.Measure(in)
 	result := m.Look(finders.All)
 	result.Mute(mutes)
-	opt.Findings = []drawing.Finding{} // not nil, even if nothing stands out: somebody looked
+	opt.Findings = []drawing.Finding{} // not nil even without findings: the inputs were analyzed
 	for i := range result.Findings {
 		opt.Findings = append(opt.Findings, drawnFinding(&result.Findings[i], &m))
 	}
@@ -49,7 +49,7 @@ func Findings(opt *drawing.Options, in finders.Inputs, mutes []finders.Mute) (mu
 	return len(result.Muted)
 }
 
-// addPaths adds what the slowest requests waited for.
+// addPaths adds the critical paths of the slowest requests.
 func addPaths(opt *drawing.Options, set *request.Set, run *replay.Run) {
 	for _, c := range critical.Slowest(run, nil) {
 		q := &set.Requests[c.Index]
@@ -76,7 +76,7 @@ func text(key, value string) drawing.Field {
 
 func number(key string, value float64) drawing.Field { return drawing.Field{Key: key, Number: value} }
 
-// drawnFinding returns how a timeline shows a finding. One about many devices is shown on the rows of
+// drawnFinding returns how a timeline shows a finding. A finding about many devices is shown on the rows of
 // the device where it is worst.
 func drawnFinding(f *finding.Finding, m *finders.Measured) drawing.Finding {
 	d := drawing.Finding{Name: string(f.Kind), Title: f.Text, Severity: string(f.Severity), Since: f.Since, Until: f.Until,
@@ -95,8 +95,8 @@ func drawnFinding(f *finding.Finding, m *finders.Measured) drawing.Finding {
 	return d
 }
 
-// rankName returns what the rows of a timeline call the rank of a finding. That is the name in the
-// profiles, if they have the rank: a place without a role may call it something else.
+// rankName returns the name of a finding's rank in the rows of a timeline. It is the name in the profiles,
+// if they have the rank: a place without a role may have another name.
 func rankName(at place.Location, of *profile.Set) string {
 	if of != nil {
 		if i := slices.IndexFunc(of.Ranks, func(name string) bool { return place.Named(name) == at }); i >= 0 {
@@ -106,8 +106,8 @@ func rankName(at place.Location, of *profile.Set) string {
 	return at.String()
 }
 
-// recordOf returns the facts of a finding, under the names that they have in JSON. Its command does not name the
-// inputs: the same inputs give the same timeline, however they were named.
+// recordOf returns the facts of a finding, under their names in JSON. Its command does not name the inputs, so
+// that the same inputs give the same timeline however they were named.
 func recordOf(f *finding.Finding) []drawing.Field {
 	known := func(key string, at trace.Time) drawing.Field {
 		if at == 0 {
@@ -133,7 +133,7 @@ func recordOf(f *finding.Finding) []drawing.Field {
 	return append(record, text("evidence", strings.Join(finding.Sentences(f.Evidence), "\n")), text("command", f.Command([]string{"INPUT..."})))
 }
 
-// Graphs adds what the kernels of CUDA graphs were launched in while the graphs were captured.
+// Graphs adds the modules and operators that launched the kernels of CUDA graphs during capture.
 func Graphs(opt *drawing.Options, set *profile.Set) {
 	g := graphs.Collect(set)
 	if g == nil {

@@ -7,10 +7,9 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// Reorder moves flags in front of positional arguments, since urfave/cli v2
-// takes everything behind the first positional for one without a word:
-// "convert FILE -o OUT" would have no output. What follows "--" stays. --kernels with a
-// value is not the report of that name but says what kernels are: --classes.
+// Reorder moves flags before positional arguments, since urfave/cli v2 silently takes everything after the
+// first positional argument as positional: "convert FILE -o OUT" would have no output. Arguments after "--"
+// stay. --kernels with a value means --classes, not the report of that name.
 func Reorder(app *cli.App, args []string) []string {
 	commands, takesValue := app.Commands, valueFlags(app.Flags)
 	var head, flags, rest []string
@@ -37,7 +36,7 @@ func Reorder(app *cli.App, args []string) []string {
 				continue
 			}
 			if i++; i == len(args) {
-				return append(head, flags...) // or an input would be taken for the value
+				return append(head, flags...) // otherwise, an input would become its value
 			}
 			flags = append(flags, args[i])
 		default:
@@ -54,8 +53,8 @@ func Reorder(app *cli.App, args []string) []string {
 	return append(append(head, flags...), rest...)
 }
 
-// optionalValues are the flags whose value may be left out: what it is then, and
-// what the next argument looks like if it is not.
+// optionalValues are the flags whose value is optional: their default, and what the next argument looks
+// like if it is the value.
 var optionalValues = map[string]struct {
 	value string
 	like  *regexp.Regexp
@@ -85,7 +84,7 @@ func valueFlags(flags []cli.Flag) map[string]bool {
 	return m
 }
 
-// Given returns flags of a command as they were given.
+// Given returns some flags of a command as given.
 func Given(ctx *cli.Context, names ...string) (args []string) {
 	for _, name := range names {
 		switch value := ctx.Value(name).(type) {

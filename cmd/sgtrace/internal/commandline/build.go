@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Version tells from which source this program is built, and by which Go.
+// Version returns the version of the program, with its commit and Go version.
 func Version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -17,7 +17,7 @@ func Version() string {
 	return versionOf(info)
 }
 
-// Date returns the day of the commit, as 2026-08-17; "unreleased" if it is not known.
+// Date returns the day of the commit, such as 2026-08-17, or "unreleased" if it is unknown.
 func Date() string {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, s := range info.Settings {
@@ -29,10 +29,9 @@ func Date() string {
 	return "unreleased"
 }
 
-// versionOf prints the version of the module, the commit, and the version of Go:
-// "v1.2.0 commit 0123456789ab go1.26.8". A build by 'go install module@version' knows
-// its version and not the commit; one of a checkout without a tag has a version that
-// Go made of the commit.
+// versionOf formats the version of the module, the commit, and the Go version: "v1.2.0 commit 0123456789ab
+// go1.26.8". A build by 'go install module@version' knows its version but not the commit; a build from a
+// checkout without a tag has a version that Go derives from the commit.
 func versionOf(info *debug.BuildInfo) string {
 	setting := map[string]string{}
 	for _, s := range info.Settings {
@@ -51,8 +50,8 @@ func versionOf(info *debug.BuildInfo) string {
 	return strings.Join(append(words, info.GoVersion), " ")
 }
 
-// Licenses has the license of every module that is linked into the program, each once, below the names and versions of the modules
-// that have it. Whoever distributes the program must distribute them, too. 'make docs' writes them.
+// Licenses has the license of every module that is linked into the program, each once, below the names and versions of
+// the modules that use it. Anyone who distributes the program must distribute them, too. 'make docs' writes them.
 //
 //go:embed licenses.txt
 var Licenses string

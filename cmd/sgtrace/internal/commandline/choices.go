@@ -17,8 +17,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
-// Choices lists what the flags can choose from: what the requests hold before anything is
-// chosen.
+// Choices lists the values that selection flags could have: what the requests hold before the selection.
 type Choices struct {
 	requests    int
 	set         *request.Set
@@ -26,7 +25,7 @@ type Choices struct {
 	first, last trace.Time
 }
 
-// ChoicesOf notes what requests hold, as far as sel chooses by it.
+// ChoicesOf collects the choices in requests, as far as sel selects by them.
 func ChoicesOf(set *request.Set, sel *Selected) *Choices {
 	o := &Choices{requests: len(set.Requests), set: set}
 	o.first, o.last, _ = set.Bounds()
@@ -40,7 +39,7 @@ func ChoicesOf(set *request.Set, sel *Selected) *Choices {
 	return o
 }
 
-// Nothing says which of the flags leaves nothing, and what there is.
+// Nothing says which flag selects nothing, and what its choices are.
 func (o *Choices) Nothing(ctx *cli.Context, sel *Selected) error {
 	for _, check := range []func(*Selected) error{o.noTime, o.noRole, o.noHost, o.noRank, o.noStage} {
 		if err := check(sel); err != nil {
@@ -84,7 +83,7 @@ func (o *Choices) noRank(sel *Selected) error {
 		})
 }
 
-// none returns the error of a flag with n values of which no process has any.
+// none returns an error if a flag has n values, but no process matches any of them.
 func (o *Choices) none(flag string, n int, has func(i, proc int) bool, value func(i int) string, name func(proc int) string) error {
 	var given, names []string
 	for i := range n {
@@ -114,8 +113,7 @@ func (o *Choices) noStage(sel *Selected) error {
 	return fmt.Errorf("no --stage %s%s (there are %s)", word, similar.Hint(word, o.stages), cmp.Or(words.Some(o.stages, 20), "none"))
 }
 
-// ZoneFlag chooses the zone of times that are printed for people, and of those that are
-// given without a zone.
+// ZoneFlag chooses the time zone of printed times, and of times given without a zone.
 func ZoneFlag(category string) cli.Flag {
 	return &cli.StringFlag{Name: "tz", Category: category, DefaultText: "UTC",
 		Usage: "times are in `ZONE`, such as Europe/Berlin, +02:00, or local, in text, pages, and --from and --to; CSV and JSON stay in UTC"}

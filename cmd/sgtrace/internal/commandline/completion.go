@@ -11,13 +11,13 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// CompleteCommand is run by the scripts of shells: it prints what may stand in the
-// place of the last word, which may be empty. It is no command of people and not listed.
+// CompleteCommand is run by completion scripts: it prints completions of the last word, which may be empty.
+// It is not meant for people, and not listed.
 const CompleteCommand = "__complete"
 
-// completions are scripts that ask the program what may come next, so that commands,
-// flags and their values are those of the help. It answers with a line each, with what it
-// is behind a tab. Where it has nothing to say, names of files are offered.
+// completions are shell scripts that ask the program for completions, so that commands, flags, and their
+// values match the help. The program prints one completion per line, with a description after a tab. If it
+// prints none, the shell completes file names.
 var completions = map[string]string{
 	"bash": `# source <(sgtrace help completion bash)
 _sgtrace() {
@@ -57,11 +57,10 @@ complete -c sgtrace -f -a '(__sgtrace)'
 `,
 }
 
-// Shells returns the shells that command lines are completed in.
+// Shells returns the shells that have completion.
 func Shells() []string { return slices.Sorted(maps.Keys(completions)) }
 
-// WriteCompletion writes the script of the shell that the arguments of 'sgtrace help
-// completion' name.
+// WriteCompletion writes the script for the shell that is the argument of 'sgtrace help completion'.
 func WriteCompletion(w io.Writer, args []string) error {
 	if len(args) != 1 || completions[args[0]] == "" {
 		return Usage("help completion takes a shell: %s", strings.Join(Shells(), ", "))
@@ -70,20 +69,19 @@ func WriteCompletion(w io.Writer, args []string) error {
 	return err
 }
 
-// A Completer knows what may stand on a command line of an app.
+// A Completer completes command lines of an app.
 type Completer struct {
 	App    *cli.App
 	Topics []Topic
-	// Values are the values that a flag of a command takes behind some other flags, as far as
-	// they are known without an input.
+	// Values returns the values that a flag of a command takes after some other flags, as far as they are
+	// known without an input.
 	Values func(command, flag string, behind []string) []string
 }
 
-// A choice is something that may stand on a command line, and what it is.
+// A choice is a completion with its description.
 type choice struct{ word, what string }
 
-// Complete writes what may stand in the place of the last of the words that follow the
-// name of the program.
+// Complete writes the completions of the last word of a command line, which lacks the name of the program.
 func (c *Completer) Complete(w io.Writer, words []string) error {
 	for _, choice := range c.choices(words) {
 		line := choice.word
@@ -97,17 +95,17 @@ func (c *Completer) Complete(w io.Writer, words []string) error {
 	return nil
 }
 
-// choices returns commands, topics of the help, flags or their values, in the order of the
-// help; none where a file is wanted, or what nobody can know.
+// choices returns commands, help topics, flags, or flag values, in the order of the help; none if a file is
+// expected, or the choices are unknown.
 func (c *Completer) choices(words []string) []choice {
 	if len(words) == 0 {
 		words = []string{""}
 	}
 	before, last := words[:len(words)-1], words[len(words)-1]
-	head := "" // what stands before the value in the same word
+	head := "" // the flag before "=" in the same word
 	if flag, value, ok := strings.Cut(last, "="); ok && strings.HasPrefix(flag, "-") {
 		before, last, head = append(slices.Clone(before), flag), value, flag+"="
-	} else if last == "=" { // bash takes "--flag=value" for three words
+	} else if last == "=" { // bash splits "--flag=value" into three words
 		last = ""
 	}
 	var all []choice
@@ -123,7 +121,7 @@ func (c *Completer) choices(words []string) []choice {
 	return all
 }
 
-// helpChoices returns what may stand behind 'sgtrace help' and some words more.
+// helpChoices returns the completions after 'sgtrace help' and some words.
 func (c *Completer) helpChoices(words []string) (all []choice) {
 	if len(words) == 0 {
 		all = commandChoices(c.App.Commands)
@@ -140,24 +138,24 @@ func (c *Completer) helpChoices(words []string) (all []choice) {
 		return commandChoices(placeAfter(c.App, words).commands)
 	}
 	for _, word := range c.Topics[i].Words() {
-		if !strings.ContainsAny(word, " \t") { // a shell would want quotes
+		if !strings.ContainsAny(word, " \t") { // a shell would need quotes
 			all = append(all, choice{word: word})
 		}
 	}
 	return all
 }
 
-// A place is where on a command line something may stand.
+// A place is a position on a command line.
 type place struct {
-	command  string         // that it belongs to, the last of its words
-	commands []*cli.Command // one of which may come next
+	command  string         // its command, the last of the command's words
+	commands []*cli.Command // candidates for the next word
 	flags    []cli.Flag
-	flag     string   // whose value is due; "" is none
+	flag     string   // the flag whose value is next; "" is none
 	behind   []string // flags before it, without dashes
-	inputs   int      // how many arguments the command has already
+	inputs   int      // number of arguments of the command so far
 }
 
-// placeAfter returns the place behind some words.
+// placeAfter returns the place after some words.
 func placeAfter(app *cli.App, words []string) place {
 	p := place{commands: app.Commands, flags: app.Flags}
 	for _, word := range words {
@@ -182,8 +180,8 @@ func placeAfter(app *cli.App, words []string) place {
 	return p
 }
 
-// Positionals returns the command that a command line calls, the last of its words, and how many
-// arguments it is given besides flags. One that ends in the middle of a flag has as good as one more.
+// Positionals returns the command that a command line calls (the last of the command's words), and the
+// number of its arguments besides flags. A flag at the end without its value counts as an argument.
 func Positionals(app *cli.App, args []string) (command string, n int) {
 	p := placeAfter(app, args[min(1, len(args)):])
 	if p.flag != "" {
@@ -192,7 +190,7 @@ func Positionals(app *cli.App, args []string) (command string, n int) {
 	return p.command, p.inputs
 }
 
-// choicesAt returns what may stand at a place, of flags only if that is one so far.
+// choicesAt returns the choices for a place; it returns flags only if last begins like one.
 func (c *Completer) choicesAt(p place, last string) (all []choice) {
 	switch {
 	case p.flag != "":

@@ -11,7 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// appHelp is the page of "sgtrace help". It fits a screen.
+// appHelp is the page of "sgtrace help". It fits on a screen.
 const appHelp = `sgtrace - {{.Usage}}
 
   Reads the files that an incident leaves behind (OTLP dumps of request tracing,
@@ -51,14 +51,13 @@ Commands:
 // A Topic is something that 'sgtrace help' explains besides commands.
 type Topic struct {
 	Name, Usage string
-	// Words are the entries that the topic can be asked for; nil is only the topic itself.
+	// Words are the entries that can be looked up in the topic; nil if there are none.
 	Words func() []string
 }
 
-// Prepare makes an app and its commands use the pages and the messages of this package:
-// the pages of the library do not fit a terminal. all is the app with all commands, which
-// messages may be about, and topics are those of its help. The pages of all apps list the
-// topics of the last one.
+// Prepare makes an app and its commands use the pages and messages of this package: the library's pages do
+// not fit a terminal. all returns the app with all commands, for messages about other commands, and topics
+// returns the help topics. The pages of all apps list the topics passed last.
 func Prepare(app *cli.App, all func() *cli.App, topics func() []Topic) {
 	app.Metadata = map[string]any{helpTopics: topics}
 	app.CustomAppHelpTemplate = appHelp
@@ -75,10 +74,10 @@ func prepare(commands []*cli.Command, wrong cli.OnUsageErrorFunc) {
 	}
 }
 
-// A PageWriter writes the pages of the library, which forgets errors.
+// A PageWriter writes the library's pages and keeps the error, which the library ignores.
 type PageWriter struct {
 	W   io.Writer
-	Err error // the first
+	Err error // the first error
 }
 
 func (p *PageWriter) Write(b []byte) (int, error) {
@@ -87,8 +86,7 @@ func (p *PageWriter) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// WriteHelp writes the page of a command. The library takes "help help" for the help of
-// the program.
+// WriteHelp writes the page of a command. The library would take "help help" for the program's help.
 func WriteHelp(w io.Writer, c *cli.Command) { printHelp(w, commandHelp, c, nil) }
 
 func printHelp(w io.Writer, page string, data any, topics func() []Topic) {
@@ -99,13 +97,13 @@ func printHelp(w io.Writer, page string, data any, topics func() []Topic) {
 	})
 }
 
-// Width is how many characters wide pages are.
+// Width is the width of pages, in characters.
 const Width = 80
 
-// helpIndent is that of what flags do.
+// helpIndent is the indent of the flags' descriptions.
 const helpIndent = 24
 
-// flagsText describes flags by category, in the order of their declaration.
+// flagsText describes flags by category, in order of declaration.
 func flagsText(flags []cli.Flag) string {
 	names, byCategory := flagsByCategory(flags)
 	var b strings.Builder
@@ -118,7 +116,7 @@ func flagsText(flags []cli.Flag) string {
 	return b.String()
 }
 
-// flagsByCategory returns the categories in the order in which flags name them first.
+// flagsByCategory returns flags by category; names has the categories by first appearance.
 func flagsByCategory(flags []cli.Flag) (names []string, byCategory map[string][]cli.DocGenerationFlag) {
 	byCategory = map[string][]cli.DocGenerationFlag{}
 	for _, f := range flags {
@@ -134,12 +132,12 @@ func flagsByCategory(flags []cli.Flag) (names []string, byCategory map[string][]
 	return names, byCategory
 }
 
-// describeFlag returns the names of a flag with the value it takes, which stands in
-// backquotes in what it does, and what it does.
+// describeFlag returns the names of a flag followed by its value, which its usage has in backquotes, and
+// the usage.
 func describeFlag(f cli.DocGenerationFlag) (head, what string) {
 	names := order.Each(f.Names(), Dashed)
 	slices.SortFunc(names, func(a, b string) int { return len(a) - len(b) })
-	head = strings.Join(names, ", ") // -o, --output
+	head = strings.Join(names, ", ") // such as -o, --output
 	what = f.GetUsage()
 	if f.TakesValue() {
 		head += " " + strings.Split(what+"`VALUE`", "`")[1]
@@ -156,7 +154,7 @@ func describeFlag(f cli.DocGenerationFlag) (head, what string) {
 	return head, what
 }
 
-// flagText returns the lines about a flag in the help of a command.
+// flagText formats a flag for the help of a command.
 func flagText(f cli.DocGenerationFlag) string {
 	head, what := describeFlag(f)
 	head = "  " + head
@@ -167,7 +165,7 @@ func flagText(f cli.DocGenerationFlag) string {
 	return head + body[len(head):]
 }
 
-// fill breaks text into lines that are indented so far.
+// fill wraps text into lines with the given indent.
 func fill(text string, indent int) string {
 	margin := strings.Repeat(" ", indent)
 	line, lines := margin, ""

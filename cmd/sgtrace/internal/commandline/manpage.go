@@ -53,13 +53,13 @@ whether text may contain more than ASCII; in the locales C and POSIX it does not
 .BR nsys (1)
 `
 
-// manEndOfCommand follows a command on a page of its own.
+// manEndOfCommand ends the page of a single command.
 const manEndOfCommand = `.SH "SEE ALSO"
 .BR sgtrace (1)
 `
 
-// WriteManPage writes the manual page of a version of an app that is set up: what the
-// help knows of all commands, as man(1) reads it.
+// WriteManPage writes the manual page of an app, which must be set up, for man(1). It has everything in the
+// help of all commands.
 func WriteManPage(w io.Writer, app *cli.App, topics []Topic, version, date string) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, ".TH SGTRACE 1 \"%s\" \"sgtrace %s\" \"User Commands\"\n", roff(date), roff(version))
@@ -90,7 +90,7 @@ func WriteCommandManPage(w io.Writer, app *cli.App, name, version, date string) 
 	return err
 }
 
-// manCommands describes commands that follow the words above.
+// manCommands describes commands; above has the words before them.
 func manCommands(b *strings.Builder, above string, commands []*cli.Command) {
 	for _, cmd := range commands {
 		if cmd.Hidden {
@@ -128,7 +128,7 @@ func manFlags(b *strings.Builder, flags []cli.Flag) {
 	}
 }
 
-// manText writes paragraphs; lines that are indented stay as they are.
+// manText writes paragraphs; indented lines stay as they are.
 func manText(b *strings.Builder, text string) {
 	preformatted := false
 	for line := range strings.SplitSeq(strings.TrimSpace(text), "\n") {
@@ -150,7 +150,7 @@ func manText(b *strings.Builder, text string) {
 	}
 }
 
-// roff escapes text. A line that begins with a dot would be a request.
+// roff escapes text. An unescaped leading dot would make a line a request.
 func roff(text string) string {
 	text = strings.NewReplacer(`\`, `\e`, "-", `\-`, "'", `\(aq`, `"`, `\(dq`, "~", `\(ti`, "^", `\(ha`, "`", `\(ga`, "\n.", "\n\\&.").Replace(text)
 	if strings.HasPrefix(text, ".") {

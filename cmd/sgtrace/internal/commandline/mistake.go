@@ -19,16 +19,16 @@ type UsageError struct{ error }
 // Usage returns a [UsageError] with a message.
 func Usage(format string, args ...any) error { return UsageError{fmt.Errorf(format, args...)} }
 
-// AsUsage makes an error one of the command line.
+// AsUsage turns an error into a [UsageError].
 func AsUsage(err error) error { return UsageError{err} }
 
-// OneOf says that the value of a flag is none of those that there are, and which is meant.
+// OneOf returns the error that the value of a flag is not one of the choices, with the most similar one.
 func OneOf(flag, value string, choices ...string) error {
 	last := len(choices) - 1
 	return Usage("%s %q%s want %s, or %s", flag, value, cmp.Or(similar.Hint(value, choices), ":"), strings.Join(choices[:last], ", "), choices[last])
 }
 
-// commandNames returns the names that people use for commands.
+// commandNames returns the names and aliases of commands.
 func commandNames(commands []*cli.Command) []string {
 	var names []string
 	for _, c := range commands {
@@ -37,10 +37,10 @@ func commandNames(commands []*cli.Command) []string {
 	return names
 }
 
-// helpTopics is where the metadata of an app have the topics of its help.
+// helpTopics is the key of the help topics in an app's metadata.
 const helpTopics = "topics"
 
-// UnknownCommand says what to do about a word that is no command.
+// UnknownCommand returns the error about a word that is not a command, with advice.
 func UnknownCommand(app *cli.App, name string) error {
 	if _, err := os.Stat(name); err == nil {
 		return Usage("%s is a file, but a command comes first: 'sgtrace report %[1]s' says what stands out in it", name)
@@ -52,12 +52,12 @@ func UnknownCommand(app *cli.App, name string) error {
 	return Usage("unknown command %q%s ('sgtrace help' lists them)", name, hint)
 }
 
-// unknownBelow says what to do about a word that is no command below another one.
+// unknownBelow returns the error about a word that is not a subcommand of above.
 func unknownBelow(above string, commands []*cli.Command, word string) error {
 	return Usage("'%s' has no command %q%s ('%[1]s --help' lists its commands)", above, word, similar.Hint(word, commandNames(commands)))
 }
 
-// UnknownPage says which of the words of a command that help was asked for is unknown.
+// UnknownPage returns an error about the first unknown word of a command that help was asked for.
 func UnknownPage(app *cli.App, words []string) error {
 	commands, known := app.Commands, "sgtrace"
 	for _, word := range words {
@@ -74,9 +74,8 @@ func UnknownPage(app *cli.App, words []string) error {
 	return nil
 }
 
-// MisplacedCommand finds mistakes about commands themselves, which the library takes for
-// mistakes about the flags behind them: a word in the place of a command that is none, and
-// a flag of a command in front of it.
+// MisplacedCommand finds mistakes about commands that the library would report as mistakes about flags: an
+// unknown word in the place of a command, and a command's flag before the command.
 func MisplacedCommand(app *cli.App, args []string) error {
 	commands, above := app.Commands, app.Name
 	for _, arg := range args[min(1, len(args)):] {
@@ -101,14 +100,14 @@ func MisplacedCommand(app *cli.App, args []string) error {
 	return nil
 }
 
-// anyHasFlag reports whether a command, or one below it, has the flag.
+// anyHasFlag reports whether one of the commands, or a subcommand, has the flag.
 func anyHasFlag(commands []*cli.Command, name string) bool {
 	return slices.ContainsFunc(commands, func(c *cli.Command) bool {
 		return flagNamed(c.Flags, name) != nil || anyHasFlag(c.Subcommands, name)
 	})
 }
 
-// AsksForHelp reports whether a command line is about the help of a command, and of which.
+// AsksForHelp reports whether a command line asks for help, and returns the words of the command that it asks about.
 func AsksForHelp(app *cli.App, args []string) (words []string, ok bool) {
 	commands := app.Commands
 	for _, arg := range args[min(1, len(args)):] {
@@ -126,14 +125,14 @@ func AsksForHelp(app *cli.App, args []string) (words []string, ok bool) {
 	return nil, false
 }
 
-// What package flag says about values. Flags have one dash there.
+// Package flag's messages about values. They write flags with one dash.
 var (
 	unknownFlag = regexp.MustCompile(`^flag provided but not defined: -+(.*)$`)
 	noValue     = regexp.MustCompile(`^flag needs an argument: -+(.*)$`)
 	badValue    = regexp.MustCompile(`^invalid (?:boolean )?value (".*") for (?:flag )?-([^ ]*): `)
 )
 
-// wrongFlag completes what package flag says about a wrong flag, which a command of all may have.
+// wrongFlag completes package flag's message about a wrong flag, which may be a flag of another command.
 func wrongFlag(ctx *cli.Context, all func() *cli.App, err error) error {
 	text, flags := err.Error(), ctx.Command.Flags
 	help := fmt.Sprintf(" ('%s --help' lists all flags)", ctx.Command.HelpName)
@@ -149,7 +148,7 @@ func wrongFlag(ctx *cli.Context, all func() *cli.App, err error) error {
 	return UsageError{err}
 }
 
-// Dashed returns a flag as people write it.
+// Dashed returns a flag with its dashes.
 func Dashed(name string) string {
 	if len(name) == 1 {
 		return "-" + name
@@ -157,7 +156,7 @@ func Dashed(name string) string {
 	return "--" + name
 }
 
-// unknownFlagHint says which other commands have the flag, else which flag may be meant.
+// unknownFlagHint says which other commands have the flag, or else which flag may be meant.
 func unknownFlagHint(ctx *cli.Context, all []*cli.Command, name string) string {
 	if with := commandsWith(all, ctx.App.Name, name); with != nil {
 		return " here; it is a flag of " + strings.Join(with, ", ")
@@ -178,14 +177,14 @@ func unknownFlagHint(ctx *cli.Context, all []*cli.Command, name string) string {
 	return ""
 }
 
-// meanings are flags by the names that other programs have for them, with values of theirs.
+// meanings maps other programs' flag names to our flags, with a value where needed.
 var meanings = map[string]string{
 	"json": "format json", "csv": "format csv", "markdown": "format markdown", "md": "format markdown", "html": "output report.html",
 	"since": "from", "start": "from", "begin": "from", "until": "to", "end": "to", "file": "output", "top": "limit", "n": "limit", "head": "limit",
 	"timezone": "tz", "order-by": "sort", "silent": "quiet", "q": "quiet", "ignore": "exclude", "threshold": "fail-if",
 }
 
-// commandsWith returns the commands that have a flag, with all words that call them.
+// commandsWith returns the full names of the commands that have a flag.
 func commandsWith(commands []*cli.Command, above, flag string) (with []string) {
 	for _, c := range commands {
 		if flagNamed(c.Flags, flag) != nil {
@@ -204,7 +203,7 @@ func flagNamed(flags []cli.Flag, name string) cli.Flag {
 	return flags[i]
 }
 
-// purpose returns the help of a flag.
+// purpose returns the usage of a flag.
 func purpose(flags []cli.Flag, name string) string {
 	f, ok := flagNamed(flags, name).(cli.DocGenerationFlag)
 	if !ok {

@@ -43,22 +43,22 @@ func Flags() []cli.Flag {
 	}
 }
 
-// WindowFlags returns those of [Flags] that apply to what profilers record.
+// WindowFlags returns those of [Flags] that apply to profiles.
 func WindowFlags() []cli.Flag {
 	return slices.DeleteFunc(Flags(), func(f cli.Flag) bool {
 		return !slices.Contains([]string{"from", "to", "host", "rank", "min-dur"}, f.Names()[0])
 	})
 }
 
-// Selected is the choice that the flags make.
+// Selected is the selection made by the flags.
 type Selected struct {
 	Selection request.Selection // From and To are 0 until Resolve
 	Window    Window            // of time
-	rankWords []string          // Selection.Ranks, as they were given
+	rankWords []string          // Selection.Ranks as given
 	zone      *time.Location
 }
 
-// Read reads the flags of [Flags]. Its errors are of type [UsageError].
+// Read reads [Flags]. Its errors are of type [UsageError].
 func Read(ctx *cli.Context) (*Selected, error) {
 	zone, err := Zone(ctx)
 	if err != nil {
@@ -134,13 +134,13 @@ func (s *Selected) readWords(ctx *cli.Context) error {
 	return nil
 }
 
-// Words that --status and --role take.
+// Values of --status and --role.
 var (
 	statusWords = []string{"finished", "aborted", "failed", "unfinished"}
 	roleWords   = []string{"unified", "prefill", "decode", "router", "sender", "encoder", "other"}
 )
 
-// onceForEach tells what to do instead of a list with commas.
+// onceForEach returns a hint to repeat the flag if a value has commas.
 func onceForEach(flag, word string) string {
 	if strings.Contains(word, ",") {
 		return fmt.Sprintf("; give --%s once for each", flag)
@@ -148,24 +148,23 @@ func onceForEach(flag, word string) string {
 	return ""
 }
 
-// Bounds returns the window of time as instants of the input whose first and last events are given.
+// Bounds returns the window of time as instants, for an input with the given first and last event.
 func (s *Selected) Bounds(first, last trace.Time) (from, to trace.Time, err error) {
 	return s.Window.Resolve(first, last, s.zone)
 }
 
-// Resolve chooses the window of time in the input whose first and last events are given.
+// Resolve sets the window of time of the selection, for an input with the given first and last event.
 func (s *Selected) Resolve(first, last trace.Time) (err error) {
 	s.Selection.From, s.Selection.To, err = s.Bounds(first, last)
 	return err
 }
 
-// Args returns the flags of [Flags] as they were given, after that of [ZoneFlag], which says what
-// their times mean.
+// Args returns [Flags] as given, preceded by that of [ZoneFlag], on which their times depend.
 func Args(ctx *cli.Context) (args []string) {
 	if ctx.IsSet("tz") {
 		args = append(args, "--tz", ctx.String("tz"))
 	}
-	set := ctx.LocalFlagNames() // IsSet goes through all flags for each
+	set := ctx.LocalFlagNames() // IsSet searches all flags each time
 	for _, flag := range Flags() {
 		name := flag.Names()[0]
 		if !slices.Contains(set, name) {

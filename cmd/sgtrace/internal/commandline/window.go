@@ -8,11 +8,11 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A Window is a window of time as --from and --to give it; "" is no bound. Its times may be
-// relative to the first or the last event of the input.
+// A Window is the window of time in --from and --to; "" is no bound. Its times may be relative to the first
+// or last event of the input.
 type Window struct{ From, To string }
 
-// Check finds mistakes before anything is read. zone is that of times without one.
+// Check reports mistakes before anything is read. zone applies to times without one.
 func (w Window) Check(zone *time.Location) error {
 	from, err := readMoment("--from", w.From, zone)
 	if err != nil {
@@ -26,7 +26,7 @@ func (w Window) Check(zone *time.Location) error {
 	return err
 }
 
-// Words tell which window is meant: " from +10s to +20s".
+// Words describes the window: " from +10s to +20s".
 func (w Window) Words() (text string) {
 	if w.From != "" {
 		text += " from " + w.From
@@ -37,8 +37,8 @@ func (w Window) Words() (text string) {
 	return text
 }
 
-// Resolve returns the bounds as instants of the input whose first and last events are given; 0
-// is no bound. zone is that of times without one. Its errors are of type [UsageError].
+// Resolve returns the bounds as instants, for an input with the given first and last event; 0 is no bound.
+// zone applies to times without one. Its errors are of type [UsageError].
 func (w Window) Resolve(first, last trace.Time, zone *time.Location) (from, to trace.Time, err error) {
 	if from, err = Instant("--from", w.From, first, last, zone); err != nil {
 		return 0, 0, err
@@ -52,8 +52,8 @@ func (w Window) Resolve(first, last trace.Time, zone *time.Location) (from, to t
 	return from, to, nil
 }
 
-// Instant returns the time that a flag is given, in the input whose first and last events are
-// given; 0 for no text. Its errors are of type [UsageError].
+// Instant returns the time in a flag, for an input with the given first and last event; 0 if text is empty.
+// Its errors are of type [UsageError].
 func Instant(flag, text string, first, last trace.Time, zone *time.Location) (trace.Time, error) {
 	m, err := readMoment(flag, text, zone)
 	if text == "" || err != nil {
@@ -74,7 +74,7 @@ func Instant(flag, text string, first, last trace.Time, zone *time.Location) (tr
 	return trace.Time(at.UnixNano()), nil
 }
 
-// A moment is a time as a flag gives it, in a form that may need an input to be an instant.
+// A moment is a time in a flag, which may become an instant only with an input.
 type moment struct {
 	kind   momentKind
 	at     time.Time
@@ -90,7 +90,7 @@ const (
 	timeOfDay            // 20:53: on the day of the first event
 )
 
-// layouts are how people write times; those without a date are times of a day.
+// layouts are the accepted formats of times; those without a date are times of day.
 var layouts = []struct {
 	layout string
 	kind   momentKind
@@ -100,7 +100,7 @@ var layouts = []struct {
 	{"15:04:05.999999999", timeOfDay}, {"15:04", timeOfDay},
 }
 
-// readMoment reads a time in one of the forms that flags take; times without a zone are in zone.
+// readMoment parses a time in any of the accepted formats; times without a zone are in zone.
 func readMoment(flag, text string, zone *time.Location) (m moment, err error) {
 	if text == "" {
 		return m, nil
@@ -129,10 +129,10 @@ func readMoment(flag, text string, zone *time.Location) (m moment, err error) {
 	return m, wrongTime(flag, text, false)
 }
 
-// inReach reports whether a time is one of those that a [trace.Time] has, from 1678 to 2262.
+// inReach reports whether a [trace.Time] can represent a time: from 1678 to 2262.
 func inReach(at time.Time) bool { return time.Unix(0, at.UnixNano()).Equal(at) }
 
-// wrongTime returns the error of a time that is in none of the forms; nil if it is right.
+// wrongTime returns nil if right is set, or else the error about a time in no accepted format.
 func wrongTime(flag, text string, right bool) error {
 	if right {
 		return nil
@@ -140,10 +140,10 @@ func wrongTime(flag, text string, right bool) error {
 	return Usage("%s %q: want 20:53, 20:53:20, 2026-08-17T20:53:20Z, Unix seconds, +10s from the beginning, or -10m from the end", flag, text)
 }
 
-// unixSeconds reads seconds since 1970, with a fraction of up to nine digits.
+// unixSeconds parses seconds since 1970, with a fraction of up to nine digits.
 func unixSeconds(text string) (at time.Time, ok bool) {
 	whole, fraction, _ := strings.Cut(text, ".")
-	sec, err := strconv.ParseUint(whole, 10, 34) // more are milliseconds, which are not meant
+	sec, err := strconv.ParseUint(whole, 10, 34) // larger numbers are milliseconds, which are not accepted
 	ns, err2 := strconv.ParseUint((fraction + "000000000")[:max(9, len(fraction))], 10, 30)
 	return time.Unix(int64(sec), int64(ns)), err == nil && err2 == nil
 }

@@ -6,22 +6,22 @@ import (
 	"strings"
 )
 
-// A Desktop is what of a machine decides how a browser is opened on it.
+// A Desktop describes a machine, as far as it decides how to open a browser there.
 type Desktop struct {
-	OS   string // as Go calls it
+	OS   string // as in runtime.GOOS
 	Env  func(string) string
-	Find func(program string) bool // whether a program can be run
+	Find func(program string) bool // reports whether a program can be run
 }
 
-// openers are programs that open a link on desktops of Linux and BSD, the first one that is there
-// is taken; windowsOpeners come before them in Windows' subsystem for Linux.
+// openers are programs that open a link on Linux and BSD desktops; the first one that exists is used. In
+// the Windows Subsystem for Linux, windowsOpeners come first.
 var (
 	openers        = [][]string{{"xdg-open"}, {"gio", "open"}, {"sensible-browser"}, {"x-www-browser"}, {"firefox"}, {"chromium"}, {"google-chrome"}}
 	windowsOpeners = [][]string{{"wslview"}, {"rundll32.exe", "url.dll,FileProtocolHandler"}}
 )
 
-// Browser returns the command that opens a link in a browser on this machine; nil if there
-// is none, or nobody is there to see it.
+// Browser returns the command that opens a link in a browser on this machine; nil if there is none, or
+// nobody is there to see it.
 func Browser(on Desktop, link string) []string {
 	if on.Env("SSH_CONNECTION") != "" {
 		return nil
@@ -51,8 +51,8 @@ func Browser(on Desktop, link string) []string {
 	return nil
 }
 
-// ofEnvironment returns the command that $BROWSER names: the first one of a list that can be run, in
-// which %s stands for the link.
+// ofEnvironment returns the command from $BROWSER: the first one in the list that can be run, with %s
+// replaced by the link.
 func ofEnvironment(on Desktop, link string) []string {
 	for entry := range strings.SplitSeq(on.Env("BROWSER"), ":") {
 		command := strings.Fields(entry)
@@ -78,18 +78,18 @@ func CanRun(program string) bool {
 	return err == nil
 }
 
-// Start runs a command that [Browser] returned, and does not wait for it.
+// Start starts a command returned by [Browser] and does not wait for it.
 func Start(command []string) error {
 	cmd := exec.Command(command[0], command[1:]...)
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	go func() { _ = cmd.Wait() }() // only its status is left, which says nothing
+	go func() { _ = cmd.Wait() }() // reaps it; its status has no information
 	return nil
 }
 
-// Tunnel returns the command with which the browser of the machine that a user came from
-// reaches a server here; "" if the user did not come over SSH.
+// Tunnel returns the SSH command that lets the browser on the user's machine reach a server here; "" if the
+// user did not connect by SSH.
 func Tunnel(env func(string) string) string {
 	from := strings.Fields(env("SSH_CONNECTION")) // client, its port, server, its port
 	if len(from) != 4 {
@@ -106,5 +106,5 @@ func Tunnel(env func(string) string) string {
 	return command + " " + host
 }
 
-// Hyperlink makes a terminal open a link by a click on it, however it is wrapped.
+// Hyperlink returns a link that opens with a click in a terminal, even if it is wrapped.
 func Hyperlink(link string) string { return "\x1b]8;;" + link + "\x1b\\" + link + "\x1b]8;;\x1b\\" }

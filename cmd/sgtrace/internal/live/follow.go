@@ -13,14 +13,13 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// settle is how long the dump must be quiet before what was read is looked at:
-// the spans of one request come in several exports.
+// settle is how long the dump must be quiet before new spans are examined: the spans of a request arrive in
+// several exports.
 const settle = 300 * time.Millisecond
 
 const format = "%-12s  %-32s  %9s %9s %9s %6s  %9s %9s  %9s %9s  %s\n"
 
-// read hands over what r has, piece by piece, until it ends, and then the error that it
-// ended with.
+// read sends the content of r in pieces until it ends, and then the error that it ended with.
 func read(r io.Reader) (pieces chan []byte, ended chan error) {
 	pieces, ended = make(chan []byte), make(chan error, 1)
 	go func() {
@@ -44,23 +43,23 @@ func read(r io.Reader) (pieces chan []byte, ended chan error) {
 	return pieces, ended
 }
 
-// block is how much is held back at most, in bytes, as long as the dump is not
-// quiet: it may be large already when it is first read.
+// block is the maximum number of bytes held back while the dump is not quiet: it may already be large when
+// reading starts.
 const block = 16 << 20
 
-// A Follower prints the requests of a dump that grows.
+// A Follower prints the requests of a growing dump.
 type Follower struct {
 	Out      io.Writer
 	Selected *commandline.Selected // the requests to print
 	Dump     *inputs.Growing
 	Redact   func(*request.Set)
 
-	fresh   bool            // the dump has lines that were not looked at
-	printed map[string]bool // by trace and id
+	fresh   bool            // the dump has lines that were not examined
+	printed map[string]bool // by trace and request ID
 }
 
-// Follow prints the requests of a dump, one line each, as they end, and returns the error
-// that reading it ended with.
+// Follow prints the requests of a dump as they end, one per line, and returns the error that reading ended
+// with.
 func (f *Follower) Follow(r io.Reader) error {
 	pieces, ended := read(r)
 	if err := f.run(pieces); err != nil {
@@ -95,8 +94,7 @@ func (f *Follower) run(pieces <-chan []byte) error {
 				return err
 			}
 			pending = nil
-			// Requests are rebuilt from all that was read: look less often as that
-			// takes longer.
+			// Requests are rebuilt from everything read so far, so examine less often as that takes longer.
 			quiet.Reset(max(settle, 10*time.Since(began)))
 		}
 	}
@@ -111,8 +109,8 @@ func (f *Follower) take(lines []byte) error {
 	return f.Dump.Read(lines)
 }
 
-// show adds new lines to the dump and prints the requests that have ended; at
-// the end of all, those of which something is still missing, too.
+// show adds new lines to the dump and prints the requests that have ended; at the end of the dump, also
+// those that are incomplete.
 func (f *Follower) show(lines []byte, last bool) error {
 	if err := f.take(lines); err != nil {
 		return err
@@ -147,8 +145,8 @@ func (f *Follower) show(lines []byte, last bool) error {
 	return nil
 }
 
-// complete reports whether nothing of r seems to be still on its way: exports of
-// the ranks can come after that of the request span.
+// complete reports whether all of r seems to have arrived: exports of the ranks may arrive after that of
+// the request span.
 func complete(set *request.Set, r *request.Request) bool {
 	if r.Flags&(request.MissingRoot|request.Unjoined|request.MissingThread) != 0 {
 		return false

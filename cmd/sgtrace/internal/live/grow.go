@@ -13,51 +13,49 @@ import (
 	"time"
 )
 
-// DefaultInterval is how long a GrowingFile waits between two looks at its file.
+// DefaultInterval is how long a GrowingFile waits before it checks its file again.
 const DefaultInterval = 500 * time.Millisecond
 
-// A GrowingFile reads a file from its beginning, waits at its end for more, and goes
-// on with the file that takes its place.
+// A GrowingFile reads a file from its beginning, waits at its end for more, and continues with the file
+// that replaces it.
 //
-// It waits with whole lines handed out only: what follows the last newline is
-// held back until the line is complete, so that a reader never takes half a
-// record for a broken one. Memory is that of the longest line.
+// While it waits, it has returned only complete lines: whatever follows the last newline is held back until
+// the line is complete, so that a reader never mistakes half a record for a broken one. Memory is that of
+// the longest line.
 //
-//   - A file that has become shorter was truncated, and is read again from its
-//     beginning. One that has grown beyond the old end by the next look was not
-//     seen to be shorter, and is read on from there.
-//   - A file is replaced once its path leads to another one and, an interval
-//     later, nothing more has come: writers move over to a new file in their own
-//     time. Of several replacements within an interval only the last is seen.
-//   - A path that leads nowhere is waited for, with the old file still read.
+//   - A file that became shorter was truncated, and is read again from its beginning. If it has
+//     grown beyond the old end by the next check, the truncation goes unnoticed, and reading
+//     continues there.
+//   - A file is replaced if its path leads to another one and, an interval later, the old one
+//     has no more data: writers switch to a new file in their own time. If it is replaced
+//     several times within an interval, only the last file is seen.
+//   - If the path leads nowhere, it waits for a file and still reads the old one.
 //
-// When a file ends for one of these reasons amid a line, the half line is handed
-// out with a newline of ours, which keeps the next line whole.
+// If a file is left for one of these reasons amid a line, a newline is added to the partial line, so
+// that the next line stays whole.
 //
-// When the context ends, so does the input: what is held back comes out as it
-// is, then io.EOF. What was not read by then is left.
+// When the context ends, so does the input: what was held back is returned as it is, followed by
+// io.EOF. Data that was not read by then is lost.
 type GrowingFile struct {
-	ctx      context.Context // a Read has no other way to hear of its end
+	ctx      context.Context // Read has no other way to learn that it should stop
 	path     string
 	interval time.Duration
 
 	file     *os.File
 	info     fs.FileInfo // of file when it was opened: its identity
 	offset   int64       // how much of file has been read
-	replaced bool        // path led to another file before the last wait, after which file had no more
-	ended    bool        // ctx is done, and buf holds all there will be
+	replaced bool        // path led to another file before the last wait, and file has had no more data since
+	ended    bool        // ctx is done, and buf holds the rest
 
-	// buf[from:ready] is to be handed out, buf[ready:] is held back. Before a
-	// fill nothing is to be handed out.
+	// buf[from:ready] can be returned, buf[ready:] is held back. Before a fill, nothing can be returned.
 	buf         []byte
 	from, ready int
 }
 
-// minRead is the least room that a read from the file gets.
+// minRead is the minimum size of the buffer for a read from the file.
 const minRead = 64 << 10
 
-// OpenGrowing opens the regular file at path, which has to exist. An interval of zero
-// is [DefaultInterval].
+// OpenGrowing opens the regular file at path, which must exist. An interval of zero is [DefaultInterval].
 func OpenGrowing(ctx context.Context, path string, interval time.Duration) (*GrowingFile, error) {
 	interval = cmp.Or(interval, DefaultInterval)
 	r := &GrowingFile{ctx: ctx, path: path, interval: interval}
@@ -67,13 +65,13 @@ func OpenGrowing(ctx context.Context, path string, interval time.Duration) (*Gro
 	return r, nil
 }
 
-// open makes the file at path the one to read.
+// open switches to the file at path.
 func (r *GrowingFile) open() error {
 	info, err := os.Stat(r.path)
 	if err != nil {
 		return err
 	}
-	if !info.Mode().IsRegular() { // to open a named pipe could take forever
+	if !info.Mode().IsRegular() { // opening a named pipe could block forever
 		return fmt.Errorf("%s: cannot follow it: not a regular file", r.path)
 	}
 	f, err := os.Open(r.path)
@@ -91,11 +89,10 @@ func (r *GrowingFile) open() error {
 	return nil
 }
 
-// Close closes the file. It must not run beside a Read; to end that, end the
-// context.
+// Close closes the file. It must not run concurrently with Read; cancel the context to end a Read.
 func (r *GrowingFile) Close() error { return r.file.Close() }
 
-// Read waits until there is something to hand out.
+// Read waits until there is data to return.
 func (r *GrowingFile) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
@@ -113,8 +110,7 @@ func (r *GrowingFile) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// fill takes one step toward something to hand out: it reads, and at the end of
-// the file looks what has become of it.
+// fill takes one step toward returning data: it reads, or checks the file at its end.
 func (r *GrowingFile) fill() error {
 	if r.from > 0 {
 		r.buf = append(r.buf[:0], r.buf[r.ready:]...)
@@ -142,8 +138,7 @@ func (r *GrowingFile) fill() error {
 	return r.atEnd()
 }
 
-// atEnd starts over if the file was truncated, moves on if it was replaced, and
-// waits otherwise.
+// atEnd starts over if the file was truncated, moves on if it was replaced, and waits otherwise.
 func (r *GrowingFile) atEnd() error {
 	now, err := r.file.Stat()
 	if err != nil {
@@ -177,7 +172,7 @@ func (r *GrowingFile) atEnd() error {
 	return nil
 }
 
-// endLine ends the half line that is held back, if any.
+// endLine ends the partial line that is held back, if any.
 func (r *GrowingFile) endLine() {
 	if len(r.buf) > 0 {
 		r.buf = append(r.buf, '\n')

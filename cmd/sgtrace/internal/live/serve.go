@@ -15,21 +15,20 @@ import (
 	"time"
 )
 
-// Addr is where the UI may fetch from. It is the port of trace_processor's own
-// server; no other is in the UI's content security policy.
+// Addr is where the UI may fetch from. It has the port of trace_processor's own server; the UI's content
+// security policy allows no other.
 const Addr = "127.0.0.1:9001"
 
-// UI is the address of the Perfetto UI that everybody can use.
+// UI is the address of the public Perfetto UI.
 const UI = "https://ui.perfetto.dev"
 
-// ServeOptions say for whom and how long a file is served.
+// ServeOptions say to whom and how long a file is served.
 type ServeOptions struct {
 	UI   string        // address of the UI, such as [UI]
-	Idle time.Duration // Serve ends when nobody has fetched the file for so long; 0 is never
+	Idle time.Duration // Serve ends if nobody has fetched the file for this long; 0 is never
 }
 
-// Origin returns the origin of a UI, which is what a browser calls it: its address without
-// the path.
+// Origin returns the origin of a UI, as a browser sends it: its address without the path.
 func Origin(ui string) (string, error) {
 	u, err := url.Parse(ui)
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
@@ -48,9 +47,8 @@ func Listen() (net.Listener, error) {
 	return ln, nil
 }
 
-// Serve serves the regular file at path, under its base name, on ln until nobody has
-// fetched it for a while. It closes ln. When ctx ends first, so does Serve, with ctx's
-// cause.
+// Serve serves the regular file at path, under its base name, on ln, until nobody has fetched it for a
+// while. It closes ln. If ctx ends first, Serve returns ctx's cause.
 func Serve(ctx context.Context, path string, ln net.Listener, opt ServeOptions) error {
 	defer ln.Close()
 	origin, err := Origin(opt.UI)
@@ -74,7 +72,7 @@ func Serve(ctx context.Context, path string, ln net.Listener, opt ServeOptions) 
 		Handler:                      h,
 		DisableGeneralOptionsHandler: true,
 		ReadHeaderTimeout:            10 * time.Second,
-		ErrorLog:                     log.New(io.Discard, "", 0), // it tells of clients that hang up, which is no news
+		ErrorLog:                     log.New(io.Discard, "", 0), // it would only report clients that hang up
 	}
 	stopped := make(chan error, 1)
 	go func() { stopped <- srv.Serve(ln) }()
@@ -91,8 +89,7 @@ func Serve(ctx context.Context, path string, ln net.Listener, opt ServeOptions) 
 	return err
 }
 
-// idle returns a channel that is closed when nothing was fetched for so long, not before
-// ctx ends if that is 0.
+// idle returns a channel that is closed if nothing was fetched for the given time; 0 is never.
 func (h *handler) idle(ctx context.Context, limit time.Duration) <-chan struct{} {
 	if limit <= 0 {
 		return nil
@@ -119,8 +116,7 @@ func (h *handler) idle(ctx context.Context, limit time.Duration) <-chan struct{}
 	return over
 }
 
-// open opens a regular file. A named pipe is refused before it is opened, which
-// could take forever.
+// open opens a regular file. It refuses a named pipe first, which could block forever when opened.
 func open(path string) (f *os.File, size int64, err error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -133,14 +129,14 @@ func open(path string) (f *os.File, size int64, err error) {
 	return f, info.Size(), err
 }
 
-// handler answers for one file. It compares paths itself, since a ServeMux would
-// redirect names that it finds unclean.
+// handler serves one file. It compares paths itself, since a ServeMux would redirect names that it
+// considers unclean.
 type handler struct {
-	host, origin, path string // what requests must say
+	host, origin, path string // what requests must have
 	file               *os.File
-	size               int64        // when Serve began; what is appended later is not sent
-	fetching           atomic.Int64 // how many fetches are under way
-	last               atomic.Int64 // when the last one ended, in Unix ns
+	size               int64        // when Serve began; data appended later is not sent
+	fetching           atomic.Int64 // number of fetches in progress
+	last               atomic.Int64 // end of the last fetch, in Unix ns
 }
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -148,7 +144,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "this server is for http://"+h.host, http.StatusForbidden)
 		return
 	}
-	if r.Header.Get("Origin") != h.origin { // browsers send it with every fetch from another site
+	if r.Header.Get("Origin") != h.origin { // browsers send it with every cross-origin fetch
 		http.Error(w, "this server is for "+h.origin, http.StatusForbidden)
 		return
 	}
@@ -160,7 +156,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.send(w, r)
 	case r.Method == http.MethodOptions:
 		w.Header().Set("Access-Control-Allow-Methods", "GET, HEAD")
-		// Chrome asks before a public site may reach a private address:
+		// Chrome asks before a public site may access a private address:
 		// https://wicg.github.io/private-network-access/
 		if r.Header.Get("Access-Control-Request-Private-Network") == "true" {
 			w.Header().Set("Access-Control-Allow-Private-Network", "true")
@@ -172,8 +168,8 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// send answers with the file. There is no time stamp and nothing may be cached:
-// the next trace of this name is another one.
+// send sends the file. It has no timestamp and must not be cached: the next trace of this name is a
+// different one.
 func (h *handler) send(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("Content-Type", contentType(h.path))
@@ -183,7 +179,7 @@ func (h *handler) send(w http.ResponseWriter, r *http.Request) {
 	http.ServeContent(w, r, "", time.Time{}, io.NewSectionReader(h.file, 0, h.size))
 }
 
-// begin and end note that a fetch does.
+// begin and end record the begin and end of a fetch.
 func (h *handler) begin() { h.fetching.Add(1) }
 
 func (h *handler) end() {
@@ -191,9 +187,8 @@ func (h *handler) end() {
 	h.fetching.Add(-1)
 }
 
-// contentType tells the type by the name. A compressed trace is a file of that
-// type and has no Content-Encoding: with one, the browser would unpack it, which
-// is the UI's task.
+// contentType returns the type by the name. A compressed trace is served as a file of that type without
+// Content-Encoding: with it, the browser would decompress the file, which is the UI's task.
 func contentType(name string) string {
 	switch strings.ToLower(filepath.Ext(name)) {
 	case ".gz":

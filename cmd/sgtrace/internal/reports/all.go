@@ -19,12 +19,11 @@ var (
 	HostEvents         = slices.Concat(AllEvents, profile.FrameCategories)
 	sampledEvents      = []string{profile.InstantCategory}
 	summaryEvents      = slices.Concat(HostEvents, sampledEvents, []string{profile.OtherCategory})
-	rankEvents         = slices.Concat(AllEvents, []string{profile.PythonCategory}) // functions tell what is compiled
+	rankEvents         = slices.Concat(AllEvents, []string{profile.PythonCategory}) // functions show what is compiled
 	timelineEvents     = slices.Concat(rankEvents, sampledEvents)
 )
 
-// Numbers of rows that people see without asking for more: ranges and kernels make tens
-// of thousands.
+// Default limits on rows in text: there may be tens of thousands of ranges and kernels.
 const (
 	maxRows    = 100
 	maxKernels = 20
@@ -33,8 +32,7 @@ const (
 // ofProfiles are the options of reports on profiles.
 var ofProfiles = []string{"by-rank", "sort", "limit", "all-ranks", "hosts"}
 
-// All is the table of reports, in the order of the help. The first one is printed if no
-// other is asked for.
+// All is the table of reports, in the order of the help. The first one is the default.
 var All = []*Report{
 	{Name: "summary", Usage: "one screen: what was read, what stands out, and why",
 		Options: []string{"o", "fail-on", "slo", "all-findings", "evidence", "whatif", "mute", "mute-file", "all-ranks", "hosts"}, Tables: summaryTables,

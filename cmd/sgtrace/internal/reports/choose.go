@@ -16,15 +16,14 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Choose returns the report that the flags ask for, the summary if they ask for none.
-// Two reports at once are an error of the command line, and so is a flag that the report
-// does not take; either error names both.
+// Choose returns the report that the flags ask for, or else the summary. Two reports at once are a usage
+// error, and so is a flag that the report does not take; either error names both.
 func Choose(ctx *cli.Context) (*Report, error) {
 	r, err := askedFor(ctx)
 	if err != nil {
 		return nil, err
 	}
-	set := ctx.LocalFlagNames() // IsSet goes through all flags for each
+	set := ctx.LocalFlagNames() // IsSet searches all flags each time
 	given := slices.DeleteFunc(Refusable(), func(name string) bool { return !slices.Contains(set, name) })
 	for _, flag := range given {
 		switch {
@@ -41,8 +40,8 @@ func Choose(ctx *cli.Context) (*Report, error) {
 	return r, nil
 }
 
-// askedFor returns the one report whose flag is given, or that takes the flags of the
-// others as options.
+// askedFor returns the report whose flag is given. If several are given, it is the one that takes the other
+// flags as options.
 func askedFor(ctx *cli.Context) (*Report, error) {
 	asked := order.Only(All, func(r *Report) bool { return r.isGiven(ctx) })
 	if len(asked) == 0 {
@@ -61,7 +60,7 @@ func askedFor(ctx *cli.Context) (*Report, error) {
 	return nil, commandline.Usage("--%s and --%s are two reports; ask for one at a time", asked[1].Name, asked[2].Name)
 }
 
-// Asked returns the report that some flags, without their dashes, ask for; nil if they ask for none.
+// Asked returns the report that some flags, without their dashes, ask for; nil if there is none.
 func Asked(flags []string) *Report {
 	var asked *Report
 	for _, r := range All {
@@ -72,8 +71,7 @@ func Asked(flags []string) *Report {
 	return asked
 }
 
-// Columns returns the columns of its main table, by which it can be sorted: those that it has of no
-// inputs at all.
+// Columns returns the columns of the main table, for sorting: those that it has without any inputs.
 func (r *Report) Columns() []string {
 	flags := flag.NewFlagSet(r.Name, flag.ContinueOnError)
 	flags.String("by", "stage", "")
@@ -100,8 +98,8 @@ func (r *Report) Columns() []string {
 	return nil
 }
 
-// noReportTakes says which reports take the options that are given without one: "--limit needs one of
-// --latency, --by-stage and --tail; --metric needs --tail".
+// noReportTakes returns the error about options given without a report that takes them: "--limit needs one
+// of --latency, --by-stage and --tail; --metric needs --tail".
 func noReportTakes(options []string) error {
 	var parts []string
 	for _, flag := range options {
@@ -115,7 +113,7 @@ func noReportTakes(options []string) error {
 	return commandline.Usage("%s", strings.Join(parts, "; "))
 }
 
-// takersOf returns the reports that take a flag.
+// takersOf returns the names of the reports that take a flag.
 func takersOf(flag string) (names []string) {
 	for _, r := range All {
 		if r.Takes(flag) {

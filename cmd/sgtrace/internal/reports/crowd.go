@@ -9,21 +9,20 @@ import (
 	"github.com/sgtrace/sgtrace/request"
 )
 
-// Summing says how people get to see tables of very many ranks.
+// Summing says how tables of very many ranks are shown to people.
 type Summing struct {
-	all   bool // each rank by itself
+	all   bool // list every rank
 	hosts *document.Hosts
 }
 
-// ReadSumming reads the flags --all-ranks and --hosts. Who says how many rows there should be, or
-// in which order, gets ranks one by one.
+// ReadSumming reads the flags --all-ranks and --hosts. --limit and --sort also list every rank.
 func ReadSumming(ctx *cli.Context) (s Summing, err error) {
 	s.all = ctx.Bool("all-ranks") || ctx.IsSet("limit") || ctx.IsSet("sort")
 	s.hosts, err = hosts(ctx)
 	return s, err
 }
 
-// hosts reads the flag --hosts; nil is that it is not given.
+// hosts reads the flag --hosts; nil if it is not given.
 func hosts(ctx *cli.Context) (*document.Hosts, error) {
 	name := ctx.String("hosts")
 	if name == "" {
@@ -32,20 +31,19 @@ func hosts(ctx *cli.Context) (*document.Hosts, error) {
 	return readNamed("hosts", name, document.ReadHosts)
 }
 
-// Apply sums up the ranks of a document for people, if it is printed as tables, and says which
-// hosts or groups of them the stragglers are all ranks of.
+// Apply combines the ranks of a document into groups if it is printed as tables for people, and notes the
+// groups of hosts all of whose ranks are stragglers.
 func (s Summing) Apply(d *document.Document, in *Reading, format table.Format) {
 	forPeople := format == table.FormatText && d.Text == nil || format == table.FormatMarkdown && d.Markdown == nil
 	s.sum(d.Tables, in, forPeople)
 }
 
-// Folder returns a function that sums up the ranks of the tables of a page, in place, as those
-// of a document for people.
+// Folder returns a function that does the same for the tables of a page, in place.
 func (s Summing) Folder(in *Reading) func([]*table.Table) {
 	return func(tables []*table.Table) { s.sum(tables, in, true) }
 }
 
-// sum puts tables of few rows in the place of those of very many ranks, if people read them.
+// sum replaces tables of very many ranks by tables of few rows, if they are for people.
 func (s Summing) sum(tables []*table.Table, in *Reading, forPeople bool) {
 	c := &document.Ranks{HostOf: map[string]string{}, Hosts: s.hosts, Named: map[string]bool{}}
 	ranks := in.ranks()
@@ -75,7 +73,7 @@ func (s Summing) sum(tables []*table.Table, in *Reading, forPeople bool) {
 	}
 }
 
-// stragglers is the table of ranks that others wait for.
+// stragglers is the name of the table of stragglers.
 const stragglers = "stragglers"
 
 // ranks lists the ranks, each once.

@@ -12,8 +12,8 @@ import (
 	"github.com/sgtrace/sgtrace/internal/order"
 )
 
-// Flags returns the flags of the reports and of what they take, new ones with each call.
-// Those that all reports take are the program's.
+// Flags returns the flags of the reports and of their options, new ones with each call. The program adds
+// those that all reports take.
 func Flags() []cli.Flag {
 	flags := order.Each(All, (*Report).flag)
 	return slices.Concat(flags, options(), MuteFlags(with("mute")))
@@ -43,7 +43,7 @@ func options() []cli.Flag {
 	}
 }
 
-// CapturesFlag returns the flag that names captures of graphs. when says when it applies.
+// CapturesFlag returns the flag that names recordings of graph capture. when says when it applies.
 func CapturesFlag(when string) cli.Flag {
 	return &cli.StringSliceFlag{Name: "captures", Usage: when + "`FOLDER` with traces of CUDA graph capture, or of a run without graphs", DefaultText: "capture_traces beside the inputs"}
 }
@@ -67,7 +67,7 @@ func with(option string) string {
 	return "with " + strings.Join(takers, ", ") + ": "
 }
 
-// TableNames returns the names that --table takes, sorted.
+// TableNames returns the values of --table, sorted.
 func TableNames() []string {
 	var names []string
 	for _, r := range All {

@@ -18,11 +18,11 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// fleetTables are the tables about weeks.
+// fleetTables are the tables of the report on weeks.
 var fleetTables = []string{"fleet.offenders", "fleet.losses", "fleet.steps", "fleet.versions", "fleet.runs", "fleet.costs", "findings", "summary.finders", "gate"}
 
-// parseFleet makes the report that looks at one run after another, as the summary would, and says
-// what they tell together.
+// parseFleet makes the report that analyzes the runs one after another, as the summary would, and says what
+// they show together.
 func parseFleet(ctx *cli.Context) (Run, error) {
 	o, err := ReadFleet(ctx)
 	if err != nil {
@@ -42,9 +42,9 @@ func parseFleet(ctx *cli.Context) (Run, error) {
 	}, nil
 }
 
-// Fleet are the options of the report on weeks.
+// Fleet holds the options of the report on weeks.
 type Fleet struct {
-	Alarms *gate.Alarms // nil is none
+	Alarms *gate.Alarms // nil without --fail-on
 	mutes  []finders.Mute
 }
 
@@ -66,7 +66,7 @@ func ReadFleet(ctx *cli.Context) (o Fleet, err error) {
 	return o, nil
 }
 
-// Look reads the runs and says what they tell together, but for what is muted.
+// Look reads the runs and returns what they show together, without muted findings.
 func (o *Fleet) Look(in *Reading) (*fleet.Fleet, *finders.Result, error) {
 	f, err := in.fleet()
 	if err != nil {
@@ -77,7 +77,7 @@ func (o *Fleet) Look(in *Reading) (*fleet.Fleet, *finders.Result, error) {
 	return f, &found, nil
 }
 
-// fleet reads one run after another.
+// fleet reads the runs one after another.
 func (in *Reading) fleet() (*fleet.Fleet, error) {
 	var list []*fleet.Run
 	err := in.EachRun(func(r *OneRun) {
@@ -87,7 +87,7 @@ func (in *Reading) fleet() (*fleet.Fleet, error) {
 	return fleet.New(list), err
 }
 
-// weeks returns the report on several runs together; nil if there is one, or they cannot be read.
+// weeks returns the results of several runs together; nil if there is only one run, or they cannot be read.
 func (in *Reading) weeks() finders.Runs {
 	if in.EachRun == nil {
 		return nil
@@ -99,29 +99,29 @@ func (in *Reading) weeks() finders.Runs {
 	return f
 }
 
-// hangs returns the report on what does not end.
+// hangs returns the report on hangs.
 func hangs(in *Reading) (*document.Document, error) {
 	switch {
 	case in.Flight != nil:
 		return hang.Find(in.Flight).Report(), nil
-	case in.Inputs == nil: // to learn its columns
+	case in.Inputs == nil: // to list its columns
 		return hang.Find(recorder.NewInFlight(trace.NewSymbols())).Report(), nil
 	}
 	return nil, errors.New("no input says what processes have in flight: PyTorch's flight recorder does (nccl_trace_rank_*), and so do logs with NCCL_DEBUG=INFO")
 }
 
-// memory returns the report on snapshots of memory.
+// memory returns the report on memory snapshots.
 func memory(in *Reading) (*document.Document, error) {
 	switch {
 	case in.Heap != nil:
 		return allocations.Measure(in.Heap, in.Profiles).Report(), nil
-	case in.Inputs == nil: // to learn its columns
+	case in.Inputs == nil: // to list its columns
 		return allocations.Measure(recorder.NewMemory(trace.NewSymbols()), nil).Report(), nil
 	}
 	return nil, errors.New("no input is a snapshot of memory: PyTorch writes one with torch.cuda.memory._dump_snapshot, and SGLang with the activity MEM of /start_profile")
 }
 
-// parseExperts makes the report on what experts got.
+// parseExperts makes the report on the load of experts.
 func parseExperts(ctx *cli.Context) (Run, error) {
 	size := ctx.Int("ep-size")
 	if size < 0 {

@@ -32,7 +32,7 @@ var (
 	errOnlyInFlight    = errors.New("the inputs say where processes stand at one moment, and not what they did before; 'sgtrace report --hang' says who waits for whom")
 )
 
-// onlyInFlight reports whether all that was read is what processes have in flight, and where they stand.
+// onlyInFlight reports whether the inputs have only dumps of what processes have in flight.
 func (in *Reading) onlyInFlight() bool {
 	return in.Requests == nil && in.Profiles == nil && in.Series == nil && in.Flight != nil
 }
@@ -51,7 +51,7 @@ func (in *Reading) needProfiles() error {
 // windowed reports whether a window of time is selected.
 func (in *Reading) windowed() bool { return in.From != 0 || in.To != 0 }
 
-// noneSelected returns the error of a selection that leaves none of what is listed.
+// noneSelected returns the error that the selection leaves none of what is listed.
 func (in *Reading) noneSelected(what string) error {
 	if !in.windowed() || in.Last == 0 {
 		return errNothingSelected
@@ -59,8 +59,8 @@ func (in *Reading) noneSelected(what string) error {
 	return fmt.Errorf("--from and --to select %s: the captures %s", what, words.Were(in.First, in.Last))
 }
 
-// CheckWindow returns an error if a report has no rows because the window of time lies before or
-// after all that was read. If it lies within, the report says where it looked.
+// CheckWindow returns an error if a report has no rows because the window of time is before or after
+// everything that was read. If it is within, the report notes that only the window counts.
 func (in *Reading) CheckWindow(d *document.Document) error {
 	if in.Profiles == nil || !in.windowed() || slices.ContainsFunc(d.Tables, func(t *table.Table) bool { return t.Len() > 0 }) {
 		return nil
@@ -74,10 +74,10 @@ func (in *Reading) CheckWindow(d *document.Document) error {
 	return nil
 }
 
-// A sum makes the tables of a report that sums up events of profilers, the main one first.
+// A sum makes the tables of a report that sums up profile events, the main one first.
 type sum func(*profile.Set, profilewalk.Options) []*table.Table
 
-// oneTable returns a sum whose only table is of what is measured.
+// oneTable returns a sum with a single table.
 func oneTable[S interface{ Report() *table.Table }](measure func(*profile.Set, profilewalk.Options) S) sum {
 	return func(set *profile.Set, opt profilewalk.Options) []*table.Table {
 		return []*table.Table{measure(set, opt).Report()}
@@ -88,7 +88,7 @@ func copyTables(set *profile.Set, opt profilewalk.Options) []*table.Table {
 	return kernel.SumCopies(set, opt).Reports()
 }
 
-// sumOf makes a report of a sum; rows is what it lists, for inputs that have none.
+// sumOf makes a report from a sum; rows names what it lists, for messages if there are none.
 func sumOf(rows string, tables sum) func(*cli.Context) (Run, error) {
 	return func(ctx *cli.Context) (Run, error) {
 		byRank, open := ctx.Bool("by-rank"), ctx.Bool("open-ranges")
@@ -109,8 +109,8 @@ func sumOf(rows string, tables sum) func(*cli.Context) (Run, error) {
 	}
 }
 
-// parseKernels makes the report on kernels. Only where more than the main table is printed, it looks for
-// what could be faster.
+// parseKernels makes the report on kernels. It looks for possible savings only if more than the main table
+// is printed.
 func parseKernels(ctx *cli.Context) (Run, error) {
 	main, err := sumOf("kernels", oneTable(kernel.SumKernels))(ctx)
 	if err != nil {
@@ -149,11 +149,10 @@ func parseKernels(ctx *cli.Context) (Run, error) {
 	}, nil
 }
 
-// maxOfEach is how many rows of the other tables people see.
+// maxOfEach is the maximum number of rows of each other table in text.
 const maxOfEach = 10
 
-// parseGaps makes the report on idle GPUs. --limit bounds the longest gaps as it does the
-// causes.
+// parseGaps makes the report on idle GPUs. --limit limits the longest gaps as well as the causes.
 func parseGaps(ctx *cli.Context) (Run, error) {
 	opt := gaps.Options{ByRank: ctx.Bool("by-rank"), Longest: maxKernels}
 	if ctx.IsSet("limit") {
@@ -173,7 +172,7 @@ func parseGaps(ctx *cli.Context) (Run, error) {
 	}, nil
 }
 
-// listOf makes a report of tables by rank or of all ranks, each of which --limit bounds.
+// listOf makes a report of tables by rank or over all ranks, each of which --limit limits.
 func listOf(tables sum) func(*cli.Context) (Run, error) {
 	return func(ctx *cli.Context) (Run, error) {
 		byRank := ctx.Bool("by-rank")
@@ -188,7 +187,7 @@ func listOf(tables sum) func(*cli.Context) (Run, error) {
 	}
 }
 
-// operatorTables and stackTables are of operators, and of where time went by stack.
+// operatorTables returns tables of operators, stackTables of time by stack.
 func operatorTables(set *profile.Set, opt profilewalk.Options) []*table.Table {
 	return operators.Sum(set, opt).Reports()
 }
@@ -197,8 +196,8 @@ func stackTables(set *profile.Set, opt profilewalk.Options) []*table.Table {
 	return host.Sum(set, opt, graphs.Collect(set)).Reports()
 }
 
-// groupsChanged says which changes are of all ranks of a group of hosts: "lateness changed on all
-// 8 ranks of rack r12 at 12:00:05.0".
+// groupsChanged describes changes that affect all ranks of a group of hosts: "lateness changed on all 8
+// ranks of rack r12 at 12:00:05.0".
 func groupsChanged(changes *change.Changes, hosts *document.Hosts, ranks []document.Rank) (sentences []string) {
 	if hosts == nil {
 		return nil

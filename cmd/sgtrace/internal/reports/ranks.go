@@ -17,14 +17,13 @@ import (
 	"github.com/sgtrace/sgtrace/profile/kernelname"
 )
 
-// rankTables are the tables by rank. The main one is of stages, without requests of
-// kernels.
+// rankTables are the tables by rank. The main one is stages or, without requests, gpu.kernels.
 var rankTables = slices.Concat([]string{"stages", "gpu.kernels", "stragglers"}, collectiveTables, []string{
 	"gloo.ranks", "gloo.waits", "gloo.kinds", "gloo.parts",
 	"gpu", "gpu.idle", "gpu.overlap", "gpu.streams", "steps", "tokens", "ranks", "ranks.share", "ranks.steps", "ranks.pipeline", "slo.ranks", "logs.ranks",
 })
 
-// collectiveTables are those of them that are made of collectives alone.
+// collectiveTables are those that need only collectives.
 var collectiveTables = []string{"collectives.ranks", "collectives.waits", "collectives.kinds", "collectives.parts", "collectives.steps", "collectives.alltoall"}
 
 // parseRanks makes the report that compares ranks.
@@ -53,8 +52,7 @@ func parseRanks(ctx *cli.Context) (Run, error) {
 	}, nil
 }
 
-// compareArrivals has the tables of collectives, at least the one that is asked for, and who
-// is late.
+// compareArrivals returns the tables of collectives, at least the requested one, and of stragglers.
 func compareArrivals(in *Reading, table string) *document.Document {
 	measure := collective.Measure
 	switch table {
@@ -68,14 +66,14 @@ func compareArrivals(in *Reading, table string) *document.Document {
 	return d
 }
 
-// suspectsOf returns the ranks that are late to collectives; gpus explain why, if known.
+// suspectsOf returns the ranks that are late to collectives; gpus explains why, if not nil.
 func suspectsOf(collectives *collective.Collectives, gpus *gpu.GPUs) straggler.Suspects {
 	found := collectives.Stragglers(gpus)
 	return straggler.Suspects{Stragglers: found, Acquittal: collectives.Verdict(found)}
 }
 
-// compareRanks has the verdict about stragglers first, then what profilers saw of ranks,
-// then what requests tell about them.
+// compareRanks returns the verdict about stragglers first, then the profiles of the ranks, then what
+// requests show about them.
 func compareRanks(in *Reading, opt gpu.Options, objectives []requests.Objective) (*document.Document, error) {
 	if in.onlyInFlight() {
 		return nil, errOnlyInFlight
@@ -132,7 +130,7 @@ func compareRanks(in *Reading, opt gpu.Options, objectives []requests.Objective)
 	return d, nil
 }
 
-// addDevices adds what profilers saw of devices.
+// addDevices adds the tables of devices in profiles.
 func addDevices(d *document.Document, gpus *gpu.GPUs) {
 	d.Add(gpus.TimeReport(), gpus.Report(), gpus.IdleReport())
 	if len(gpus.StepShares()) > 0 {
@@ -145,8 +143,8 @@ func addDevices(d *document.Document, gpus *gpu.GPUs) {
 	d.AddMain(gpus.KernelReport())
 }
 
-// classes returns the classes of kernels that --classes names: "hta" are those of
-// Holistic Trace Analysis, all else is a file.
+// classes returns the kernel classes that --classes names: "hta" is Holistic Trace Analysis; anything else
+// is a file.
 func classes(name string) (*kernelname.Classes, error) {
 	if name == "hta" {
 		return kernelname.HTAClasses(), nil

@@ -17,62 +17,60 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A Report is one that 'sgtrace report' prints.
+// A Report is one of the reports of 'sgtrace report'.
 type Report struct {
-	Name string // of the flag that asks for it: "kernels"
-	As   string // what its schema calls it, if not by its name
-	// Usage is the help of the flag: one line. A word in backquotes is a
-	// value that the flag takes.
+	Name string // the flag that asks for it: "kernels"
+	As   string // its name in the schema, if different
+	// Usage is the help of the flag: one line. If the flag takes a value, it is in backquotes.
 	Usage string
 	Needs Needs
-	// Options are the flags that it takes besides those that all reports take. The flag
-	// of another report may be an option: --kernels --by-rank.
+	// Options are the flags that it takes besides those that all reports take. The flag of another report
+	// may be an option: --kernels --by-rank.
 	Options []string
-	// Ignores are selection flags that change nothing, since they choose spans and the
-	// report is about whole requests, or about inputs without spans. It says so when they are given: the summary hands
-	// its selection on to every report.
+	// Ignores are selection flags without effect, because they select spans while the report is about whole requests
+	// or about inputs without spans. A note says so if they are given, since the summary passes its selection on to
+	// every report.
 	Ignores []string
-	Tables  []string // names of the tables that it may print, the main one first
-	// Formats are those of --format besides the ones that every table has.
+	Tables  []string // tables that it may print, the main one first
+	// Formats are accepted by --format in addition to the formats of every table.
 	Formats []table.Format
-	NoMain  bool // no table matters more: for CSV, --table must choose one
+	NoMain  bool // no table is the main one: for CSV, --table must choose
 
-	Events           []string // categories of events that it walks over, in PyTorch's terms
+	Events           []string // categories of the events that it walks over, in PyTorch's terms
 	Arguments        []string // categories of events whose arguments it needs: sizes of copies, shapes of operators
-	ArgNames         []string // of these, those that it needs besides the usual ones
-	Attribute        bool     // work is attributed to the ranges that launched it
-	MatchCollectives bool     // collectives are matched across ranks
-	// MainEvents are those that the main table alone needs, where that is less: nothing else is read
-	// where only it is printed.
+	ArgNames         []string // the arguments of these that it needs besides the usual ones
+	Attribute        bool     // attribute work to the ranges that launched it
+	MatchCollectives bool     // match collectives across ranks
+	// MainEvents are the events that the main table needs, if fewer; nothing else is read if only it is
+	// printed.
 	MainEvents []string
-	// CollectiveTables are tables that are made of collectives alone: where --table asks for one, no
-	// event is read.
+	// CollectiveTables need only collectives: if --table asks for one, no events are read.
 	CollectiveTables []string
 
-	// Runs tells that it looks at one run after another, by [Reading.EachRun].
+	// Runs says that it reads one run after another, with [Reading.EachRun].
 	Runs bool
 
-	Most      int  // rows of the main table that people see unless told otherwise; 0 is all
-	OwnsLimit bool // --limit is about rows of another table, and the report does it
+	Most      int  // default limit on the main table's rows in text; 0 is all
+	OwnsLimit bool // --limit is for another table, and the report applies it
 
-	// Parse reads its flags before anything else is read; errors are of the command line.
+	// Parse reads the report's flags before any input is read; its errors are usage errors.
 	Parse func(*cli.Context) (Run, error)
 }
 
-// Run makes a report of what was read. The program adds the schema, the inputs, and
-// warnings unless the document has some.
+// Run makes a report from what was read. The program adds the schema, the inputs, and warnings unless the
+// document has some.
 type Run func(*Reading) (*document.Document, error)
 
-// Needs is which inputs a report is about.
+// Needs says which inputs a report is about.
 type Needs uint8
 
 const (
-	Either   Needs = iota // requests, profiles or both
+	Either   Needs = iota // requests, profiles, or both
 	Requests              // OTLP dumps
 	Profiles              // PyTorch traces and Nsight Systems exports
 )
 
-// groups are the headings of reports in the help, and what the page says of them.
+// groups are the headings of reports in the help.
 var groups = [...]string{
 	Either:   "Reports on all inputs (ask for one; none is the summary):",
 	Requests: "Reports on requests (OTLP dumps):",
@@ -84,28 +82,27 @@ type Reading struct {
 	Requests    *request.Set       // nil if there are none
 	Profiles    *profile.Set       // nil if there are none
 	Series      *series.Set        // of logs and metrics; nil if there are none
-	Flight      *recorder.InFlight // nil if there are no dumps of what is in flight
-	Heap        *recorder.Memory   // nil if there are no snapshots of memory
+	Flight      *recorder.InFlight // nil if there are no dumps of work in flight
+	Heap        *recorder.Memory   // nil if there are no memory snapshots
 	Experts     *recorder.Experts  // nil if there are no counts of tokens by expert
-	From, To    trace.Time         // selected; 0 is no bound
-	First, Last trace.Time         // bounds of what was read, selected or not; 0 is unknown
+	From, To    trace.Time         // the selected window; 0 is no bound
+	First, Last trace.Time         // bounds of everything read, selected or not; 0 is unknown
 	Selected    bool               // the selection may have left something out
 	Clocks      []overview.HostClock
 	Inputs      []document.Input
 	Diags       *trace.Diags
-	// EachRun reads the inputs of one run after another, in the order of time, and gives each to
-	// reduce; nil if they can be read only once. Of a report that has Runs, Requests and Profiles are
-	// nil; others read inputs again.
+	// EachRun reads the inputs run by run, in order of time, and passes each run to reduce; nil if they can
+	// be read only once. For a report with Runs, Requests and Profiles are nil; others read the inputs
+	// again.
 	EachRun func(reduce func(*OneRun)) error
-	// Select and Given are the selection flags and the inputs as they were given, for
-	// command lines that show more.
+	// Select and Given are the selection flags and the inputs as given, for command lines that show more.
 	Select, Given []string
-	// WhatIf asks what would have been without each finding.
+	// WhatIf asks what would have happened without each finding.
 	WhatIf bool
 }
 
-// OneRun holds the data of inputs that were recorded at about the same time. Its tables are
-// gone once it has been reduced.
+// OneRun holds the data of inputs that were recorded at about the same time. Its tables are released after
+// it has been reduced.
 type OneRun struct {
 	From, To trace.Time // of the inputs; 0 is unknown
 	Inputs   int
@@ -113,7 +110,7 @@ type OneRun struct {
 	Profiles *profile.Set // nil if there are none
 }
 
-// Drawn returns the report as a page needs it, which has the shapes of operators and how kernels were launched, too.
+// Drawn returns the report as a page needs it, which also shows the shapes of operators and how kernels were launched.
 func (r *Report) Drawn() *Report {
 	d := *r
 	d.Arguments = slices.Concat(r.Arguments, operatorCategories, launchEvents)
@@ -124,7 +121,7 @@ func (r *Report) Drawn() *Report {
 // Schema returns the schema of its documents: "sgtrace.report.kernels/v2".
 func (r *Report) Schema() string { return "sgtrace.report." + cmp.Or(r.As, r.Name) + "/v2" }
 
-// takesValue reports whether the flag of the report has one.
+// takesValue reports whether the report's flag takes a value.
 func (r *Report) takesValue() bool { return strings.Contains(r.Usage, "`") }
 
 // flag returns the flag that asks for the report.
@@ -135,12 +132,12 @@ func (r *Report) flag() cli.Flag {
 	return &cli.BoolFlag{Name: r.Name, Usage: r.Usage, Category: groups[r.Needs], DisableDefaultText: true}
 }
 
-// OfMain reports whether the flags ask for the main table alone, of a report whose others need more.
+// OfMain reports whether the flags ask for the main table alone, in a report whose other tables need more events.
 func (r *Report) OfMain(ctx *cli.Context) bool {
 	return r.MainEvents != nil && printsOnly(ctx, r.Tables[0])
 }
 
-// printsOnly reports whether of a report with a main table only that is printed.
+// printsOnly reports whether only the given main table is printed.
 func printsOnly(ctx *cli.Context, main string) bool {
 	if name := ctx.String("table"); name != "" {
 		return name == main
@@ -148,13 +145,13 @@ func printsOnly(ctx *cli.Context, main string) bool {
 	return table.Format(ctx.String("format")) == table.FormatCSV
 }
 
-// forPeople reports whether people read what is printed.
+// forPeople reports whether the output is for people rather than programs.
 func forPeople(ctx *cli.Context) bool {
 	f := table.Format(ctx.String("format"))
 	return f != table.FormatCSV && f != table.FormatJSON
 }
 
-// isGiven reports whether its flag is given.
+// isGiven reports whether the report's flag is given.
 func (r *Report) isGiven(ctx *cli.Context) bool {
 	if r.takesValue() {
 		return ctx.IsSet(r.Name)
@@ -162,7 +159,7 @@ func (r *Report) isGiven(ctx *cli.Context) bool {
 	return ctx.Bool(r.Name)
 }
 
-// Takes reports whether it understands a flag.
+// Takes reports whether the report takes a flag.
 func (r *Report) Takes(flag string) bool {
 	switch {
 	case slices.Contains(AboutRequests, flag):
@@ -173,7 +170,7 @@ func (r *Report) Takes(flag string) bool {
 	return slices.Contains(r.Options, flag)
 }
 
-// NoteIgnored says below the main table which of the given flags change nothing.
+// NoteIgnored adds a note to the main table about the given flags that have no effect.
 func (r *Report) NoteIgnored(ctx *cli.Context, d *document.Document) {
 	main, err := d.MainTable()
 	if err != nil {
@@ -193,5 +190,5 @@ func (r *Report) NoteIgnored(ctx *cli.Context, d *document.Document) {
 // Selections are all selection flags.
 var selections = slices.Concat(AboutRequests, []string{"from", "to", "host", "rank"})
 
-// AboutRequests are the selection flags that say nothing about what profilers recorded.
+// AboutRequests are the selection flags that do not apply to profiles.
 var AboutRequests = []string{"rid", "room", "trace", "status", "slowest", "sample", "role", "stage", "min-dur", "level"}

@@ -15,12 +15,12 @@ import (
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 )
 
-// noOptions returns a reader of the flags of a report that has no values to check.
+// noOptions returns the Parse function of a report without values to check.
 func noOptions(run Run) func(*cli.Context) (Run, error) {
 	return func(*cli.Context) (Run, error) { return run, nil }
 }
 
-// latencies returns those of whole requests.
+// latencies returns the report on latencies of whole requests.
 func latencies(in *Reading) (*document.Document, error) {
 	t := requests.MeasureLatencies(in.Requests).Report()
 	if t.Len() == 0 && len(t.Footnotes) == 0 {
@@ -29,7 +29,7 @@ func latencies(in *Reading) (*document.Document, error) {
 	return document.Of(t), nil
 }
 
-// criticalPath reports what the slow requests waited for; profiles of the ranks that served them say more.
+// criticalPath returns the report on what slow requests waited for; profiles of the ranks that served them add detail.
 func criticalPath(in *Reading) (*document.Document, error) {
 	if in.Requests == nil {
 		return nil, errNoDumps
@@ -41,7 +41,7 @@ func criticalPath(in *Reading) (*document.Document, error) {
 // stageTables are the tables of reports on stages.
 var stageTables = []string{"stages", "latency"}
 
-// dimensions lists what --by takes besides stages.
+// dimensions lists the values of --by besides stage.
 func dimensions() string {
 	var names []string
 	for _, d := range requests.Dimensions {
@@ -52,13 +52,13 @@ func dimensions() string {
 	return strings.Join(names, ", ")
 }
 
-// stagesBy returns a reader of the flags of a report on stages by one dimension.
+// stagesBy returns the Parse function of a report on stages by one dimension.
 func stagesBy(dimension string) func(*cli.Context) (Run, error) {
 	return func(*cli.Context) (Run, error) { return stages(dimension) }
 }
 
-// stages makes a report of how long stages took, by a list of dimensions. By stage
-// alone, the latencies of requests come first.
+// stages makes a report on the durations of stages, by a list of dimensions. With a single dimension, the
+// latencies of requests are added.
 func stages(list string) (Run, error) {
 	by, err := requests.ParseDimensions(list)
 	if err != nil {
@@ -76,8 +76,8 @@ func stages(list string) (Run, error) {
 
 var tailTables = []string{"tail.e2e", "tail.ttft", "tail.itl", "delays", "slowest.e2e", "slowest.ttft", "stalls", "firsttoken", "sides", "transfers", "slowtransfers", "common"}
 
-// parseTail makes the report on why slow requests are slow. --limit is how many of them
-// it lists.
+// parseTail makes the report on why slow requests are slow. --limit is the number of requests that it
+// lists.
 func parseTail(ctx *cli.Context) (Run, error) {
 	opt := tail.Options{Slowest: ctx.Int("limit")}
 	switch table.Format(ctx.String("format")) {

@@ -22,15 +22,15 @@ var summaryTables = []string{
 	"findings", "summary.load", "summary.servers", "summary.profiles", "summary.kernels", "summary.clocks", "summary.latency", "summary.events", "summary.costs", "summary.finders", "logs.ranks", "logs.events", "logs.inputs", "metrics.percentiles", "bench", "slo", "slo.causes", "slo.ranks", "gate",
 }
 
-// SummaryOptions are what flags ask of the summary.
+// SummaryOptions are the options of the summary.
 type SummaryOptions struct {
 	Objectives []requests.Objective
 	Mutes      []finders.Mute
-	Alarms     *gate.Alarms // what it fails on; nil is nothing
+	Alarms     *gate.Alarms // nil without --fail-on
 	Summing
 }
 
-// ReadSummary reads the flags of the summary, and of its page.
+// ReadSummary reads the flags of the summary and its page.
 func ReadSummary(ctx *cli.Context) (a SummaryOptions, err error) {
 	if a.Alarms, err = failOn(ctx); err != nil {
 		return a, err
@@ -45,7 +45,7 @@ func ReadSummary(ctx *cli.Context) (a SummaryOptions, err error) {
 	return a, err
 }
 
-// parseSummary makes the report on what stands out; -o makes a page of it.
+// parseSummary makes the summary; -o makes a page of it.
 func parseSummary(ctx *cli.Context) (Run, error) {
 	if err := CheckPage(ctx); err != nil {
 		return nil, err
@@ -72,7 +72,7 @@ func parseSummary(ctx *cli.Context) (Run, error) {
 	}, nil
 }
 
-// CheckPage finds mistakes in -o, which makes a page, before anything is read.
+// CheckPage reports mistakes with -o, which writes a page, before anything is read.
 func CheckPage(ctx *cli.Context) error {
 	if !ctx.IsSet("o") {
 		return nil
@@ -89,7 +89,7 @@ func CheckPage(ctx *cli.Context) error {
 	return nil
 }
 
-// Objectives reads the flag --slo; nil is none.
+// Objectives reads the flag --slo; nil without it.
 func Objectives(ctx *cli.Context) ([]requests.Objective, error) {
 	if !ctx.IsSet("slo") {
 		return nil, nil
@@ -101,7 +101,7 @@ func Objectives(ctx *cli.Context) ([]requests.Objective, error) {
 	return list, nil
 }
 
-// Mutes reads the flags --mute and --mute-file; nil is none.
+// Mutes reads the flags --mute and --mute-file; nil without them.
 func Mutes(ctx *cli.Context) (list []finders.Mute, err error) {
 	for _, text := range ctx.StringSlice("mute") {
 		m, err := finders.ParseMute(text)
@@ -121,7 +121,7 @@ func Mutes(ctx *cli.Context) (list []finders.Mute, err error) {
 	return append(list, known...), nil
 }
 
-// hasRequests returns an error if there are none that objectives could be about.
+// hasRequests returns an error if there are objectives but no requests.
 func (in *Reading) hasRequests(objectives []requests.Objective) error {
 	if objectives != nil && in.Requests == nil {
 		return errors.New("--slo is about requests, and no input has any")
@@ -129,7 +129,7 @@ func (in *Reading) hasRequests(objectives []requests.Objective) error {
 	return nil
 }
 
-// failOn reads what the report fails on; nil is nothing.
+// failOn reads the flag --fail-on; nil without it.
 func failOn(ctx *cli.Context) (*gate.Alarms, error) {
 	if !ctx.IsSet("fail-on") {
 		return nil, nil
@@ -144,7 +144,7 @@ func failOn(ctx *cli.Context) (*gate.Alarms, error) {
 	return alarms, nil
 }
 
-// addGate adds what came of a gate to the end of the summary.
+// addGate adds the result of a gate to the end of the summary.
 func addGate(d *document.Document, r *gate.Result) {
 	t := r.Report()
 	d.Add(t)
@@ -152,9 +152,9 @@ func addGate(d *document.Document, r *gate.Result) {
 	d.Failure = r.Err()
 }
 
-// Overview looks at everything that was read, but for what is muted, and which requests meet
-// the objectives. Findings tell of groups of hosts. drawn tells that it is for a page.
-// It is an error if the selection leaves nothing to look at.
+// Overview analyzes everything that was read, without muted findings, and determines which requests meet
+// the objectives. Findings name groups of hosts. drawn says that it is for a page. It is an error if the
+// selection leaves nothing to analyze.
 func (a *SummaryOptions) Overview(in *Reading, drawn bool) (*overview.Overview, error) {
 	o := overview.New(overview.Input{
 		Select: in.Select, Inputs: in.Given, Files: in.Inputs, Requests: in.Requests, Clocks: in.Clocks, Diags: in.Diags,

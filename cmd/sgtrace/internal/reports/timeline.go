@@ -23,14 +23,13 @@ import (
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 )
 
-// timelineTables are those of requests, then those of profiles.
+// timelineTables are the tables of requests, then those of profiles, then those of logs and metrics.
 var timelineTables = []string{"timeline", "changes", "limits", "summary.events", "timeline.gpus", "timeline.gpuchanges", "timeline.counters", "logs.timeline", "logs.events", "metrics.timeline", "metrics.percentiles"}
 
-// A drawn is a part of the timeline as text.
+// A drawn writes a part of the timeline as text.
 type drawn func(io.Writer, table.Style) error
 
-// parseTimeline makes the report on what went on over time: of requests, of profiles, or of
-// both.
+// parseTimeline makes the report on requests, logs and metrics, and profiles over time.
 func parseTimeline(ctx *cli.Context) (Run, error) {
 	bucket := ctx.Duration("bucket")
 	if ctx.IsSet("bucket") && bucket <= 0 {
@@ -81,7 +80,7 @@ func parseTimeline(ctx *cli.Context) (Run, error) {
 	}, nil
 }
 
-// writeParts writes parts with an empty line between them.
+// writeParts writes parts separated by empty lines.
 func writeParts(w io.Writer, style table.Style, parts []drawn) error {
 	for i, part := range parts {
 		if i > 0 {
@@ -129,7 +128,7 @@ func loadOverTime(d *document.Document, in *Reading, bucket time.Duration, objec
 	return append(parts, func(w io.Writer, style table.Style) error { return timeline.Write(w, style, changes.Times()...) }), nil
 }
 
-// seriesOverTime adds the tables of what logs and metrics say over time.
+// seriesOverTime adds the tables of logs and metrics over time.
 func seriesOverTime(d *document.Document, in *Reading, bucket time.Duration) (parts []drawn) {
 	l := telemetry.Measure(in.Series, telemetry.Options{Bucket: bucket, From: in.From, To: in.To})
 	m := telemetry.MeasureMetrics(in.Series, telemetry.Options{Bucket: bucket, From: in.From, To: in.To})

@@ -11,8 +11,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// PrintDiags prints what is wrong with the inputs: of notices, only those whose code was not told
-// before, and none if the screen is quiet. Lines fit a width; 0 is no limit.
+// PrintDiags prints the problems of the inputs. It skips notices whose code was told before, and all
+// notices if the screen is quiet. Lines fit width; 0 is no limit.
 func (s *Screen) PrintDiags(w io.Writer, width int, all []trace.Diag, told func(code string) bool) {
 	for _, d := range together(all) {
 		lost := d.Severity >= trace.DataLoss
@@ -36,16 +36,16 @@ func (s *Screen) PrintDiags(w io.Writer, width int, all []trace.Diag, told func(
 	}
 }
 
-// A foldedDiag is a message that one file has, or several.
+// A foldedDiag is a message about one file or several.
 type foldedDiag struct {
 	trace.Diag
 	text string
 }
 
-// together makes one message of a notice that several files have, if only numbers differ in it. It names two
-// files, or the first and the number of the others, and comes in the place of the first. Losses stay apart.
+// together combines notices about several files that differ only in numbers into one. The combined message names two
+// files, or the first and the number of others, and takes the place of the first. Losses stay separate.
 func together(all []trace.Diag) (list []foldedDiag) {
-	at := map[string]int{} // in list, by code and words
+	at := map[string]int{} // index in list, by code and words
 	files := map[string][]string{}
 	for _, d := range all {
 		d.Msg = shorten(d.Msg)
@@ -72,8 +72,7 @@ func together(all []trace.Diag) (list []foldedDiag) {
 
 var digits = regexp.MustCompile(`[0-9]+`)
 
-// shorten cuts the middle out of a message that nobody would read to its end: names in it
-// may be of any length.
+// shorten cuts the middle out of a message too long to read: names in it may have any length.
 func shorten(msg string) string {
 	const most, side = 400, 190 // characters
 	if len(msg) <= most {
@@ -86,8 +85,8 @@ func shorten(msg string) string {
 	return string(runes[:side]) + " ... " + string(runes[len(runes)-side:])
 }
 
-// Printable replaces characters that do not simply draw themselves: they could be
-// escape sequences, or change the order in which a line reads.
+// Printable replaces unprintable characters: they could be escape sequences, or change the order in which a
+// line reads.
 func Printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if !strconv.IsPrint(r) {

@@ -9,9 +9,9 @@ import (
 	"github.com/sgtrace/sgtrace/internal/similar"
 )
 
-// Find returns the parts of the page that define a word: rows of tables that are about
-// it, items and paragraphs that introduce it, and sections that have it in their
-// heading, or are about the schema of that name. Each comes with the headings above it.
+// Find returns the parts of the page that define a word: rows of tables about it, items and paragraphs that
+// introduce it, and sections that have it in their heading or are about the schema of that name. Each comes
+// with its heading.
 func (p *Page) Find(word string) *Page {
 	word = fold(word)
 	out := &Page{}
@@ -37,7 +37,7 @@ func (p *Page) Find(word string) *Page {
 // find returns the part of the block that defines a word.
 func (k *Block) find(word string) (Block, bool) {
 	if k.Table == nil {
-		return *k, strings.Contains(fold(k.Text), word) && slices.Contains(introduced(k.Text), word) // the former is fast
+		return *k, strings.Contains(fold(k.Text), word) && slices.Contains(introduced(k.Text), word) // checks the cheap condition first
 	}
 	rows := k.Table[:1:1]
 	for _, row := range k.Table[1:] {
@@ -55,7 +55,7 @@ func (s *Section) names(word string) bool {
 	})
 }
 
-// Words returns all words that the page defines, each once, in order.
+// Words returns all words that the page defines, each once, sorted.
 func (p *Page) Words() []string {
 	var words []string
 	for i := range p.Sections {
@@ -73,7 +73,7 @@ func (p *Page) Words() []string {
 	return order.Distinct(words)
 }
 
-// similar returns a few words that the page defines and that look like the given one.
+// similar returns a few words that the page defines and that resemble the given one.
 func (p *Page) similar(word string) []string {
 	const few = 5
 	type near struct {
@@ -102,7 +102,7 @@ func (p *Page) similar(word string) []string {
 	return words
 }
 
-// fold makes one of the ways to write a word: "Exposed copy", "exposed_copy_ns".
+// fold normalizes the spellings of a word: "Exposed copy", "exposed_copy_ns".
 func fold(word string) string {
 	word = strings.ReplaceAll(strings.ToLower(strings.TrimSpace(word)), " ", "_")
 	for _, unit := range []string{"_unix_ns", "_ns", "_bytes"} {
@@ -118,7 +118,7 @@ var (
 	introduces = lazyregexp.New(`(?:^|[\s(])\*{1,2}([A-Za-z][^*]*)\*{1,2}`)
 )
 
-// terms returns the terms that the first cell of a row explains: all that is code, or all of it.
+// terms returns the terms that the first cell of a row explains: everything marked as code, or else its comma-separated words.
 func terms(cell string) []string {
 	out := order.Each(code.FindAllStringSubmatch(cell, -1), func(m []string) string { return fold(m[1]) })
 	if out == nil {
@@ -129,12 +129,12 @@ func terms(cell string) []string {
 	return out
 }
 
-// introduced returns the words that a text sets off: *lead rank*, **Percentiles are nearest rank**.
+// introduced returns the words that a text emphasizes: *lead rank*, **Percentiles are nearest rank**.
 func introduced(text string) []string {
 	return order.Each(introduces.FindAllStringSubmatch(text, -1), func(m []string) string { return fold(strings.TrimRight(m[1], ".:")) })
 }
 
-// titleWords returns the words of a heading that tell what is below, and all of it.
+// titleWords returns the long words of a heading, and all of it.
 func titleWords(title string) []string {
 	words := []string{fold(title)}
 	for word := range strings.FieldsSeq(strings.ToLower(plain(title))) {

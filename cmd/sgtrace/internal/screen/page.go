@@ -7,20 +7,20 @@ import (
 	"github.com/sgtrace/sgtrace/internal/lazyregexp"
 )
 
-// A Page is a page in pieces.
+// A Page is a parsed page.
 type Page struct{ Sections []Section }
 
-// A Section is what stands below a heading, up to the next one of any level.
+// A Section is everything below a heading, up to the next one of any level.
 type Section struct {
 	Level  int // of the heading: 1 is the title of the page
 	Title  string
 	Blocks []Block
 }
 
-// A Block is a piece of text. One of Text, Code and Table is there.
+// A Block is a piece of text. It has exactly one of Text, Code, and Table.
 type Block struct {
 	Text  string // of a paragraph or an item, on one line
-	Item  string // what is before an item: "-", "1."; "" is a paragraph
+	Item  string // the item's marker: "-", "1."; "" for a paragraph
 	Depth int    // of an item: 0 is the outermost
 	Code  []string
 	Table [][]string // rows of cells; the first one is the header
@@ -31,10 +31,10 @@ var (
 	item    = lazyregexp.New(`^( *)([-*]|[0-9]+\.) +(.*)$`)
 )
 
-// Parse takes a page apart.
+// Parse parses a page.
 func Parse(markdown string) *Page {
 	p := &Page{Sections: []Section{{}}}
-	open := false // the last block goes on
+	open := false // the last block continues
 	code := false
 	for line := range strings.Lines(markdown) {
 		line = strings.TrimRight(line, " \r\n")
@@ -77,7 +77,7 @@ func Parse(markdown string) *Page {
 	return p
 }
 
-// cellsOf returns the cells of a row; \| is no end of one.
+// cellsOf returns the cells of a row; \| does not end a cell.
 func cellsOf(line string) []string {
 	const bar = "\x00"
 	line = strings.ReplaceAll(line, `\|`, bar)
@@ -88,7 +88,7 @@ func cellsOf(line string) []string {
 	return cells
 }
 
-// isRule reports whether a row only divides the header from the others.
+// isRule reports whether a row only separates the header from the rest.
 func isRule(cells []string) bool {
 	return !slices.ContainsFunc(cells, func(c string) bool { return strings.Trim(c, "-:") != "" })
 }
@@ -98,7 +98,7 @@ var (
 	emphasis = lazyregexp.New(`(^|[\s("])(\*\*?)([^*]+)(\*\*?)`)
 )
 
-// plain takes the markup out of a text.
+// plain strips the markup from a text.
 func plain(text string) string {
 	text = link.ReplaceAllString(text, "$1 ($2)")
 	var b strings.Builder

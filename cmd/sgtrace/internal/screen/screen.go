@@ -1,10 +1,10 @@
-// Package screen decides how a run shows its text: how wide, in which characters and
-// colors, through which pager, and with how many notices. It decides from the flags of
-// [Flags], the environment, and whether the output is a terminal. It does not know the commands.
+// Package screen decides how a run shows its text: how wide, in which characters and colors, through which
+// pager, and with how many notices. It decides by [Flags], the environment, and whether the output is a
+// terminal. It does not know the commands.
 //
-// It also has what 'sgtrace help TOPIC' prints (topics.go): it shows the project's Markdown pages and
-// finds the place in them that defines a word. It knows what these pages are made of
-// (headings, paragraphs, lists, tables, code) and no more of Markdown.
+// It also prints 'sgtrace help TOPIC' (topics.go): it shows the project's Markdown pages and finds the
+// place in them that defines a word. It understands only the Markdown that these pages use (headings,
+// paragraphs, lists, tables, code).
 package screen
 
 import (
@@ -30,7 +30,7 @@ import (
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 )
 
-// Category heads the flags of [Flags] in the help.
+// Category is the heading of [Flags] in the help.
 const Category = "Screen:"
 
 // Flags say how text is shown.
@@ -45,18 +45,18 @@ func Flags() []cli.Flag {
 
 // A Screen is how a run shows its text. The zero Screen shows it plainly.
 type Screen struct {
-	Style    table.Style // of text that goes to the output
+	Style    table.Style // of text on the output
 	ErrStyle table.Style // of messages
 	Pager    string      // the shell command that shows long text; "" is none
-	Quiet    bool        // print no messages but losses and errors
-	Notices  io.Writer   // where messages go that nobody needs
+	Quiet    bool        // print only losses and errors
+	Notices  io.Writer   // where notices go
 
 	activity *activity
-	toFile   bool // text goes to a file
+	toFile   bool // the output is a file
 }
 
-// New reads the flags of [Flags]. out and errOut are where text and messages go, and env
-// looks up variables of the environment. Its errors are of type [commandline.UsageError].
+// New reads [Flags]. out and errOut are where text and messages go, and env looks up environment variables.
+// Its errors are of type [commandline.UsageError].
 func New(ctx *cli.Context, out, errOut io.Writer, env func(name string) string) (Screen, error) {
 	s := Screen{Style: table.Style{ASCII: !utf8Locale(env), Width: Width(out, env)}, Quiet: ctx.Bool("quiet"), toFile: isFile(out)}
 	s.activity = &activity{w: errOut, isTerminal: IsTerminal(errOut) && !s.Quiet, began: time.Now()}
@@ -86,8 +86,8 @@ func New(ctx *cli.Context, out, errOut io.Writer, env func(name string) string) 
 	return s, nil
 }
 
-// Width returns how many characters fit on a line of the terminal w, which $COLUMNS may
-// overrule; 0 if w is not a terminal.
+// Width returns the number of characters on a line of the terminal w, which $COLUMNS may override; 0 if w
+// is not a terminal.
 func Width(w io.Writer, env func(name string) string) int {
 	if !IsTerminal(w) {
 		return 0
@@ -98,8 +98,8 @@ func Width(w io.Writer, env func(name string) string) int {
 	return columns(w)
 }
 
-// utf8Locale reports whether the environment says that text is UTF-8. If it says nothing,
-// text is UTF-8: containers set no locale, and terminals can show it.
+// utf8Locale reports whether the environment says that text is UTF-8. If it says nothing, text is UTF-8:
+// containers set no locale, and terminals can show it.
 func utf8Locale(env func(name string) string) bool {
 	for _, name := range [...]string{"LC_ALL", "LC_CTYPE", "LANG"} {
 		if v := env(name); v != "" {
@@ -115,7 +115,7 @@ func IsTerminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// columns returns the width of the terminal w, or 80 where w does not tell.
+// columns returns the width of the terminal w, or 80 if it is unknown.
 func columns(w io.Writer) int {
 	if f, ok := w.(interface{ Fd() uintptr }); ok {
 		if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
@@ -125,8 +125,8 @@ func columns(w io.Writer) int {
 	return 80
 }
 
-// line returns the text to show when the work has taken the given time. The file comes last,
-// since the end is cut off when the terminal is narrow.
+// line returns the text to show after the given time. The file comes last, since a narrow terminal cuts off
+// the end.
 func (m *Meter) line(elapsed time.Duration) string {
 	if m.work.Doing != "" {
 		return fmt.Sprintf("%s, %v", m.work.Doing, elapsed.Truncate(time.Second))
@@ -136,7 +136,7 @@ func (m *Meter) line(elapsed time.Duration) string {
 	var b strings.Builder
 	b.WriteString(Bytes(float64(read)))
 	if m.work.Bytes > 0 {
-		// Files that grow while they are read do not go beyond 100%.
+		// Files that grow while they are read don't exceed 100%.
 		fmt.Fprintf(&b, " of %s (%d%%)", Bytes(float64(m.work.Bytes)), int(100*min(1, float64(read)/float64(m.work.Bytes))))
 	}
 	if elapsed >= pause { // the first moment has no rate
@@ -151,10 +151,10 @@ func (m *Meter) line(elapsed time.Duration) string {
 	return b.String()
 }
 
-// longest is the time left that is worth telling; beyond, reading has stalled.
+// longest is the longest time left that is shown; beyond it, reading has stalled.
 const longest = 100 * time.Hour
 
-// Bytes prints a number of bytes for people.
+// Bytes formats a number of bytes.
 func Bytes(n float64) string {
 	switch {
 	case n < 1e3:
@@ -167,15 +167,15 @@ func Bytes(n float64) string {
 	return fmt.Sprintf("%.2f GB", n/1e9)
 }
 
-// An activity is the line on the terminal that says what a run does.
+// An activity is the line on the terminal that says what a run is doing.
 type activity struct {
 	w          io.Writer
 	isTerminal bool
-	began      time.Time // of the run
+	began      time.Time // start of the run
 	meter      *Meter
 }
 
-// next erases the line, and says what the run does from now on.
+// next erases the line, and shows what the run does next.
 func (a *activity) next(work Work) *Meter {
 	a.end()
 	work.Began = a.began
@@ -196,23 +196,22 @@ func (a *activity) Write(p []byte) (int, error) {
 	return a.w.Write(p)
 }
 
-// Reading shows how much of an input of size bytes has been read, until the next call of
-// Reading, Doing, or Idle.
+// Reading shows how much of an input of size bytes has been read, until the next call of Reading, Doing, or
+// Idle.
 func (s *Screen) Reading(size int64) *Meter { return s.activity.next(Work{Bytes: size}) }
 
-// Doing shows what the run does from now on, such as "analyzing", on a terminal, once the run
-// has taken a second.
+// Doing shows what the run does next, such as "analyzing", on a terminal, once the run has taken a second.
 func (s *Screen) Doing(what string) { s.activity.next(Work{Doing: what}) }
 
-// Idle erases what Doing shows. Messages other than notices are printed after it.
+// Idle erases what Doing shows. Call it before messages other than notices are printed.
 func (s *Screen) Idle() {
 	if s.activity != nil {
 		s.activity.end()
 	}
 }
 
-// Printing says that text goes to the output from now on. Where that is not a file, the text may
-// appear on the terminal, and is enough to see.
+// Printing says that text goes to the output next. If the output is not a file, nothing is shown, since the
+// text itself may appear on the terminal.
 func (s *Screen) Printing() {
 	if s.toFile {
 		s.Doing("writing")
@@ -231,8 +230,8 @@ func isFile(w io.Writer) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// PagerFor returns the command that shows long text that goes to out; "" if that is no
-// terminal, or there is none.
+// PagerFor returns the command that shows long text on out; "" if out is not a terminal, or there is no
+// pager.
 func PagerFor(out io.Writer, env func(name string) string) string {
 	if !IsTerminal(out) || env("TERM") == "dumb" {
 		return ""
@@ -240,8 +239,8 @@ func PagerFor(out io.Writer, env func(name string) string) string {
 	return pager(env)
 }
 
-// pager returns the command that shows long text; "" if there is none. As with git, less ends
-// by itself if all of the text fits on the screen.
+// pager returns the command that shows long text; "" if there is none. As in git, less exits on its own if
+// all of the text fits on the screen.
 func pager(env func(name string) string) string {
 	command := cmp.Or(env("SGTRACE_PAGER"), env("PAGER"))
 	if command == "" {
@@ -255,8 +254,8 @@ func pager(env func(name string) string) string {
 	return command
 }
 
-// PageThrough writes text to the input of a command of the shell, whose output goes to out.
-// A reader who has seen enough ends the command early, which is no error.
+// PageThrough writes text to the input of a shell command, whose output goes to out. It is not an error if
+// the reader has seen enough and ends the command early.
 func PageThrough(command string, out, errOut io.Writer, write func(io.Writer) error) error {
 	cmd := exec.Command("sh", "-c", command)
 	cmd.Stdout, cmd.Stderr = out, errOut
@@ -264,7 +263,7 @@ func PageThrough(command string, out, errOut io.Writer, write func(io.Writer) er
 	if err != nil {
 		return err
 	}
-	// Ctrl-C is for the pager. All that is left to do is to wait for it.
+	// Ctrl-C is for the pager; this process only waits for it.
 	signal.Ignore(os.Interrupt)
 	if err := cmd.Start(); err != nil {
 		return write(out)
@@ -279,17 +278,17 @@ func PageThrough(command string, out, errOut io.Writer, write func(io.Writer) er
 
 const (
 	delay = time.Second            // before the line appears
-	pause = 200 * time.Millisecond // between two updates
+	pause = 200 * time.Millisecond // between updates
 )
 
-// A Meter shows what a run does, and how far reading has come, on one line of a terminal:
+// A Meter shows what a run is doing, and how far reading has come, on one line of a terminal:
 //
 //	1.24 GB of 5.60 GB (22%), 310.0 MB/s, 14s left: rank0.json.gz
 //	analyzing, 12s
 //
-// The line appears once the run has taken a second, so that quick runs stay silent, and is
-// gone at the end. Whoever prints to the same terminal calls [Meter.Done] first. Its methods
-// may be called from any goroutine. The zero Meter counts and shows nothing.
+// The line appears once the run has taken a second, so that quick runs stay silent, and disappears at the
+// end. Call [Meter.Done] before printing to the same terminal. Its methods may be called from any goroutine.
+// The zero Meter counts and shows nothing.
 type Meter struct {
 	read  atomic.Int64
 	file  atomic.Pointer[string]
@@ -300,14 +299,14 @@ type Meter struct {
 	quit, gone chan struct{} // nil if nothing is shown
 }
 
-// Work is the progress that a Meter shows.
+// Work is the work whose progress a Meter shows.
 type Work struct {
-	Doing string    // such as "analyzing"; "" is reading, of which bytes are counted
-	Bytes int64     // to read; below zero it is unknown
-	Began time.Time // of the run, all that it did before included; zero is now
+	Doing string    // such as "analyzing"; "" is reading, whose bytes are counted
+	Bytes int64     // to read; negative if unknown
+	Began time.Time // start of the run, including everything before this work; zero is now
 }
 
-// newMeter starts a Meter that shows its line on w, if that is a terminal, until [Meter.Done].
+// newMeter starts a Meter that shows its line on w, if it is a terminal, until [Meter.Done].
 func newMeter(w io.Writer, isTerminal bool, work Work) *Meter {
 	m := &Meter{work: work}
 	if isTerminal {
@@ -321,12 +320,10 @@ func newMeter(w io.Writer, isTerminal bool, work Work) *Meter {
 // Add counts n more bytes as read. It costs an atomic addition.
 func (m *Meter) Add(n int) { m.read.Add(int64(n)) }
 
-// File names the file that is being read. Of files read at the same time, the
-// last one named is shown.
+// File names the file being read. If several are read at once, the last one named is shown.
 func (m *Meter) File(name string) { m.file.Store(&name) }
 
-// Done erases the line. Nothing is written after it returns. It may be called
-// again.
+// Done erases the line. Nothing is written after it returns. It may be called more than once.
 func (m *Meter) Done() {
 	if m.quit == nil {
 		return
@@ -335,7 +332,7 @@ func (m *Meter) Done() {
 	<-m.gone
 }
 
-// run shows the line until Done. Errors of w do not matter: the line is talk.
+// run shows the line until Done. Write errors are ignored: the line is only a courtesy.
 func (m *Meter) run(w io.Writer) {
 	defer close(m.gone)
 	start, wait := time.Now(), delay
@@ -352,7 +349,7 @@ func (m *Meter) run(w io.Writer) {
 	shown := 0
 	for {
 		text, n := fit(m.line(time.Since(start)), m.width()-1) // the last column would wrap
-		// Blanks erase what was longer before: not every terminal knows escapes.
+		// Spaces erase a longer previous line: not every terminal understands escape sequences.
 		_, _ = io.WriteString(w, "\r"+text+strings.Repeat(" ", max(0, shown-n)))
 		shown = n
 		select {
@@ -364,8 +361,8 @@ func (m *Meter) run(w io.Writer) {
 	}
 }
 
-// fit cuts text to the given number of columns and returns how many it takes.
-// What a terminal would act upon becomes a question mark.
+// fit cuts text to a number of columns, and returns the number that it takes. Unprintable characters become
+// question marks.
 func fit(text string, columns int) (string, int) {
 	var b strings.Builder
 	used := 0
@@ -374,7 +371,7 @@ func fit(text string, columns int) (string, int) {
 			r = '?'
 		}
 		n := 1
-		if r >= 0x1100 { // from Hangul on, letters may take two; what takes one leaves room
+		if r >= 0x1100 { // from Hangul on, characters may take two columns; narrow ones leave some unused
 			n = 2
 		}
 		if used+n > columns {

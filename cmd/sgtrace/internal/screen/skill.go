@@ -14,7 +14,7 @@ import (
 	"github.com/sgtrace/sgtrace/docs"
 )
 
-// skillText is the text of the skill that no table has. Names in braces are for tables.
+// skillText is the text of the skill, without its tables. Names in braces stand for tables.
 const skillText = `---
 name: sgtrace-incident
 description: Find out from files what went wrong in LLM serving (SGLang, vLLM, TensorRT-LLM) - which stage, which rank, since when, why, and what it costs. Use when requests were slow, failed, or hung, and there are server logs, records of requests, metrics, OTLP dumps, PyTorch or Nsight Systems traces, flight recorder dumps, or an incident bundle.
@@ -117,12 +117,12 @@ Keys carry units (` + "`_ns`, `_unix_ns`, `_bytes`" + `); unknown is ` + "`null`
 - ` + "`sgtrace help agents`" + ` has the rules for programs, ` + "`sgtrace help schema`" + ` the JSON Schema, ` + "`sgtrace help formats CODE`" + ` what a message means
 `
 
-// Skill returns docs/SKILL.md: how agents use the program, with tables of what it has.
+// Skill returns docs/SKILL.md, which tells agents how to use the program, with tables of its inputs, reports, commands, and findings.
 func Skill(app *cli.App) string {
 	return strings.NewReplacer("{inputs}", inputTable(), "{reports}", reportTable(), "{commands}", commandTable(app), "{questions}", questions(), "{findings}", findingTable()).Replace(skillText)
 }
 
-// tableOf writes a table of one line for each of some things, below its head.
+// tableOf writes a Markdown table with a header and one line for each element of list.
 func tableOf[T any](head string, list []T, line func(T) string) string {
 	lines := []string{head, "|" + strings.Repeat("---|", strings.Count(head, "|")-1)}
 	for _, x := range list {
@@ -131,7 +131,7 @@ func tableOf[T any](head string, list []T, line func(T) string) string {
 	return strings.Join(lines, "\n")
 }
 
-// bare returns a text that may stand in a cell in backquotes, or beside them.
+// bare strips backquotes from text for a table cell.
 func bare(text string) string { return strings.ReplaceAll(text, "`", "") }
 
 func inputTable() string {
@@ -153,7 +153,7 @@ func commandTable(app *cli.App) string {
 	})
 }
 
-// questions returns the table of questions of the page for agents, every path of which a test looks up.
+// questions returns the table of questions from the page for agents; a test checks every path in it.
 func questions() string {
 	_, text, _ := strings.Cut(docs.Agents, "| question |")
 	text, _, _ = strings.Cut(text, "\n\n")
@@ -165,7 +165,7 @@ func findingTable() string {
 	return tableOf("| kind | what |", finders.All, func(f finders.Finder) string { return fmt.Sprintf("| `%s` | %s |", f.Kind, f.Doc) })
 }
 
-// skill prints the skill as a file for programs has it.
+// skill prints the skill as a file for programs.
 func skill(h *Helper, _ []string) error {
 	app := h.App()
 	app.Setup()

@@ -13,15 +13,15 @@ import (
 	"github.com/sgtrace/sgtrace/profile/kernelname"
 )
 
-// A Helper is what topics print with.
+// A Helper provides what topics need for printing.
 type Helper struct {
-	Out   io.Writer                               // for programs to read: scripts and the man page
-	Show  func(write func(io.Writer) error) error // for people to read
+	Out   io.Writer                               // for text that programs read: scripts and the man page
+	Show  func(write func(io.Writer) error) error // for text that people read
 	Width int                                     // of lines, in columns
 	App   func() *cli.App
 }
 
-// A Topic is a topic of the help, and how it is printed.
+// A Topic is a topic of the help with its printing function.
 type Topic struct {
 	Topic commandline.Topic
 	Print func(h *Helper, words []string) error
@@ -53,7 +53,7 @@ func All() []Topic {
 	}
 }
 
-// Known returns what package commandline has to know of the topics.
+// Known returns what package commandline needs to know about the topics.
 func Known() (known []commandline.Topic) {
 	return order.Each(All(), func(t Topic) commandline.Topic { return t.Topic })
 }
@@ -68,7 +68,7 @@ func Find(name string) *Topic {
 	return nil
 }
 
-// definedIn returns what lists the words that pages of the documentation define.
+// definedIn returns a function that lists the words defined in pages of the documentation.
 func definedIn(texts ...string) func() []string {
 	return func() (words []string) {
 		for _, text := range texts {
@@ -78,8 +78,8 @@ func definedIn(texts ...string) func() []string {
 	}
 }
 
-// words prints a page of the documentation, or what it says about a word: a number, the
-// code of a message, a table, a stage. What it does not define is looked up in the others.
+// words prints a page of the documentation, or what it says about a word: a number, the code of a message,
+// a table, a stage. A word that the page does not define is looked up in the others.
 func words(topic, text string, others ...string) func(*Helper, []string) error {
 	return func(h *Helper, words []string) error {
 		page := Parse(text)
@@ -109,7 +109,7 @@ func findings() string {
 	return "# Findings\n\nWhere several rows find the same thing, the upper one leads.\n\n" + finders.Markdown(finders.All)
 }
 
-// page prints a page of the documentation that has no words to look up.
+// page prints a page of the documentation without words to look up.
 func page(topic, text string) func(*Helper, []string) error { return alone(topic, words(topic, text)) }
 
 // verbatim prints a text as it is.
@@ -136,7 +136,7 @@ func man(h *Helper, words []string) error {
 	return commandline.WriteManPage(h.Out, app, Known(), commandline.Version(), commandline.Date())
 }
 
-// alone refuses words after a topic.
+// alone rejects words after a topic.
 func alone(topic string, print func(*Helper, []string) error) func(*Helper, []string) error {
 	return func(h *Helper, words []string) error {
 		if len(words) > 0 {

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// Write prints the page, no wider than so many columns.
+// Write prints the page, at most width columns wide.
 func (p *Page) Write(w io.Writer, width int) error {
 	for i := range p.Sections {
 		if s := &p.Sections[i]; s.Title != "" || len(s.Blocks) > 0 {
@@ -65,7 +65,7 @@ func (k *Block) write(b *strings.Builder, width int) {
 	}
 }
 
-// fill prints text behind head, which is as wide as the indent of its lines, or empty.
+// fill wraps text after head, which is empty or as wide as the indent of the lines.
 func fill(b *strings.Builder, head string, indent int, text string, width int) {
 	used, first := utf8.RuneCountInString(head), true
 	b.WriteString(head)
@@ -88,8 +88,8 @@ func fill(b *strings.Builder, head string, indent int, text string, width int) {
 	b.WriteByte('\n')
 }
 
-// writeTable prints a table as columns if it fits, else row by row: what the row is
-// about, and indented below it what the other cells say.
+// writeTable prints a table as columns if it fits, or else row by row: the first cell, and the other cells
+// indented below it.
 func writeTable(b *strings.Builder, rows [][]string, width int) {
 	if widths, fits := columnWidths(rows, width); fits {
 		for i, row := range rows {
@@ -106,7 +106,7 @@ func writeTable(b *strings.Builder, rows [][]string, width int) {
 	}
 }
 
-// columnWidths returns how wide each column is, and whether all fit.
+// columnWidths returns the width of each column, and whether all fit.
 func columnWidths(rows [][]string, width int) (widths []int, fit bool) {
 	widths = make([]int, len(rows[0]))
 	for _, row := range rows {
@@ -130,11 +130,11 @@ func writeRow(b *strings.Builder, row []string, widths []int) {
 	b.WriteString(strings.TrimRight(line, " ") + "\n")
 }
 
-// entryIndent is that of what is said of a word.
+// entryIndent is the indent of the text about an entry.
 const entryIndent = 18
 
-// writeEntry prints a row: its first cell, what the second says of it, and the others
-// with their headers.
+// writeEntry prints a row: its first cell, the second cell as its description, and the others with their
+// headers.
 func writeEntry(b *strings.Builder, header, row []string, width int) {
 	const margin = "  "
 	text := ""
