@@ -22,43 +22,39 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A loadBalance is how the requests that servers of one kind could have are divided among their
-// ranks.
+// A loadBalance is how requests are divided among the lead ranks that could have served them.
 type loadBalance struct {
 	Ranks []*Load // lead ranks of a group of peers, in order of display
-	Like  string  // what these have in common, in a sentence: see [Ranks.ofGroup]
-	Most  *Load   // has the largest share
-	// Even is its share if routing were even among the ranks that are there at a time: from the first request
-	// that a rank gets to the last one.
+	Like  string  // what the group has in common, in a sentence: see [Ranks.ofGroup]
+	Most  *Load   // the rank with the largest share
+	// Even is the share that Most would have if routing were even among the ranks present at a time. A rank is
+	// present from the first request that it gets to the last.
 	Even float64
-	// P bounds the probability that a rank has such a share if routing is even.
+	// P bounds the probability that any rank gets such a share if routing is even.
 	P float64
-	// Cost is by how much longer requests take for it, as part of the E2E of all:
-	// those on Most wait longer than those elsewhere, and their decode steps are
-	// slower.
+	// Cost is how much longer requests take because of it, as a fraction of the E2E of all: those on Most wait longer
+	// than those elsewhere, and their decode steps are slower.
 	Cost float64
-	// Uneven tells that the division is worth telling: it is no chance, it is large,
-	// and it costs.
+	// Uneven says that the division is worth reporting: it is not chance, it is large, and it costs time.
 	Uneven bool
 }
 
-// minOverload is how many times its even share of the requests a rank has to have
-// before that is worth telling, and minTokens of the tokens: a router that goes by
-// them sends fewer requests where they are long. With room for all, that costs little;
-// minCost is the part of the E2E from which on it shows.
+// minOverload is how many times its even share of the requests a rank must have to be worth reporting, and minTokens
+// the same for tokens: a router that balances tokens sends fewer requests where they are long. That costs little
+// where there is room for all; minCost is the least cost, as a fraction of the E2E.
 const (
 	minOverload = 1.25
 	minTokens   = 1.1
 	minCost     = 0.01
 )
 
-// Routes are judged in blocks of requests that follow each other.
+// Routing is judged in blocks of consecutive requests.
 const (
 	routesInBlock = 8
 	minBlocks     = 8
 )
 
-// balances judges the division of every group of peers that has several lead ranks.
+// balances judges the division of every group of peers with several lead ranks.
 func (r *Ranks) balances() []loadBalance {
 	var all []loadBalance
 	for _, leads := range r.peerLeads() {
@@ -71,8 +67,8 @@ func (r *Ranks) balances() []loadBalance {
 	return all
 }
 
-// newBalance judges a division. Requests of which nobody knows the rank went to the
-// others, for all that is known.
+// newBalance judges a division. unrouted is the number of requests on an unknown rank, which may all have gone to the
+// other ranks.
 func (r *Ranks) newBalance(leads []*Load, unrouted int) loadBalance {
 	requests := unrouted + order.Sum(leads, func(l *Load) int { return int(l.Requests) })
 	d := loadBalance{Ranks: leads, Most: slices.MaxFunc(leads, func(a, b *Load) int { return cmp.Compare(a.Requests, b.Requests) })}
@@ -87,9 +83,8 @@ func (r *Ranks) newBalance(leads []*Load, unrouted int) loadBalance {
 	return d
 }
 
-// probability compares, with Student's t, the share of the busiest rank in blocks of
-// requests that follow each other with an even one: requests of a session may well
-// go to one rank.
+// probability tests with Student's t whether the share of the busiest rank is even, in blocks of consecutive
+// requests, because requests of a session may well go to one rank.
 func (d *loadBalance) probability(all []balancedRoute) float64 {
 	blocks := min(straggler.MaxBlocksJudged, len(all)/routesInBlock)
 	if blocks < minBlocks {
@@ -108,23 +103,23 @@ func (d *loadBalance) probability(all []balancedRoute) float64 {
 	mean, deviation := stat.MeanStdDev(shares, nil)
 	t := distribution.Ratio(mean, stat.StdErr(deviation, float64(blocks)))
 	if math.IsNaN(t) {
-		return 1 // a share that does not vary, and is even
+		return 1 // the share is even, and does not vary
 	}
 	return min(1, n*distuv.StudentsT{Sigma: 1, Nu: float64(blocks - 1)}.Survival(t))
 }
 
-// A balancedRoute is a request that went to a rank: whether to the busiest one, and which part of such requests
-// would if routing were even.
+// A balancedRoute is a request that went to a rank: whether it went to the busiest one, and the probability of that
+// if routing were even.
 type balancedRoute struct {
 	at   trace.Time
 	own  bool
 	even float64
 }
 
-// routes returns those of all requests, in order.
+// routes returns the routes of all requests, sorted by time.
 func (d *loadBalance) routes() []balancedRoute {
 	const byChance = 0.001
-	var first, last []int // of every rank, ascending: its first request, and the one after its last
+	var first, last []int // sorted: the first request of each rank, and the one after its last
 	all := memory.Make[balancedRoute](0)
 	for _, l := range d.Ranks {
 		for _, at := range l.arrivals {
@@ -142,7 +137,7 @@ func (d *loadBalance) routes() []balancedRoute {
 		}
 		from, to := place(slices.Min(l.arrivals)), place(slices.Max(l.arrivals)+1)
 		others := 1 - float64(len(l.arrivals))/float64(to-from)
-		// That it has none of so few is chance.
+		// A rank that is missing from so few requests may be missing by chance.
 		if math.Pow(others, float64(from)) > byChance {
 			from = 0
 		}
@@ -166,8 +161,8 @@ func (d *loadBalance) routes() []balancedRoute {
 	return all
 }
 
-// cost returns by how much longer requests take on the busiest rank, over all
-// requests, as part of their mean E2E in ns.
+// cost returns how much longer requests take on the busiest rank, averaged over all requests, as a fraction of e2e,
+// the mean E2E in ns.
 func (d *loadBalance) cost(e2e float64) float64 {
 	longer := 0.0
 	if own, others := d.usual(func(l *Load) int64 { return l.Queue }); others >= 0 {
@@ -182,8 +177,7 @@ func (d *loadBalance) cost(e2e float64) float64 {
 	return longer * d.Most.Share / e2e
 }
 
-// usual returns a duration of the busiest rank and the mean of those of the others;
-// request.Unknown if there is none.
+// usual returns a duration on the busiest rank, and the mean of the others; request.Unknown if either is missing.
 func (d *loadBalance) usual(of func(*Load) int64) (own, others float64) {
 	n := 0.0
 	for _, l := range d.Ranks {
@@ -198,7 +192,7 @@ func (d *loadBalance) usual(of func(*Load) int64) (own, others float64) {
 	return float64(of(d.Most)), others / n
 }
 
-// text says in a sentence who has most, and what that does.
+// text says in a sentence which rank has the most requests, and what that does.
 func (d *loadBalance) text() string {
 	text := fmt.Sprintf("%s gets %s %% of the requests that %d ranks%s share", d.name(), words.InPercent(d.Most.Share), len(d.Ranks), d.Like)
 	if !math.IsNaN(d.Most.TokenShare) {
@@ -210,8 +204,7 @@ func (d *loadBalance) text() string {
 	return text
 }
 
-// name names the busiest rank in a sentence: by its DP rank, as it stands for all
-// that work beside it.
+// name names the busiest rank in a sentence, by its DP rank, because it stands for all ranks that do the same work.
 func (d *loadBalance) name() string {
 	p := d.Most.Location
 	if p.Rank.DP < 0 {
@@ -220,7 +213,7 @@ func (d *loadBalance) name() string {
 	return p.DP()
 }
 
-// evidence says that it is no chance, and what else differs on the busiest rank.
+// evidence says that it is not chance, and what else differs on the busiest rank.
 func (d *loadBalance) evidence() []finding.Evidence {
 	row := rowOf(&d.Most.Location)
 	list := []finding.Evidence{finding.Sentence("%s if requests were routed evenly", words.Chance(d.P)).In("ranks.share", row, "share", d.Most.Share)}
@@ -241,7 +234,7 @@ func (d *loadBalance) finding(b *cause.Costs) finding.Finding {
 	}
 }
 
-// claim returns how much longer requests on the busiest rank wait, and decode, than on the others.
+// claim charges the time that requests on the busiest rank wait and decode longer than on the others.
 func (d *loadBalance) claim(b *cause.Costs) finding.Claim {
 	longer := func(of func(*Load) int64) float64 {
 		own, others := d.usual(of)
@@ -252,14 +245,15 @@ func (d *loadBalance) claim(b *cause.Costs) finding.Claim {
 		And(b.Slowed(on, longer(func(l *Load) int64 { return l.Step }), cause.Decode, cause.Interference))
 }
 
-// IdleSubkind is that of findings of DP ranks without requests.
+// IdleSubkind is the subkind of findings about DP ranks without requests.
 const IdleSubkind = "idle DP rank"
 
-// idleRanks tells of DP ranks that get no request, or none from some point on, while the other DP ranks of their server do: so many
-// that chance would have sent it some. Ranks are numbered without gaps, so that a number between others that
-// no request names is a rank that never had one. Requests of which nobody knows the rank may have gone there.
+// idleRanks returns DP ranks that get no requests, or none from some point on, while the other DP ranks of their
+// server get so many that chance would have sent some there. Ranks are numbered without gaps, so a missing number
+// between others is a rank that never had a request. It skips roles with requests on an unknown rank, which may have
+// gone there.
 func (r *Ranks) idleRanks() (out []finding.Finding) {
-	arrivals := map[place.Location]map[int16][]trace.Time{} // of servers, by DP rank
+	arrivals := map[place.Location]map[int16][]trace.Time{} // by server and DP rank
 	var servers []place.Location
 	for _, l := range r.Loads {
 		at := l.Location
@@ -280,7 +274,7 @@ func (r *Ranks) idleRanks() (out []finding.Finding) {
 	return out
 }
 
-// idleOf is idleRanks of a server, given when requests came to each of its DP ranks.
+// idleOf is idleRanks for one server. arrivals is when requests came to each of its DP ranks.
 func idleOf(at place.Location, arrivals map[int16][]trace.Time) (out []finding.Finding) {
 	var all []trace.Time
 	least, most := int16(math.MaxInt16), int16(0)

@@ -1,4 +1,3 @@
-// Package rank compares the scheduler ranks of a deployment by what requests show: how
-// load is divided, which rank ends its steps after its peers, how stages of a pipeline
-// are used, and which server takes longer for equal work.
+// Package rank compares the scheduler ranks of a deployment, using only what requests record: how load is divided,
+// which rank is late in steps, how pipeline stages are used, and which server takes longer for equal work.
 package rank

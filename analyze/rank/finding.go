@@ -16,8 +16,7 @@ import (
 	"github.com/sgtrace/sgtrace/internal/order"
 )
 
-// Stragglers returns the ranks that others wait for at the end of steps, or at their beginning; what costs
-// most comes first.
+// Stragglers returns the ranks that others wait for at the end or the beginning of steps, the costliest first.
 func (r *Ranks) Stragglers() []straggler.Straggler {
 	return order.EachRow(r.lateRanks(), func(s *lateRank) straggler.Straggler { return s.Straggler })
 }
@@ -36,15 +35,15 @@ func (r *Ranks) lateRanks() (all []lateRank) {
 	return all
 }
 
-// Verdict says in a sentence which rank keeps others waiting at the end of steps,
-// or that none does and what was looked at.
+// Verdict says in a sentence which rank keeps others waiting at the end of steps, or that none does and what was
+// compared.
 func (r *Ranks) Verdict() string {
 	if all := r.Stragglers(); len(all) > 0 {
 		return "Straggler: " + all[0].Text()
 	}
 	var steps [len(rankSteps)]int
 	most := 0
-	var costs *StepGroup // of the rank that costs most, which is its rank-th
+	var costs *StepGroup // costs.Late[rank] is the costliest rank
 	rank := 0
 	for _, g := range r.Groups {
 		steps[g.Kind] += g.Steps
@@ -77,7 +76,7 @@ func (r *Ranks) Verdict() string {
 	return fmt.Sprintf("No straggler in %s: %s", strings.Join(looked, " and "), costs.acquit(rank))
 }
 
-// acquit says in a sentence why a rank is no straggler.
+// acquit says in a sentence why a rank is not a straggler.
 func (g *StepGroup) acquit(rank int) string {
 	l := &g.Late[rank]
 	why := "but this may be chance"
@@ -87,8 +86,8 @@ func (g *StepGroup) acquit(rank int) string {
 	return fmt.Sprintf("%s ends last in %d of %d %s, %s", g.Ranks[rank].String(), l.Last, l.SyncPoints, rankSteps[g.Kind].one+"s", why)
 }
 
-// StragglerFindings returns the ranks that others wait for at the end of steps, and
-// whether there are enough steps to tell. A healthy deployment has none.
+// StragglerFindings returns the ranks that others wait for in steps, and whether there are enough steps to say so. A
+// healthy deployment has none.
 func (r *Ranks) StragglerFindings(b *cause.Costs) ([]finding.Finding, finding.Check) {
 	var out []finding.Finding
 	for _, s := range r.stragglerRanks() {
@@ -115,8 +114,8 @@ func (r *Ranks) StragglerFindings(b *cause.Costs) ([]finding.Finding, finding.Ch
 	return b.Price(out), check
 }
 
-// Imbalances returns the ranks that get more than their share of the requests, and
-// whether there are enough requests to tell.
+// Imbalances returns the ranks that get more than their share of the requests, or none, and whether there are enough
+// requests to say so.
 func (r *Ranks) Imbalances(b *cause.Costs) ([]finding.Finding, finding.Check) {
 	var out []finding.Finding
 	check := finding.Check{What: "load per rank", Of: "request", Needed: routesInBlock * minBlocks}
@@ -135,8 +134,7 @@ func (r *Ranks) Imbalances(b *cause.Costs) ([]finding.Finding, finding.Check) {
 	return b.Price(out), check
 }
 
-// SlowStages returns the stages that hold up their pipelines, and whether there are
-// enough micro-batches to tell.
+// SlowStages returns the stages that hold up their pipelines, and whether there are enough micro-batches to say so.
 func (r *Ranks) SlowStages() ([]finding.Finding, finding.Check) {
 	var out []finding.Finding
 	check := finding.Check{What: "pipeline stages", Of: "micro-batch", Needed: straggler.FewestSyncPoints}
@@ -152,15 +150,15 @@ func (r *Ranks) SlowStages() ([]finding.Finding, finding.Check) {
 	return out, check
 }
 
-// A lateRank is a straggler, and a kind of step in which it is one.
+// A lateRank is a straggler and the kind of step in which it is late.
 type lateRank struct {
 	straggler.Straggler
 	kind StepKind
-	held map[int]int64 // see StepGroup
+	held map[int]int64 // as in StepGroup
 }
 
-// claim is the time that requests wait for it, and which do. What else the ranks do beside it takes as much longer, and
-// so does what waits for them.
+// claim charges the time that requests wait for the straggler, and returns which requests do. Queues behind its steps
+// grow by the same fraction.
 func (s *lateRank) claim(b *cause.Costs, known finding.Affected) (finding.Claim, finding.Affected) {
 	span := cause.Span{From: s.Since, Until: s.Until, At: s.Location}
 	switch s.kind {
@@ -176,8 +174,7 @@ func (s *lateRank) claim(b *cause.Costs, known finding.Affected) (finding.Claim,
 	return claim.And(b.Slowed(span, s.LostShare*s.Part, cause.QueueCauses...)), known
 }
 
-// stragglerRanks returns the stragglers, each rank once: what else it is late at is
-// evidence.
+// stragglerRanks returns each straggler once, with the other kinds of steps that it is late in as evidence.
 func (r *Ranks) stragglerRanks() (all []lateRank) {
 	index := map[place.Location]int{}
 	for _, s := range r.lateRanks() {
@@ -220,13 +217,12 @@ func (p *Pipeline) evidence(s *straggler.Straggler) []finding.Evidence {
 	return list
 }
 
-// rowOf returns the texts that name a rank in the tables of this package.
+// rowOf returns the key of a rank's row in the tables of this package.
 func rowOf(at *place.Location) []finding.Key {
 	return finding.Row("role", at.Role.String(), "host", at.ServerName(), "rank", at.RankName())
 }
 
-// cost returns the part of the time that the pipeline would save if the stage were as
-// fast as the others.
+// cost returns the fraction of its time that the pipeline would save if the stage were as fast as the others.
 func (p *Pipeline) cost(s *straggler.Straggler) float64 {
 	slow := float64(p.Stages[s.Rank].Took.P50)
 	return max(0, 1-distribution.Ratio(float64(p.others(s.Rank).took), slow)) * s.Part
@@ -239,7 +235,7 @@ func (p *Pipeline) stageName(stage int) string {
 	return s.Group()
 }
 
-// otherStages has medians of the other stages of a pipeline.
+// otherStages holds medians over the other stages of a pipeline.
 type otherStages struct {
 	took   int64
 	bubble float64

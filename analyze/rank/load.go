@@ -14,44 +14,40 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A Load is what a rank had to do. Counts are request.Unknown and numbers NaN
-// where the dump does not tell.
+// A Load is the work of a rank. Counts are request.Unknown, and numbers NaN, if the dump does not contain them.
 type Load struct {
 	Location place.Location
-	// Lead tells that the rank stands for those that do the same work beside it.
+	// Lead says that the rank stands for all ranks that do the same work.
 	Lead     bool
-	Requests int64 // that it worked for
-	// Prompt are the tokens of prompts that were computed, those in the cache not
-	// among them; Output the tokens that came out.
+	Requests int64 // requests that it worked for
+	// Prompt is the number of prompt tokens that were computed, without cached ones, and Output the number of tokens
+	// generated.
 	Prompt, Output int64
-	// Busy is how much of what it can do it did, see [load.Busy], and Running for how many
-	// requests it computed at once, on average.
+	// Busy is the share of its capacity that the rank used, see [load.Busy], and Running the mean number of requests
+	// that it computed at a time.
 	Busy, Running float64
-	// Queue is for how long a request waited for a batch, memory, or its other half,
-	// on average; ns.
+	// Queue is how long a request waited for a batch, memory, or its other half, on average; ns.
 	Queue int64
 	ends
-	// Step is how long a decode step of a request takes: median, ns.
+	// Step is the median duration of a request's decode step, ns.
 	Step int64
 
-	// Shares of what all lead ranks of its group of peers have; NaN for others, and where
-	// there is one.
+	// Shares among the lead ranks of a group of peers; NaN for other ranks, and if a group has only one.
 	Share, TokenShare, QueueShare float64
 
-	group  int32   // of its peers
-	queued float64 // ns, of all its requests together
+	group  int32   // group of peers
+	queued float64 // ns: waits of all requests
 }
 
-// ends are how requests came to a rank, and how they ended there.
+// ends counts how requests ended on a rank, and when they arrived.
 type ends struct {
 	Aborted, Failed, Retractions int64
 
-	arrivals []trace.Time // in order
-	threads  int          // that worked for them
+	arrivals []trace.Time // sorted
+	threads  int          // threads that worked for requests
 }
 
-// measureLoads takes from a timeline of one bucket what goes on in it, and counts
-// what a timeline does not.
+// measureLoads takes the loads from a timeline with a single bucket, and counts what a timeline does not contain.
 func (r *Ranks) measureLoads(of *place.RankSet, all load.Bulk) {
 	var whole *load.Timeline
 	var ends []ends
@@ -90,7 +86,7 @@ func newRankLoad(t *load.Timeline, s *load.Series) Load {
 		Busy: p.Busy, Running: p.Running, Queue: request.Unknown, Step: request.Unknown, Share: math.NaN(), TokenShare: math.NaN(), QueueShare: math.NaN(),
 	}
 	if s.Location.Role == request.Prefill {
-		l.Output = request.Unknown // the first token is that of the decode side
+		l.Output = request.Unknown // the first token is the decode side's
 	}
 	if length := t.To - t.From; !math.IsNaN(p.Queued) && p.Arrivals > 0 {
 		l.queued = p.Queued * float64(length)
@@ -104,8 +100,8 @@ func newRankLoad(t *load.Timeline, s *load.Series) Load {
 	return l
 }
 
-// countEnds counts on every rank how requests ended, and their retractions; and how many parts
-// of each role nobody knows a rank of.
+// countEnds counts, for every rank, how requests ended, and their retractions. unrouted is the number of parts on an
+// unknown rank, by role.
 func countEnds(of *place.RankSet, all load.Bulk) (list []ends, unrouted [request.Other + 1]int) {
 	s := of.Set
 	list = make([]ends, len(of.Places))
@@ -147,7 +143,7 @@ func (e *ends) count(part *request.Part, status request.Status) {
 	}
 }
 
-// divideLoads tells the lead ranks of every group of peers their shares.
+// divideLoads sets the shares of the lead ranks in each group of peers.
 func (r *Ranks) divideLoads() {
 	for _, leads := range r.peerLeads() {
 		if len(leads) < 2 {
@@ -167,7 +163,7 @@ func (r *Ranks) divideLoads() {
 	}
 }
 
-// peerLeads returns the lead ranks, those of one group of peers together.
+// peerLeads returns the lead ranks of each group of peers.
 func (r *Ranks) peerLeads() [][]*Load {
 	groups := make([][]*Load, r.peers.Len())
 	for i := range r.Loads {
@@ -178,8 +174,8 @@ func (r *Ranks) peerLeads() [][]*Load {
 	return slices.DeleteFunc(groups, func(leads []*Load) bool { return len(leads) == 0 })
 }
 
-// ofGroup says of what kind the peers of a rank are, in a sentence; "" if all servers of its
-// role are.
+// ofGroup says in a sentence what the peers of a rank have in common, or returns "" if they are all servers of its
+// role.
 func (r *Ranks) ofGroup(l *Load) string {
 	name := r.peers.Name(l.group)
 	if name == "" {
@@ -188,5 +184,5 @@ func (r *Ranks) ofGroup(l *Load) string {
 	return " of " + name
 }
 
-// tokens returns those that a rank computed, as far as that is known.
+// tokens returns the number of tokens that a rank computed, as far as known.
 func (l *Load) tokens() int64 { return max(0, l.Prompt) + max(0, l.Output) }

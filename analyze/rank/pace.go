@@ -16,38 +16,36 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A SlowServer is a lead rank that takes longer for its work than the others of its
-// role do for theirs. Nobody waits for it, so that no lateness tells of it, but the
-// requests on it are slow.
+// A SlowServer is a lead rank that takes longer for its work than the others of its role. Nobody waits for it, so
+// lateness does not show it, but the requests on it are slow.
 type SlowServer struct {
 	*Load
 	Kind StepKind
-	Peer int    // ranks that it is compared with
+	Peer int    // number of ranks that it is compared with
 	Like string // what these have in common, in a sentence: see [Ranks.ofGroup]
-	// Own is how long a step takes it, and Others what is usual of the others: of
-	// decode steps those of Size requests, of prefills those for Size tokens; ns.
+	// Own is how long a step takes on it, and Others how long it usually takes on the others, ns: a decode step with
+	// Size requests, or a prefill of Size tokens.
 	Own, Others int64
-	Size        int64 // 0 is that no size tells what a step takes
-	// Since is when it became slow, with its bounds of 95 %; zero if it always was.
+	Size        int64 // 0 if the time of a step does not depend on its size
+	// Since is when it became slow, with its 95 % bounds; zero if it always was.
 	Since, Earliest, Latest trace.Time
-	// Cost is by how much longer requests take for it, as part of the E2E of all, and
-	// OwnCost as part of that of the requests on it.
+	// Cost is how much longer requests take because of it, as a fraction of the E2E of all, and OwnCost as a fraction
+	// of the E2E of the requests on it.
 	Cost, OwnCost float64
 
 	judged straggler.Straggler
-	// held is by how much longer the answers that it decoded waited for its prefills, by request, in ns; nil if
-	// decode steps tell that, or if they did not.
+	// held is how much longer the answers decoded on it waited for its prefills, in ns, by request; nil if decode
+	// steps record that, or if they did not wait.
 	held map[int]int64
 }
 
-// minSlower is the part of a step by which a server has to be slower before that is
-// worth telling.
+// minSlower is the least slowdown worth reporting, as a fraction of a step.
 const (
 	minSlower = 0.1
-	// minPaced is how many steps a server is judged by.
+	// minPaced is the fewest steps that a server is judged by.
 	minPaced = 20
-	// maxLoad is how many times its even share a slow server may have: steps of more
-	// requests take longer, and that is another finding.
+	// maxLoad is how many times its even share a slow server may have. Steps with more requests take longer, and that
+	// is another finding.
 	maxLoad = 1.1
 )
 
@@ -80,7 +78,7 @@ func (r *Ranks) comparePaces(of *place.RankSet, steps [timed][][]paced, e2e e2eS
 	}
 }
 
-// An e2eSum is how long finished requests took, all of them and those on a lead rank, in ns.
+// An e2eSum is the total time of finished requests, of all and of those on each lead rank, in ns.
 type e2eSum struct {
 	all float64
 	on  map[place.Location]float64
@@ -102,13 +100,13 @@ func finishedE2E(of *place.RankSet, all load.Bulk) e2eSum {
 	return sum
 }
 
-// A pace is what the servers of one role do in steps of one kind.
+// A pace holds the steps of one kind on the servers of one group of peers.
 type pace struct {
 	kind  StepKind
 	ranks []*Load
-	steps []paced // of all ranks, by time, as if of one size
-	size  int64   // that is; 0 where none is known, or all are of one
-	cost  []int64 // of every rank: how long all its steps took, ns
+	steps []paced // of all ranks, sorted by time, scaled to one size
+	size  int64   // that size; 0 if sizes are unknown or all equal
+	cost  []int64 // total time of the steps of each rank, ns
 }
 
 // paceOf collects the steps of the lead ranks that have enough of them.
@@ -132,9 +130,8 @@ func paceOf(kind StepKind, of *place.RankSet, leads []*Load, steps [timed][][]pa
 	return p
 }
 
-// equalSizes makes of every step how long it would have taken if it were of median size, going by
-// what sizes usually take: a server that is slow has more requests in a step, as they stay for longer.
-// Prefills without a fit are not compared.
+// equalSizes scales the time of every step to the median size, by how long sizes usually take, because requests stay
+// longer on a slow server, so that it has more of them in a step. Prefills without a fit are not compared.
 func (p *pace) equalSizes() {
 	fit := p.sizeFit()
 	if fit.N == 0 {
@@ -157,12 +154,12 @@ func (p *pace) equalSizes() {
 	}
 }
 
-// maxFitted is how many steps say what sizes take, about.
+// maxFitted is about how many steps sizeFit looks at.
 const maxFitted = 1 << 15
 
-// sizeFit says how long steps take by their size. A server that is slow has larger ones, as more
-// requests wait, or stay: so each counts as if it were as fast as the busiest server, whose own steps say first
-// what sizes take.
+// sizeFit fits the time of steps to their size. A slow server has larger steps, because more requests wait or stay
+// there. So it first fits the steps of the busiest server, then scales the steps of each other server to the speed of
+// the busiest one, and fits all of them.
 func (p *pace) sizeFit() distribution.SizeFit {
 	var some []paced
 	counts := make([]int, len(p.ranks))
@@ -191,7 +188,7 @@ func (p *pace) sizeFit() distribution.SizeFit {
 			ratios[x.rank] = append(ratios[x.rank], float64(x.ns)/float64(usual))
 		}
 	}
-	slower := make([]float64, len(p.ranks)) // than the busiest one
+	slower := make([]float64, len(p.ranks)) // factor relative to the busiest server
 	for rank, list := range ratios {
 		if slower[rank] = 1; len(list) > 0 {
 			slower[rank] = distribution.LowerMedian(list)
@@ -204,7 +201,7 @@ func (p *pace) sizeFit() distribution.SizeFit {
 	return distribution.FitSize(sizes)
 }
 
-// slow returns the servers that are slow.
+// slow returns the slow servers.
 func (p *pace) slow(e2e e2eSum) []SlowServer {
 	g := p.gather()
 	if g == nil || e2e.all == 0 {
@@ -213,15 +210,16 @@ func (p *pace) slow(e2e e2eSum) []SlowServer {
 	var out []SlowServer
 	for _, found := range g.Stragglers() {
 		if found.Since != 0 && p.steps[0].whole {
-			continue // package change dates that of answers, as it knows when they end
+			continue // package change dates slow answers better, because it knows when they end
 		}
 		s := SlowServer{Load: p.ranks[found.Rank], Kind: p.kind, Peer: len(p.ranks) - 1, Size: p.size,
 			Since: found.Since, Earliest: found.Earliest, Latest: found.Latest, judged: found}
 		if !s.evenLoad(len(p.ranks)) {
 			continue
 		}
-		// The fastest steps are those of few requests: there load makes no difference.
-		// Servers that prefill and decode in one batch decode meanwhile, too: with prefills, answers must take longer as well.
+		// The server must be slow in its fastest steps, too: they have few requests, so load makes no difference. And
+		// because servers that prefill and decode in one batch decode during prefills, answers must take longer
+		// including prefills, too.
 		percentiles := append(p.percentiles(&found, func(x *paced) int64 { return x.ns }, 50, 10),
 			p.percentiles(&found, (*paced).gross, 50)...)
 		if slices.ContainsFunc(percentiles, func(of compared) bool { return float64(of.own-of.others) < g.Share*float64(of.others) }) {
@@ -235,7 +233,8 @@ func (p *pace) slow(e2e e2eSum) []SlowServer {
 	return out
 }
 
-// heldUp tells which answers waited for the prefills of a server, and by how much longer as these took longer by a part.
+// heldUp returns how much longer answers waited, in ns by request, because the prefills of their server took longer
+// by the fraction part.
 func heldUp(answers []paced, since, until trace.Time, part float64) map[int]int64 {
 	held := map[int]int64{}
 	for i := range answers {
@@ -246,7 +245,7 @@ func heldUp(answers []paced, since, until trace.Time, part float64) map[int]int6
 	return held
 }
 
-// heldBy tells that of ranks that are late in prefills.
+// heldBy sets the held answers of ranks that are late to begin prefills.
 func (r *Ranks) heldBy(of *place.RankSet, answers [][]paced) {
 	for _, g := range r.starts {
 		if g.Kind != prefillStart {
@@ -264,8 +263,7 @@ func (r *Ranks) heldBy(of *place.RankSet, answers [][]paced) {
 	}
 }
 
-// comparable returns how many steps the busiest rank has that another one has, too; -1 if there
-// are no ranks to compare.
+// comparable returns the second largest number of steps on a rank, or -1 if there are no two ranks to compare.
 func comparable(of *place.RankSet, leads []*Load, steps [][]paced) int {
 	var counts []int
 	for _, l := range leads {
@@ -280,9 +278,8 @@ func comparable(of *place.RankSet, leads []*Load, steps [][]paced) int {
 	return counts[len(counts)-2]
 }
 
-// gather makes sync points of the steps: the servers compare their medians wherever there
-// are several steps of each; or one, where there are so many servers that it is plain what
-// is usual. It returns nil for too few.
+// gather makes sync points of the steps. At each, servers compare the medians of several steps, or single steps if
+// there are so many servers that the usual time is clear. It returns nil for too few steps or servers.
 func (p *pace) gather() *straggler.SyncSamples {
 	const inSyncPoint, many, maxSyncPoints = 4, 8, 4 * straggler.MaxBlocksJudged
 	if len(p.ranks) < 2 || len(p.steps) == 0 {
@@ -322,11 +319,10 @@ func (p *pace) gather() *straggler.SyncSamples {
 	return g
 }
 
-// compared is a percentile of the steps of a slow server, and the median of those of the others, in ns.
+// compared is a percentile of a slow server's steps, and the median of the same percentile over the others, in ns.
 type compared struct{ own, others int64 }
 
-// percentiles compares some percentiles of what the steps of a slow server take with those of the others, in the time
-// in which it is slow.
+// percentiles compares percentiles of the steps of a slow server with those of the others, while it is slow.
 func (p *pace) percentiles(s *straggler.Straggler, take func(*paced) int64, percents ...int) []compared {
 	lists := make([][]int64, len(p.ranks))
 	for i := range p.steps {
@@ -353,9 +349,8 @@ func (p *pace) percentiles(s *straggler.Straggler, take func(*paced) int64, perc
 	return out
 }
 
-// evenLoad reports whether a server has no more than its share, give or take, of the
-// requests or of the tokens: a few long ones make much of the tokens. Of a few requests,
-// chance gives some servers more.
+// evenLoad reports whether a server has about its even share, or less, of the requests or of the tokens; a few long
+// requests may have many of the tokens. Some servers get more of a small number of requests by chance.
 func (s *SlowServer) evenLoad(ranks int) bool {
 	const chance = 0.01
 	if !(min(s.Share, s.TokenShare)*float64(ranks) > maxLoad) {

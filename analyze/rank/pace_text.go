@@ -15,7 +15,7 @@ import (
 	"github.com/sgtrace/sgtrace/request"
 )
 
-// text says in a sentence which server is slow, at what, and by how much.
+// text says in a sentence which server is slow, in which steps, and by how much.
 func (s *SlowServer) text() string {
 	what := "per decode step"
 	switch {
@@ -45,7 +45,7 @@ func (s *SlowServer) text() string {
 	return text
 }
 
-// evidence says how certain it is, and that load is not why.
+// evidence says how certain it is, and that load is not the reason.
 func (s *SlowServer) evidence() []finding.Evidence {
 	load := fmt.Sprintf("it has %s %% of the requests of %d ranks%s", words.InPercent(s.Share), s.Peer+1, s.Like)
 	if !math.IsNaN(s.TokenShare) {
@@ -65,8 +65,8 @@ func (s *SlowServer) sure() string {
 		text, words.InPercent(j.DelayLow), words.InPercent(j.DelayHigh), words.Chance(j.P))
 }
 
-// slowServers returns the servers that are slow enough to matter, the one that costs most
-// first. Where a rank keeps the others of its server waiting, that is why, and told already.
+// slowServers returns the servers that are slow enough to matter, the costliest first. It leaves out servers with a
+// straggler, which explains it and is reported already.
 func (r *Ranks) slowServers() (list []*SlowServer) {
 	for i := range r.Slow {
 		if s := &r.Slow[i]; max(s.Cost, s.OwnCost) >= minCost && !r.explained(&s.Location) {
@@ -77,12 +77,11 @@ func (r *Ranks) slowServers() (list []*SlowServer) {
 	return list
 }
 
-// SlowServers returns the servers that are slow, each once, and whether there are enough
-// steps to tell.
+// SlowServers returns each slow server once, and whether there are enough steps to say so.
 func (r *Ranks) SlowServers(b *cause.Costs) ([]finding.Finding, finding.Check) {
 	var out []finding.Finding
 	var servers []place.Location
-	var of []*SlowServer // of each
+	var of []*SlowServer // first entry of each server
 	for _, s := range r.slowServers() {
 		on := place.Location{Scope: place.OneRank, Role: s.Location.Role, Host: s.Location.Host, Server: s.Location.Server}
 		if k := slices.Index(servers, on); k >= 0 {
@@ -106,9 +105,9 @@ func (r *Ranks) SlowServers(b *cause.Costs) ([]finding.Finding, finding.Check) {
 	return b.Price(out), check
 }
 
-// claim returns by how much longer the server takes than the others for its own work, and what waits for that alone:
-// decode servers do nothing else, and prefill servers neither. A server that does both prefills first: what is
-// decoded there waits for that.
+// claim charges the extra time of the server's own work, and the time of what waits only for that. Decode servers and
+// prefill servers do nothing else, so their queues wait for it. A unified server prefills first, so its decoding
+// waits for its prefills.
 func (s *SlowServer) claim(b *cause.Costs) finding.Claim {
 	of := []cause.Cause{cause.Decode}
 	if s.Kind == PrefillStep {
@@ -124,12 +123,12 @@ func (s *SlowServer) claim(b *cause.Costs) finding.Claim {
 	return b.Slowed(s.span(), s.slower(), of...)
 }
 
-// span is when and where it is slow.
+// span returns when and where the server is slow.
 func (s *SlowServer) span() cause.Span {
 	return cause.Span{From: s.Since, Until: s.judged.Until, At: s.Location}
 }
 
-// slower is the part of its time by which a step would be shorter on another server.
+// slower returns the fraction of a step's time that another server would save.
 func (s *SlowServer) slower() float64 {
 	return 1 - distribution.Ratio(float64(s.Others), float64(s.Own))
 }

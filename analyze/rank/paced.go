@@ -13,27 +13,27 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A paced is a step on a lead rank: of a batch that is decoded, or prefilled.
+// A paced is a step on a lead rank: of a batch that is decoded or prefilled.
 type paced struct {
 	at    trace.Time
 	ns    int64
-	cost  int64 // of all its requests, ns
-	held  int64 // beside cost, how long the answer waited for prefills on its rank; only of whole ones
-	size  int64 // tokens of prefills that were computed, or requests that were decoded
-	rank  int32 // among those that are compared
-	of    int32 // the request, of a whole one
-	whole bool  // an answer of which steps are not traced
+	cost  int64 // ns: total time of its requests
+	held  int64 // ns, not in cost: how long the answer waited for prefills on its rank; only for whole answers
+	size  int64 // tokens computed by a prefill, or requests decoded
+	rank  int32 // index among the ranks compared
+	of    int32 // the request; only for whole answers
+	whole bool  // the average step of an answer whose steps are not traced
 }
 
-// gross is what a step takes with prefills meanwhile, in ns.
+// gross returns how long a step takes including prefills meanwhile, in ns.
 func (x *paced) gross() int64 {
 	return int64(float64(x.ns) * (1 + distribution.Fraction(x.held, x.cost)))
 }
 
 func (x *paced) end() trace.Time { return x.at + trace.Time(x.ns) }
 
-// collectPaces returns the steps of the lead threads, by kind and place. Below the trace level
-// that shows decode steps they are those that answers take on average.
+// collectPaces returns the steps of the lead threads, by kind and place. If the trace level does not include decode
+// steps, they are the average steps of whole answers.
 func collectPaces(of *place.RankSet, all load.Bulk) (steps [timed][][]paced) {
 	n := len(of.Places)
 	c := &paceCollector{set: of.Set, all: all, steps: make([][]paced, n), answers: make([][]paced, n), prefills: make([][]load.Prefill, n), computing: make([][]request.Interval, n)}
@@ -56,18 +56,18 @@ func collectPaces(of *place.RankSet, all load.Bulk) (steps [timed][][]paced) {
 	return steps
 }
 
-// A paceCollector collects by rank what parts of requests say of steps.
+// A paceCollector collects the steps of each rank from parts of requests.
 type paceCollector struct {
 	set       *request.Set
 	all       load.Bulk
-	steps     [][]paced // of decoding, one of each request in the batch
-	answers   [][]paced // without traced steps
+	steps     [][]paced // decode steps, one for each request in the batch
+	answers   [][]paced // of requests without traced steps
 	prefills  [][]load.Prefill
 	computing [][]request.Interval // when prefills ran
-	pieces    load.Pieces          // of the prefill of a request
+	pieces    load.Pieces          // pieces of the prefill of the current request
 }
 
-// add adds what a part of a request did on the lead thread of a rank.
+// add adds the stages of a part on the lead thread of a rank.
 func (c *paceCollector) add(p *request.Part, thread, rank int) {
 	req := &c.set.Requests[p.Request]
 	counts := c.all.Holds(req)
@@ -108,8 +108,8 @@ func (c *paceCollector) add(p *request.Part, thread, rank int) {
 	}
 }
 
-// withoutPrefills takes out of the steps of answers what their server prefilled meanwhile, of which decoding takes no part:
-// one whose prefills take longer does not decode more slowly. An answer of which little is left is left out.
+// withoutPrefills subtracts the prefills of their server from the steps of answers, because longer prefills don't
+// make decoding slower. It leaves out answers that consist of little else.
 func withoutPrefills(answers []paced, prefills []request.Interval) []paced {
 	covered := request.NewCoverage(prefills)
 	kept := answers[:0]
@@ -125,7 +125,7 @@ func withoutPrefills(answers []paced, prefills []request.Interval) []paced {
 	return kept
 }
 
-// prefillSteps makes steps of the prefills of requests: one of each batch.
+// prefillSteps turns the prefills of requests into steps, one for each batch.
 func prefillSteps(prefills []load.Prefill) (steps []paced) {
 	batches := load.Batches(prefills)
 	defer memory.Free(batches)
@@ -136,7 +136,7 @@ func prefillSteps(prefills []load.Prefill) (steps []paced) {
 	return steps
 }
 
-// answerOf returns the average duration of a step of a whole answer; 0 ns without steps.
+// answerOf returns the average step of a whole answer; 0 ns without steps.
 func answerOf(from, to trace.Time, m *request.Metrics) paced {
 	n := int64(m.DecodeTokens())
 	if _, steps := m.StepYield(); steps > 0 {
@@ -148,8 +148,8 @@ func answerOf(from, to trace.Time, m *request.Metrics) paced {
 	return paced{at: from, ns: int64(to-from) / n, cost: int64(to - from), whole: true}
 }
 
-// batches makes one step of the decode steps of requests that end together. It takes as
-// long as the shortest: others include the prefill of a request that joined.
+// batches merges the decode steps of requests that end together into one. It takes as long as the shortest, because
+// others include the prefill of a request that joined.
 func batches(steps []paced) []paced {
 	slices.SortFunc(steps, func(x, y paced) int { return cmp.Compare(x.end(), y.end()) })
 	var out []paced

@@ -17,37 +17,34 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A Pipeline are the stages of a pipeline parallel server and DP rank: on each the
-// rank with the lowest TP, as the others do the same beside it.
+// A Pipeline is the stages of a pipeline parallel server and DP rank. Each stage is represented by the rank with the
+// lowest TP, because the others do the same work.
 type Pipeline struct {
 	Stages  []PipelineStage // by PP
-	Batches int             // micro-batches that went through
-	// Slow are stages that take longer than the others; usually there are none.
+	Batches int             // number of micro-batches
+	// Slow lists the stages that take longer than the others; usually there are none.
 	Slow []straggler.Straggler
-	// Apart tells that the stages are on several hosts. Their clocks may differ by
-	// more than a stage takes, so that only Launch is known.
+	// Apart says that the stages are on several hosts. Their clocks may differ by more than a stage takes, so that
+	// only Launch is known.
 	Apart bool
 }
 
-// A PipelineStage is what one stage did with its micro-batches.
+// A PipelineStage is the work of one stage on its micro-batches.
 type PipelineStage struct {
 	Location place.Location
-	// Launch is how long the host takes to launch a
-	// micro-batch.
+	// Launch is how long the host takes to launch a micro-batch.
 	Launch distribution.Summary
-	// Took is how long the stage computes a micro-batch: from its launch, or from when
-	// the one before has left, until it is launched on the next stage. The last
-	// stage has it until its step ends. Where the next stage was still occupied the
-	// time is unknown, as it includes the wait.
+	// Took is how long the stage computes a micro-batch: from its launch, or from when the previous one left if that
+	// is later, until it is launched on the next stage, or until its step ends on the last stage. It leaves out
+	// micro-batches that found the next stage occupied, as their time includes the wait.
 	Took distribution.Summary
-	// Busy is the part of the whole time in which the stage had a micro-batch, and
-	// Bubble the part in which it had none of the time in which any stage had one; NaN
-	// if unknown.
+	// Busy is the share of the whole time in which the stage had a micro-batch. Bubble is the share of the time in
+	// which any stage had one, but this stage did not. NaN if unknown.
 	Busy, Bubble float64
 }
 
-// minStageShare is by how much a stage has to take longer than the middle one to
-// be slow: layers and the ends of a model cannot be divided more evenly.
+// minStageShare is how much longer than the median a slow stage must take, because layers and the ends of a model
+// cannot be divided more evenly.
 const minStageShare = 0.1
 
 // A pipeWalk collects the micro-batches of pipelines.
@@ -56,21 +53,21 @@ type pipeWalk struct {
 	pipes map[int32]*pipeRows // by place of the first stage
 
 	unequal    int
-	unlaunched bool // pipelines without launches
+	unlaunched bool // there are pipelines without launches
 
 	spans [][]request.Interval
 	ends  []trace.Time
 	part  []stageThread
 }
 
-// A stageThread is the thread of a pipeline stage in a part.
+// A stageThread is the thread of a pipeline stage that worked on a part.
 type stageThread struct {
 	rank   trace.Rank
 	place  int32
 	thread int
 }
 
-// pipeRows are the micro-batches of requests.
+// pipeRows are the micro-batches of the requests of a pipeline.
 type pipeRows struct {
 	places []int32 // by stage
 	list   []pipeRow
@@ -79,11 +76,11 @@ type pipeRows struct {
 
 type pipeRow struct {
 	launch trace.Time // on the first stage
-	done   trace.Time // when the step ended on the last one
+	done   trace.Time // when the step ended on the last stage
 	row    int32
 }
 
-// measurePipelines measures the stages of pipelines, which trace level 4 shows.
+// measurePipelines measures the stages of pipelines, which trace level 4 records.
 func (r *Ranks) measurePipelines(of *place.RankSet, all load.Bulk) {
 	if !slices.ContainsFunc(of.Places, func(p place.Location) bool { return p.Rank.PP > 0 }) {
 		return
@@ -100,8 +97,8 @@ func (r *Ranks) measurePipelines(of *place.RankSet, all load.Bulk) {
 	r.unequalBatches, r.unlaunched = w.unequal, w.unlaunched
 }
 
-// HiddenStages returns of how many pipeline stages the dump does not show what each did, most of one server
-// at the place; 0 if it does, or there is one.
+// HiddenStages returns the number of pipeline stages of a server at the place whose work the dump does not show; of
+// several servers, the largest number. It returns 0 if the dump shows the work of stages, or there is only one.
 func (r *Ranks) HiddenStages(at *place.Location) int {
 	if !r.unlaunched {
 		return 0
@@ -118,8 +115,7 @@ func (r *Ranks) HiddenStages(at *place.Location) int {
 	return int(last) + 1
 }
 
-// addPart adds the micro-batches that a part was in: the same ones on every stage,
-// in the same order.
+// addPart adds the micro-batches of a part, which are the same on every stage, in the same order.
 func (w *pipeWalk) addPart(p *request.Part) {
 	threads := w.stages(p)
 	if len(threads) < 2 {
@@ -164,8 +160,7 @@ func (w *pipeWalk) addPart(p *request.Part) {
 	}
 }
 
-// stages returns the threads of the stages that work on a part, in order: of each
-// that with the lowest TP.
+// stages returns the thread of each stage that worked on a part, in order of stages: the one with the lowest TP.
 func (w *pipeWalk) stages(p *request.Part) []stageThread {
 	w.part = w.part[:0]
 	for _, t := range w.ranks.Set.ThreadsOf(p) {
@@ -180,7 +175,7 @@ func (w *pipeWalk) stages(p *request.Part) []stageThread {
 	return w.part
 }
 
-// readBatches adds the launches of a thread, in order.
+// readBatches appends the launches on a thread, sorted by start.
 func (w *pipeWalk) readBatches(list []request.Interval, thread int) []request.Interval {
 	w.ranks.Set.EachSelectedStage(w.ranks.Set.StagesOf(thread), true, func(i int, _ bool) {
 		if span := w.ranks.Set.Row(i); span.Means == request.Launching && span.End >= span.Start && request.Plausible(span.Start, span.End) {
@@ -191,7 +186,7 @@ func (w *pipeWalk) readBatches(list []request.Interval, thread int) []request.In
 	return list
 }
 
-// readEnds fills w.ends with the ends of the steps of a thread, in order.
+// readEnds fills w.ends with the ends of the steps on a thread, sorted.
 func (w *pipeWalk) readEnds(thread int) {
 	w.ends = w.ends[:0]
 	w.ranks.Set.EachSelectedStage(w.ranks.Set.StagesOf(thread), true, func(i int, _ bool) {
@@ -205,8 +200,7 @@ func (w *pipeWalk) readEnds(thread int) {
 	slices.Sort(w.ends)
 }
 
-// measure finds the micro-batches, which several requests share, and sums up the
-// stages.
+// measure merges the rows of requests that share a micro-batch, and sums up the stages.
 func (rows *pipeRows) measure(of *place.RankSet, length int64) *Pipeline {
 	k := len(rows.places)
 	p := &Pipeline{Stages: make([]PipelineStage, k)}
@@ -228,8 +222,8 @@ func (rows *pipeRows) measure(of *place.RankSet, length int64) *Pipeline {
 // A pipeMeter follows the micro-batches of a pipeline.
 type pipeMeter struct {
 	launches, took [][]int64            // by stage
-	held           [][]request.Interval // by stage: from the launch until it is left
-	left           []trace.Time         // by stage, the micro-batch before
+	held           [][]request.Interval // by stage: from the launch until it leaves
+	left           []trace.Time         // by stage: when the previous micro-batch left
 	meet           *straggler.SyncSamples
 	arrivals       []int64
 }
@@ -249,15 +243,15 @@ func newPipeMeter(stages int) *pipeMeter {
 	return m
 }
 
-// add adds a micro-batch, given by its launches.
+// add adds a micro-batch, given its launch on each stage.
 func (m *pipeMeter) add(launches []request.Interval, row pipeRow) {
-	const handover = 500_000 // ns that it takes a stage that is free to launch what it gets, at most
+	const handover = 500_000 // ns; the most that a free stage takes to launch what it gets
 	var known []int64
 	for s, l := range launches {
 		left, waited := row.done, false
 		if s+1 < len(launches) {
 			left = launches[s+1].From
-			waited = left-m.left[s+1] < handover // on the next one
+			waited = left-m.left[s+1] < handover // because the next stage was occupied
 		}
 		m.launches[s] = memory.Append(m.launches[s], int64(l.To-l.From))
 		m.arrivals[s] = straggler.NoArrival

@@ -12,24 +12,24 @@ import (
 	"github.com/sgtrace/sgtrace/request"
 )
 
-// Ranks are the scheduler ranks of a deployment side by side: how load is divided
-// among them, who keeps the others of a tensor parallel group waiting, how the stages
-// of pipelines are used, and who takes longer for its work than its peers. docs/METRICS.md defines the numbers.
+// Ranks compares the scheduler ranks of a deployment: how load is divided among them, which ranks keep others of a
+// tensor parallel group waiting, how pipeline stages are used, and which ranks take longer for their work than their
+// peers. docs/METRICS.md defines the numbers.
 type Ranks struct {
-	Length int64 // of the requests: from the first start to the last end, ns
+	Length int64 // ns: from the first start of a request to the last end
 	Loads  []Load
 	Groups []*StepGroup
 	Pipes  []*Pipeline
 	Slow   []SlowServer
 
-	starts         []*StepGroup // by when ranks begin steps
+	starts         []*StepGroup // as Groups, but by when ranks begin steps
 	peers          *place.Groups
-	e2e            int64 // mean of the finished requests, ns; request.Unknown
+	e2e            int64 // ns: mean of the finished requests; request.Unknown
 	skipped        skippedSteps
-	unrouted       [request.Other + 1]int // parts of each role that went to nobody knows which rank
-	unequalBatches int                    // parts of requests of which the stages of a pipeline have more or fewer
+	unrouted       [request.Other + 1]int // parts on an unknown rank, by role
+	unequalBatches int                    // parts with different numbers of launches on the stages of a pipeline
 	unlaunched     bool                   // there are pipelines, but no run_batch_cpu
-	paced          int                    // steps that two ranks whose paces were compared have, most; -1 is none
+	paced          int                    // the largest number of steps that two ranks of a group both have; -1 if no two were compared
 	notes          []string
 }
 
@@ -68,13 +68,13 @@ func meanE2E(s *request.Set) int64 {
 	return distribution.Summarize(e2e).Mean
 }
 
-// teams are the tensor parallel ranks that take the same steps: of one server and
-// DP rank, one stage of its pipeline, and one host.
+// teams are the tensor parallel ranks that take steps together: those of one server, DP rank, pipeline stage, and
+// host.
 type teams struct {
 	ranks   *place.RankSet
-	team    []int32   // of every place; request.None without a TP rank
-	slot    []int32   // of every place, in its team
-	ranksOf [][]int32 // places of every team, by TP
+	team    []int32   // by place; request.None without a TP rank
+	slot    []int32   // by place: index in its team
+	ranksOf [][]int32 // places of every team, sorted by TP
 	scratch []teamRank
 }
 
@@ -110,8 +110,7 @@ func newTeams(of *place.RankSet) *teams {
 	return t
 }
 
-// members returns the ranks that work on a part, team by team, each once. They
-// are valid until the next call.
+// members returns the ranks that work on a part, each once, sorted by team. They are valid until the next call.
 func (t *teams) members(p *request.Part) []teamRank {
 	t.scratch = t.scratch[:0]
 	for _, th := range t.ranks.Set.ThreadsOf(p) {
@@ -128,7 +127,7 @@ func (t *teams) members(p *request.Part) []teamRank {
 	return t.scratch
 }
 
-// isApart reports whether two teams are the same but for their hosts.
+// isApart reports whether two teams differ only in their hosts.
 func (t *teams) isApart(x, y int32) bool {
 	a, b := t.ranks.Places[t.ranksOf[x][0]], t.ranks.Places[t.ranksOf[y][0]]
 	return a.Host != b.Host && a.Role == b.Role && a.Label == b.Label && a.Rank.PP == b.Rank.PP && a.Rank.DP == b.Rank.DP

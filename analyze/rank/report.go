@@ -14,9 +14,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Reports returns the tables: what every rank had to do, how load is divided where
-// several ranks could have it, who is late at the end of steps, and the stages of
-// pipelines.
+// Reports returns the tables: the load of every rank, how load is divided where several ranks could serve it,
+// lateness at the end of steps, and the stages of pipelines.
 func (r *Ranks) Reports() []*table.Table {
 	reports := []*table.Table{r.loadReport()}
 	if balances := r.balances(); len(balances) > 0 {
@@ -41,7 +40,7 @@ func rankColumns[T any](of func(*T) *place.Location) []table.Field[T] {
 		table.TextColumn("label", "thread label", func(row *T) string { return of(row).Label }),
 		table.TextColumn("rank", "parallel ranks", func(row *T) string { return of(row).RankName() }),
 	}
-	table.Detail(fields[2:3]) // the role tells as much
+	table.Detail(fields[2:3]) // the role says the same
 	return fields
 }
 
@@ -212,10 +211,9 @@ func (r *Ranks) pipelineReport() *table.Table {
 	return out
 }
 
-// dataParallelAttention reports whether there is a server whose DP ranks are different TP
-// ranks, one each: TP0-DP0, TP1-DP1 and so on.
+// dataParallelAttention reports whether a server's DP ranks are its TP ranks, one each: TP0-DP0, TP1-DP1, and so on.
 func (r *Ranks) dataParallelAttention() bool {
-	ranks := map[place.Location]int{} // of a server
+	ranks := map[place.Location]int{} // number of ranks, by server
 	taken := map[place.Location]bool{}
 	for i := range r.Loads {
 		server, of := r.Loads[i].Location, r.Loads[i].Location.Rank

@@ -11,18 +11,18 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// An Engine is the ranks of a server that take each step together: all of them, or those of
-// one DP rank. They wait for each other, so that a stage takes equally long on all of them,
-// and only another engine of their role can be compared with them.
+// An Engine is the ranks of a server that take every step together: all of them, or those of one DP rank. They wait
+// for each other, so that a stage takes equally long on all of them, and only other engines of their role can be
+// compared with them.
 type Engine struct {
 	Name   string
 	Ranks  int
-	tp     int16                        // of the rank whose spans are counted: the others' are no news
-	stages map[string]*[fineParts]tally // when they began, by part of the time
+	tp     int16                        // lowest TP rank; only its spans are counted, as the others' add nothing
+	stages map[string]*[fineParts]tally // by stage, and by part of the time in which spans began
 }
 
-// fineParts are the parts of the time in which stages are counted. It has many divisors:
-// figures have fewer parts where spans are few.
+// fineParts is the number of parts of the time in which stages are counted. It has many divisors, because figures use
+// fewer parts if there are few spans.
 const fineParts = 120
 
 // A tally sums up durations, in ns.
@@ -35,7 +35,7 @@ func (t *tally) add(o tally) { t.n, t.sum, t.squares = t.n+o.n, t.sum+o.sum, t.s
 
 func (t *tally) mean() float64 { return t.sum / float64(t.n) }
 
-// variance returns that of the mean, as durations scatter.
+// variance returns the variance of the mean, estimated from the durations.
 func (t *tally) variance() float64 {
 	n := float64(t.n)
 	return max(0, t.squares-t.sum*t.sum/n) / (n - 1) / n
@@ -77,7 +77,7 @@ func (e *Engine) count(stage string, row *request.Row, from, to trace.Time) {
 	tallies[part].add(tally{1, ns, ns * ns})
 }
 
-// whole sums up a stage.
+// whole returns the tally of a stage over all parts.
 func (e *Engine) whole(stage string) (t tally) {
 	if tallies := e.stages[stage]; tallies != nil {
 		for i := range tallies {
@@ -87,23 +87,23 @@ func (e *Engine) whole(stage string) (t tally) {
 	return t
 }
 
-// A StageHistory is a stage that several engines have, over time.
+// A StageHistory is a stage of several engines over time.
 type StageHistory struct {
 	Name    string
 	Engines []*Engine
 	total   float64 // ns
-	// each is how many fine parts a part has: as few as give the engine with the fewest spans
-	// usualSpans of them.
+	// each is the number of fine parts in a part: as few as give the engine with the fewest spans usualSpans in each
+	// on average.
 	each int
 }
 
 const (
-	usualSpans = 12 // of an engine in a part of the time
-	minSpans   = 5  // of an engine, to be compared there
+	usualSpans = 12 // spans of an engine in a part of the time
+	minSpans   = 5  // fewest spans of an engine in a part for a comparison
 )
 
-// StageHistories returns the stages that several engines have, those that took most time
-// first, and how many took less than a part of the time of all stages.
+// StageHistories returns the stages that several engines have, the longest total time first, and the number of stages
+// left out because they took less than the fraction leastPart of the time.
 func StageHistories(engines []*Engine, leastPart float64) (list []*StageHistory, small int) {
 	byName := map[string]*StageHistory{}
 	whole := 0.0
@@ -131,7 +131,7 @@ func StageHistories(engines []*Engine, leastPart float64) (list []*StageHistory,
 	return list, small
 }
 
-// divide chooses the length of the parts.
+// divide chooses the length of parts.
 func (s *StageHistory) divide() {
 	fewest := math.MaxInt
 	for _, e := range s.Engines {
@@ -154,15 +154,16 @@ func (s *StageHistory) parts(e *Engine) []tally {
 	return list
 }
 
-// A StagePart is what a stage took on an engine in a part of the time.
+// A StagePart is a stage of an engine in a part of the time.
 type StagePart struct {
-	N           int     // spans
-	Mean, Usual float64 // ns, of the engine and in the middle of its peers; Usual is NaN if too little is known
-	// Longer is by which part of Usual it takes longer: 0 if that may be chance, and NaN if too little is known.
+	N           int     // number of spans
+	Mean, Usual float64 // ns: mean of this engine, and median over the means of its peers and itself; Usual is NaN if there are too few spans
+	// Longer is how much longer it takes, as a fraction of Usual: 0 if that may be chance, and NaN if there are too
+	// few spans.
 	Longer float64
 }
 
-// Compare compares the engines with each other: by engine, and by part of the time.
+// Compare compares the engines with each other, by engine and part of the time.
 func (s *StageHistory) Compare() [][]StagePart {
 	parts := order.Each(s.Engines, s.parts)
 	list := make([][]StagePart, len(parts))
@@ -180,7 +181,7 @@ func (s *StageHistory) Compare() [][]StagePart {
 	return list
 }
 
-// compare compares what an engine took with its peers, which it is one of.
+// compare compares an engine with its peers, which include it.
 func (t *tally) compare(peers []*tally) StagePart {
 	if t.n < minSpans || len(peers) < 2 {
 		return StagePart{t.n, t.mean(), math.NaN(), math.NaN()}

@@ -17,24 +17,24 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A StepGroup are tensor parallel ranks on one host, of one pipeline stage and DP
-// rank, and a kind of step that they take together.
+// A StepGroup is the tensor parallel ranks of one host, pipeline stage, and DP rank, in one kind of step that they
+// take together.
 type StepGroup struct {
 	Name  string // "decode c94b1e02 DP1"
 	Kind  StepKind
-	Ranks []place.Location // by TP
-	Steps int              // that at least two of them have
+	Ranks []place.Location // sorted by TP
+	Steps int              // steps that at least two ranks have
 	Late  []straggler.Lateness
-	// Stragglers are ranks that the others wait for; usually there are none.
+	// Stragglers are the ranks that the others wait for; usually there are none.
 	Stragglers []straggler.Straggler
 
 	gathering *straggler.SyncSamples
-	likely    []straggler.Straggler // who may be one
-	enough    []bool                // of every rank: it is late enough to matter, chance or not
-	held      []map[int]int64       // by how much longer answers waited for each straggler, if it is late in prefills, by request, in ns
+	likely    []straggler.Straggler // possible stragglers
+	enough    []bool                // by rank: it is late enough to matter, even if that may be chance
+	held      []map[int]int64       // for each straggler in beginning prefills: how much longer answers waited for it, in ns, by request
 }
 
-// History returns how late the ranks were in equal parts of the time.
+// History returns how late the ranks were, in equal parts of the time.
 func (g *StepGroup) History(parts int) *straggler.History { return g.gathering.History(parts) }
 
 // StepKind is a kind of step that the ranks of a group compute together.
@@ -43,13 +43,13 @@ type StepKind uint8
 const (
 	DecodeStep StepKind = iota
 	PrefillStep
-	// The same, by when ranks begin them: a host that is late keeps the others waiting in the first collective, and then
-	// all ranks end together.
+	// The same steps, by when ranks begin them: a late host keeps the others waiting in the first collective, after
+	// which all ranks end together.
 	decodeStart
 	prefillStart
 )
 
-// timed is how many kinds are compared between servers, by what they take.
+// timed is the number of kinds of steps whose duration is compared between servers.
 const timed = int(PrefillStep) + 1
 
 // String returns the word that reports print.
@@ -58,12 +58,12 @@ func (k StepKind) String() string { return rankSteps[k].word }
 // Pace returns the name of the metric by which servers are slower in such steps.
 func (k StepKind) Pace() string { return k.String() + " step" }
 
-// rankSteps tell which stage of a request ends with a step.
+// rankSteps describes each kind: the stage of a request that is a step, and its names.
 var rankSteps = [...]struct {
 	word   string
 	stage  request.Meaning
 	one    string
-	begins bool // what counts is when ranks begin it, and not when they end it
+	begins bool // ranks are compared by when they begin it, not by when they end it
 }{
 	DecodeStep:   {"decode", request.Stepping, "decode step", false},
 	PrefillStep:  {"prefill", request.Prefilling, "prefill", false},
@@ -71,14 +71,14 @@ var rankSteps = [...]struct {
 	prefillStart: {"prefill start", request.Prefilling, "prefill", true},
 }
 
-// minStepLateness is the least that counts, in ns: the scheduler of TP0 has the
-// tokenizer and the detokenizer to talk to, which the others do not.
+// minStepLateness is the least lateness that counts, in ns: TP0's scheduler also talks to the tokenizer and the
+// detokenizer.
 const minStepLateness = 300_000
 
-// skippedSteps count what is not compared.
+// skippedSteps counts what is not compared.
 type skippedSteps struct {
-	unequal int // parts of requests whose ranks have more or fewer unnumbered steps
-	alone   int // steps that a single rank has
+	unequal int // parts of requests whose ranks have different numbers of unnumbered steps
+	alone   int // steps that only one rank has
 	apart   int // groups with ranks on several hosts
 }
 
@@ -86,17 +86,17 @@ type skippedSteps struct {
 type stepWalk struct {
 	*teams
 	rows [][len(rankSteps)]stepRows
-	// prefills are when the first rank of each team ended prefills, or chunks of them.
+	// prefills is, for each team, when its first rank ended prefills, or chunks of them.
 	prefills [][]trace.Time
 	skipped  skippedSteps
 	apart    map[string]bool
 
-	spans [len(rankSteps)][][]rankStep // of the threads at hand, one list for each
-	rest  [][]rankStep                 // that are not joined yet
+	spans [len(rankSteps)][][]rankStep // scratch space: steps of each thread of the current team
+	rest  [][]rankStep                 // steps that are not joined yet
 }
 
-// measureSteps compares when the ranks of every team end their steps. Ranks give a
-// batch different ids, so that a step is the same by its request and number.
+// measureSteps compares when the ranks of every team begin and end their steps. Ranks give a batch different IDs, so
+// steps are matched by request and number.
 func (r *Ranks) measureSteps(of *place.RankSet, all load.Bulk) {
 	w := &stepWalk{teams: newTeams(of), apart: map[string]bool{}}
 	w.rows = make([][len(rankSteps)]stepRows, len(w.ranksOf))
@@ -143,12 +143,12 @@ func (w *stepWalk) addPart(p *request.Part) {
 	}
 }
 
-// A rankStep is a stage of a thread, with what makes it the same on other ranks.
+// A rankStep is a step on one rank, with what identifies it on the others.
 type rankStep struct {
 	number   int64 // request.Unknown
-	again    int32 // how many with that number precede it
+	again    int32 // number of earlier steps with the same number
 	from, to trace.Time
-	met      trace.Time // when it began, or ended, whichever counts
+	met      trace.Time // when it began or ended, whichever is compared
 }
 
 func (x *rankStep) before(y *rankStep) bool {
@@ -171,7 +171,8 @@ func (w *stepWalk) addSteps(p *request.Part, members []teamRank) {
 	}
 }
 
-// comparable reports whether steps of threads are the same by what they say, or by how many there are.
+// comparable reports whether the steps of threads can be matched: they are numbered decode steps, or all threads have
+// equally many.
 func (w *stepWalk) comparable(spans [][]rankStep, kind StepKind) bool {
 	numbered := !slices.ContainsFunc(spans, func(of []rankStep) bool { return len(of) > 0 && of[0].number == request.Unknown })
 	if numbered && rankSteps[kind].stage != request.Prefilling {
@@ -180,8 +181,8 @@ func (w *stepWalk) comparable(spans [][]rankStep, kind StepKind) bool {
 	return !slices.ContainsFunc(spans, func(of []rankStep) bool { return len(of) != len(spans[0]) })
 }
 
-// readSpans reads the steps of the thread of the i-th member, in order; and, of the first one, when it
-// ended prefills.
+// readSpans reads the steps of the thread of the i-th member, in order. For the first member it also notes when
+// prefills ended.
 func (w *stepWalk) readSpans(i int, m teamRank) {
 	for kind := range w.spans {
 		if i == len(w.spans[kind]) {
@@ -214,9 +215,9 @@ func (w *stepWalk) readSpans(i int, m teamRank) {
 	}
 }
 
-// meets returns when the others need the rank of a row for a step; 0 is that it is none of that kind, or that nobody knows. It
-// begins when the scheduler notes that, which it may do a while after the row begins: that of a decode step does where the
-// one before ended.
+// meets returns when other ranks need this one for the step in a row: its end, or its beginning. It returns 0 if the
+// row is not a step of that kind, or that time is unknown. A step begins at the scheduler's event, which may come a
+// while after the row begins: the row of a decode step begins where the one before ended.
 func (w *stepWalk) meets(row int, kind StepKind) trace.Time {
 	span, of := w.ranks.Set.Row(row), &rankSteps[kind]
 	switch {
@@ -240,7 +241,7 @@ func (w *stepWalk) meets(row int, kind StepKind) trace.Time {
 	return span.Start
 }
 
-// join makes a row of every step that several members have.
+// join adds a row for every step that several members have.
 func (w *stepWalk) join(p *request.Part, members []teamRank, spans [][]rankStep, rows *stepRows) {
 	w.rest = append(w.rest[:0], spans...)
 	spans = w.rest
@@ -300,7 +301,7 @@ func (w *stepWalk) newGroup(team int, kind StepKind, rows *stepRows) *StepGroup 
 	return g
 }
 
-// note says what was not compared.
+// note adds notes on what was not compared.
 func (s *skippedSteps) note(r *table.Table) {
 	for _, n := range []struct {
 		count       int
@@ -316,22 +317,22 @@ func (s *skippedSteps) note(r *table.Table) {
 	}
 }
 
-// stepRows are the steps of the requests of a team.
+// stepRows holds the steps of the requests of a team.
 type stepRows struct {
-	width int // ranks
+	width int // number of ranks
 	list  []stepRow
-	ends  []int64 // of every row, one per rank; NoArrival
+	ends  []int64 // of every row, one per rank; may be NoArrival
 }
 
-// A stepRow is a step of a request, as one rank has it.
+// A stepRow is a step of a request, from one rank that has it.
 type stepRow struct {
 	end     trace.Time
 	took    int64 // ns
 	request int32
-	row     int32 // in ends, counted in ranks
+	row     int32 // index in ends, in units of width
 }
 
-// add adds a row and returns its ends, which are to be filled in.
+// add adds a row and returns its ends, to be filled in.
 func (s *stepRows) add(p *request.Part, step rankStep) []int64 {
 	row := len(s.list)
 	s.list = memory.Append(s.list, stepRow{step.to, int64(step.to - step.from), int32(p.Request), int32(row)})
@@ -341,26 +342,25 @@ func (s *stepRows) add(p *request.Part, step rankStep) []int64 {
 	return s.ends[row*s.width:]
 }
 
-// drop takes back the last row.
+// drop removes the last row.
 func (s *stepRows) drop() {
 	s.list = s.list[:len(s.list)-1]
 	s.ends = s.ends[:len(s.ends)-s.width]
 }
 
-// stepTraits may come with lateness in steps.
+// stepTraits are conditions that lateness in steps may depend on.
 var stepTraits = []straggler.Trait{
 	{Phrase: func(least float64) string { return fmt.Sprintf("with %.0f requests or more in the batch", least) }},
 	{Phrase: func(float64) string { return "with a prefill in or right before them" }},
 }
 
-// gather puts the requests of a batch together, which are one step, and notes the
-// steps as sync points. The requests of a batch end within request.SameBatch of each other on a
-// rank; no request is twice in one. A rank arrives with its last request. The
-// shortest time is that of the step: others include what was computed before they
-// joined. prefills are the ends of prefills on the first rank, by time.
+// gather merges the requests of a batch into one step, and records the steps as sync points. The requests of a batch
+// end within request.SameBatch of each other on a rank, and no request is in a batch twice. A rank arrives with its
+// last request. The step takes the shortest time of its requests, because others include what was computed before
+// they joined. prefills are the ends of prefills on the first rank, sorted.
 func (s *stepRows) gather(g *straggler.SyncSamples, prefills []trace.Time) {
 	slices.SortFunc(s.list, func(x, y stepRow) int { return cmp.Or(cmp.Compare(x.end, y.end), cmp.Compare(x.row, y.row)) })
-	batch := map[int32]int{} // of every request, the last one
+	batch := map[int32]int{} // by request: the last batch that it was in
 	arrivals := make([]int64, s.width)
 	for from, id := 0, 1; from < len(s.list); id++ {
 		for r := range arrivals {
@@ -379,7 +379,7 @@ func (s *stepRows) gather(g *straggler.SyncSamples, prefills []trace.Time) {
 				arrivals[r] = max(arrivals[r], end)
 			}
 		}
-		// Steps of before have taken earlier prefills off.
+		// Earlier prefills were removed with earlier steps.
 		prefilled, _ := slices.BinarySearch(prefills, s.list[to-1].end+request.SameBatch)
 		prefills = prefills[prefilled:]
 		g.Meet(first.end, arrivals, took, float64(to-from), float64(min(1, prefilled)))

@@ -11,22 +11,22 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A Bulk is the few sync points that most of what the others lose by a rank is lost at: a host that
-// stood still once, or now and then. Means over all sync points hide them. The zero value
-// is none.
+// A Bulk is a few sync points that account for most of the time that others lose to a rank: its host stalled once, or
+// now and then. Means over all sync points hide them. The zero value means that there are none.
 type Bulk struct {
-	N         int   // sync points
-	Lost      int64 // by all others together, ns
-	Low, High int64 // how long the others waited at each, on average, ns
+	N         int   // number of sync points
+	Lost      int64 // ns: time lost by all other ranks together
+	Low, High int64 // ns: shortest and longest mean wait of the others at one of them
 	At, Last  trace.Time
 }
 
-// fewOf is how many times as many sync points there are as a bulk has, at least: a tenth of them.
+// fewOf is the smallest ratio of all sync points to those in a bulk: a bulk is at most a tenth of them.
 const fewOf = 10
 
-// bulk returns the bulk of what is lost at the sync points [from, to) to which a rank comes last:
-// the largest losses that make up half of all, and those that are half as large as the least of them.
-// All of several are no bulk, nor is a single sync point of one. Where stall is 0 or more, the sync point is told elsewhere; nil is nowhere.
+// bulk returns the bulk of the time lost at the sync points [from, to) at which a rank comes last: the largest losses
+// that make up half of all, and those at least half as large as the smallest of these. It returns none if that is all
+// of several sync points, more than a tenth of them, or the only sync point in the range. Sync points with stall[i]
+// >= 0 are reported elsewhere and left out; a nil stall leaves out none.
 func (g *SyncSamples) bulk(rank, from, to int, stall []int) Bulk {
 	b, last := g.most(rank, from, to, 0, stall)
 	if b.N > 1 && (b.N == last || b.N*fewOf > last) || to-from == 1 {
@@ -35,8 +35,9 @@ func (g *SyncSamples) bulk(rank, from, to int, stall []int) Bulk {
 	return b
 }
 
-// stalls returns the sync points at which most is lost that a rank costs, if these are few of all that there are,
-// and far more is lost at each than is usual, of what is lost by all ranks: the others wait for it once, or now and then, and not for a time.
+// stalls returns the sync points that account for most of the time lost to a rank, if they are few and far more is
+// lost at each than usual. lost is the time lost to all ranks, ns. The others then wait for the rank once, or now and
+// then, and not over a period.
 func (g *SyncSamples) stalls(rank int, lost int64) Bulk {
 	n := len(g.SyncPoints)
 	b, _ := g.most(rank, 0, n, n/fewOf, nil)
@@ -46,8 +47,8 @@ func (g *SyncSamples) stalls(rank int, lost int64) Bulk {
 	return b
 }
 
-// most is [SyncSamples.bulk] without asking whether that is few, as long as it is no more than few; last is
-// how many times the rank comes last.
+// most is [SyncSamples.bulk] without the checks. It looks at no more than few sync points, or a tenth of those at
+// which the rank comes last, if that is more. n is how often it comes last.
 func (g *SyncSamples) most(rank, from, to, few int, stall []int) (b Bulk, n int) {
 	counts := func(i int) bool { return g.SyncPoints[i].last == rank && (stall == nil || stall[i] < 0) }
 	all, half := int64(0), int64(0)
@@ -58,7 +59,7 @@ func (g *SyncSamples) most(rank, from, to, few int, stall []int) (b Bulk, n int)
 			losses, all = append(losses, lost), distribution.AddTimes(all, lost)
 		}
 	}
-	// More of them than are few need not be looked at.
+	// A bulk cannot have more than that.
 	if n = len(losses); n == 0 {
 		return b, n
 	}
@@ -88,8 +89,8 @@ func (g *SyncSamples) most(rank, from, to, few int, stall []int) (b Bulk, n int)
 	return b, n
 }
 
-// Of says which part of what is lost the bulk is, and what it is: " (96 % of that in one collective that
-// ended at 12:00:05.100)"; one and several are what a sync point, and several, are called.
+// Of says what share of lost the bulk is, and what it consists of: " (96 % of that in one collective that ended at
+// 12:00:05.100)". one and several are the words for one sync point and for more.
 func (b *Bulk) Of(lost int64, one, several string) string {
 	share := 100 * distribution.Fraction(b.Lost, lost)
 	switch {
@@ -101,7 +102,8 @@ func (b *Bulk) Of(lost int64, one, several string) string {
 	return fmt.Sprintf(" (%.0f %% of that in %d %s, %s to %s each, %s)", share, b.N, several, words.Nearly(b.Low), words.Nearly(b.High), b.when())
 }
 
-// Alone says what the bulk is where it is all that is told of a rank: " (40 ms in one collective that ended at 12:00:05.100)".
+// Alone describes the bulk if there is no other loss to report: " (40 ms in one collective that ended at
+// 12:00:05.100)".
 func (b *Bulk) Alone(one, several string) string {
 	if b.N == 1 {
 		return fmt.Sprintf(" (%s in %s that ended at %s)", words.Nearly(b.High), one, words.At(b.At, words.ClockLayout))
@@ -109,7 +111,7 @@ func (b *Bulk) Alone(one, several string) string {
 	return fmt.Sprintf(" (%s to %s in each of %d %s, %s)", words.Nearly(b.Low), words.Nearly(b.High), b.N, several, b.when())
 }
 
-// when says when the first of several ended, and the last.
+// when says when the first and the last of several sync points ended.
 func (b *Bulk) when() string {
 	return "from " + words.At(b.At, words.ClockLayout) + " to " + words.At(b.Last, words.ClockLayout)
 }

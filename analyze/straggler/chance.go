@@ -10,31 +10,30 @@ import (
 	"github.com/sgtrace/sgtrace/internal/significance"
 )
 
-// A ranking is who came after whom at the sync points [from, to). If all ranks are alike,
-// each place in the order of a sync point is as likely, however their times are distributed.
-// So few sync points are enough where there are many ranks, and a single long step is no
-// more than the last place.
+// A ranking is the order in which ranks arrived at the sync points [from, to). If all ranks are alike, each place in
+// the order of a sync point is equally likely, however arrival times are distributed. So few sync points suffice if
+// there are many ranks, and a single long step is no more than one last place.
 type ranking struct {
 	from, to int
-	places   [][]float64 // of every rank, where it was: from 0, the first one, to 1
-	here     [][]int     // of every rank: how many ranks were there
-	// worth is how many independent places tell as much as one, by how much neighbors are
-	// alike: the median of the ranks.
+	places   [][]float64 // of every rank, its place at each sync point: from 0, first, to 1, last
+	here     [][]int     // of every rank, the number of ranks present at each of these
+	// worth is the number of independent places that one place is worth, given the similarity of neighbors: the
+	// median over the ranks.
 	worth float64
 }
 
-// manyRanks have so many places that these show how much neighbors are alike. Of two ranks,
-// one that drifts may always be the last, and only its lateness shows that.
+// manyRanks is the number of ranks from which their places show how similar neighbors are. Of two ranks, one that
+// drifts may always be last, and only its lateness shows that it drifts.
 const manyRanks = 8
 
-// orderIn returns the order at the sync points [from, to). It keeps the last one: most
-// ranks are judged by all of them.
+// orderIn returns the ranking at the sync points [from, to). It caches the last one, because most ranks are judged by
+// all sync points.
 func (g *SyncSamples) orderIn(from, to int) *ranking {
 	if o := g.order; o != nil && o.from == from && o.to == to {
 		return o
 	}
 	k := len(g.Names)
-	series := make([][]float64, k) // of every rank, that neighbors may be alike in
+	series := make([][]float64, k) // of every rank, the values whose neighbors may be similar
 	o := &ranking{from: from, to: to, places: make([][]float64, k), here: make([][]int, k)}
 	sorted := make([]int64, 0, k)
 	for i, m := range g.SyncPoints[from:to] {
@@ -71,9 +70,9 @@ func (g *SyncSamples) orderIn(from, to int) *ranking {
 	return o
 }
 
-// chance bounds the probability that any of the ranks comes as late as one, sync point after
-// sync point, if all are alike: that of such a sum of places, by Chernoff's inequality.
-// Sync points close in time are alike, so each counts for as many independent ones as worth says.
+// chance bounds the probability that any rank comes as late as this one, sync point after sync point, if all are
+// alike, using Chernoff's bound on the sum of its places. Sync points close in time are similar, so worth reduces the
+// number of independent ones.
 func (o *ranking) chance(rank int) float64 {
 	places, here := o.places[rank], slices.Sorted(slices.Values(o.here[rank]))
 	if float64(len(places))*o.worth < minWorth {
@@ -93,8 +92,8 @@ func (o *ranking) chance(rank int) float64 {
 	return min(1, float64(len(o.places))*math.Exp(least*o.worth))
 }
 
-// worthOf returns how many independent numbers tell as much as those, of which neighbors
-// may resemble each other; where all are equal, there is nothing to resemble.
+// worthOf returns the number of independent values that x is worth, as neighbors may be similar. If all values are
+// equal, it is their number.
 func worthOf(x []float64) float64 {
 	if len(x) == 0 || slices.Min(x) == slices.Max(x) {
 		return float64(len(x))
@@ -103,8 +102,8 @@ func worthOf(x []float64) float64 {
 	return min(worth, float64(len(x)))
 }
 
-// chernoff bounds the logarithm of the probability that a sum of independent numbers is as
-// large, given the logarithm of the mean of exp(theta sum).
+// chernoff bounds the logarithm of the probability that a sum of independent values is at least sum, given the
+// logarithm of the mean of exp(theta sum).
 func chernoff(sum float64, logMean func(theta float64) float64) float64 {
 	const first, last, factor = 0.25, 1024, 1.25
 	least := 0.0
@@ -114,14 +113,14 @@ func chernoff(sum float64, logMean func(theta float64) float64) float64 {
 	return least
 }
 
-// logMeanPlace returns the logarithm of the mean of exp(theta v) of the places v = 0 to 1 in
-// an order of n: a geometric series.
+// logMeanPlace returns the logarithm of the mean of exp(theta v) over the places v = 0 to 1 in an order of n: a
+// geometric series.
 func logMeanPlace(theta float64, n int) float64 {
 	step := theta / float64(n-1)
 	return theta + math.Log(-math.Expm1(-step*float64(n))/-math.Expm1(-step)/float64(n))
 }
 
-// logMeanExp returns the logarithm of the mean of exp(theta v).
+// logMeanExp returns the logarithm of the mean of exp(theta v) over values v.
 func logMeanExp(theta float64, values []float64) float64 {
 	most, sum := slices.Max(values), 0.0
 	for _, v := range values {
@@ -130,24 +129,24 @@ func logMeanExp(theta float64, values []float64) float64 {
 	return theta*most + math.Log(sum/float64(len(values)))
 }
 
-// Where sync points are too few for blocks of time, an exact test counts who came last. Among
-// ranks that are alike, everyone is as likely to be, so that the number of times is binomial;
-// P is that of so many or more, times the number of ranks that are tested. It takes every sync point for
-// independent, which neighbors are not. So what it shows is likely and never certain, and
-// others have to lose far more of their time than where blocks tell.
+// If there are too few sync points for blocks of time, an exact test counts who came last. Among ranks that are
+// alike, each is equally likely to be last, so the count is binomial. P is the probability of at least that count,
+// times the number of ranks tested. The test treats sync points as independent, which neighbors are not. So its
+// result is likely but never certain, and the others have to lose a far larger share of their time than with blocks.
 const (
-	// MinCounted is how many sync points can show anything.
+	// MinCounted is the fewest sync points that can show anything.
 	MinCounted = 8
-	// minSlow is how many can show it of a rank that is slow for a part of the time, and fewSlow which part of all sync
-	// points they are at least, one in so many: a start is no state, nor is a spell.
+	// minSlow is the fewest sync points in the period in which a rank is slow, if that is not all the time, and
+	// fewSlow limits that period to at least a quarter of all sync points: the start of a capture, or a short spell,
+	// is not a lasting state.
 	minSlow = 2 * MinCounted
 	fewSlow = 4
-	// fewShare is the part of their time that the others have to lose.
+	// fewShare is the share of their time that the others have to lose.
 	fewShare = 0.25
 )
 
-// LikelyOfFew returns the rank that came last too often for chance, where there are too few
-// sync points for the judge, in all or since a rank is slow; nil is none. groups is how many are tested.
+// LikelyOfFew returns the rank that came last too often for chance, if there are too few sync points for the judge,
+// in all or since the rank became slow. It returns nil if there is none. groups is the number of groups tested.
 func (g *SyncSamples) LikelyOfFew(groups int) []Straggler {
 	n := len(g.SyncPoints)
 	if n < MinCounted {
@@ -162,7 +161,7 @@ func (g *SyncSamples) LikelyOfFew(groups int) []Straggler {
 			if enough || slow.to-slow.from < max(minSlow, n/fewSlow) {
 				continue
 			}
-			run, tests = slow, groups*slow.tried*n // it may begin at any of them
+			run, tests = slow, groups*slow.tried*n // the period may begin at any of them
 		}
 		if s, ok := g.count(rank, run, tests); ok {
 			found = append(found, s)
@@ -172,7 +171,7 @@ func (g *SyncSamples) LikelyOfFew(groups int) []Straggler {
 	return found[:min(1, len(found))]
 }
 
-// count tests how often a rank came last in a run, which is one of so many that are tested.
+// count tests how often a rank came last in a run. tests is the number of ranges tested.
 func (g *SyncSamples) count(rank int, run slowRun, tests int) (Straggler, bool) {
 	s := g.straggler(rank, run)
 	s.Counted, s.Blocks, s.LateBlocks, s.DelayLow, s.DelayHigh = true, 0, 0, math.NaN(), math.NaN()
@@ -185,8 +184,8 @@ func (g *SyncSamples) count(rank int, run slowRun, tests int) (Straggler, bool) 
 	return s, true
 }
 
-// chanceToBeLast bounds the probability that any rank comes last in so many of n sync points
-// or more, if all are alike: at each, one of those that are there does.
+// chanceToBeLast bounds the probability that any rank comes last at least last times in n sync points, if each rank
+// present is equally likely to.
 func (g *SyncSamples) chanceToBeLast(last, n int) float64 {
 	if last == 0 {
 		return 1

@@ -11,14 +11,14 @@ import (
 	"github.com/sgtrace/sgtrace/internal/changepoint"
 )
 
-// A block sums up some sync points that follow each other.
+// A block sums up consecutive sync points.
 type block struct {
-	offset []float64 // of every rank, mean; NaN if it was not there
-	sorted []float64 // of those that were
-	took   float64   // mean, ns
+	offset []float64 // mean by rank; NaN if it was absent
+	sorted []float64 // offset of the ranks that were present
+	took   float64   // ns: mean
 }
 
-// blocks divides the sync points [from, to) into as many blocks as there can be.
+// blocks divides the sync points [from, to) into as many blocks as possible.
 func (g *SyncSamples) blocks(from, to int) []block {
 	k := len(g.Names)
 	list := make([]block, min(MaxBlocksJudged, (to-from)/MinInBlock))
@@ -43,9 +43,9 @@ func (g *SyncSamples) blocks(from, to int) []block {
 	return list
 }
 
-// excess returns by how much a rank was later than the median of the others, in ns;
-// NaN if there are no others. It is the mean of the two in the middle, where there
-// are two: by nearest rank, every one of three ranks would be late on average.
+// excess returns how much later a rank was than the median of the others, in ns, or NaN if there are no others. The
+// median of an even number is the mean of the middle two: with the nearest rank, each of three ranks would be late on
+// average.
 func (b *block) excess(rank int) float64 {
 	own, n := b.offset[rank], len(b.sorted)-1
 	if math.IsNaN(own) || n < 1 {
@@ -61,9 +61,8 @@ func (b *block) excess(rank int) float64 {
 	return own - (other((n-1)/2)+other(n/2))/2
 }
 
-// An effect is by how much a rank is late, block by block: in ns, and as part of the
-// time. It is tested and bounded as the latter: steps may become longer and shorter, as
-// their batches do, without any change in how slow the rank is.
+// An effect is how late a rank is, block by block, in ns and as a fraction of the time. Tests and intervals use the
+// fraction, because steps get longer and shorter with their batches while the rank stays equally slow.
 type effect struct{ ns, part []float64 }
 
 func effectOn(rank int, blocks []block) effect {
@@ -76,14 +75,14 @@ func effectOn(rank int, blocks []block) effect {
 	return e
 }
 
-// Lengthens reports whether sync points take longer where a straggler is late, by half of that or more: where ranks are ahead
-// of their devices, one may be late and nobody waits for it. It notes in s where it is late in nearly all of them, so that
-// nothing tells.
+// Lengthens reports whether sync points at which a straggler is late take longer, by at least half of its lateness.
+// Where ranks run ahead of their devices, one may be late without anybody waiting for it. If it is late at nearly all
+// or nearly none, that cannot be tested: Lengthens sets s.Slack and returns true.
 func (g *SyncSamples) Lengthens(s *Straggler) bool {
 	const fewest = 8 // of either
 	g.settle()
 	defer g.unsettle()
-	var late, took [2][]int64 // where it is not late, and where it is
+	var late, took [2][]int64 // index 0 where it is not late, 1 where it is
 	for i := range g.SyncPoints {
 		if d := g.late[i*len(g.Names)+s.Rank]; d != NoArrival {
 			is := 0
@@ -100,7 +99,7 @@ func (g *SyncSamples) Lengthens(s *Straggler) bool {
 	return 2*apart(took) >= apart(late)
 }
 
-// Matters returns of every rank whether its lateness is large enough, over all sync points.
+// Matters returns, by rank, whether its lateness over all sync points is large enough to matter.
 func (g *SyncSamples) Matters() []bool {
 	g.settle()
 	whole := g.blocks(0, len(g.SyncPoints))
@@ -111,8 +110,8 @@ func (g *SyncSamples) Matters() []bool {
 	return out
 }
 
-// matters reports whether an effect is large enough: in most blocks, or on average where
-// that is no chance, as a rank may be slow in some steps only.
+// matters reports whether an effect is large enough: in most blocks, or on average if that is not chance, because a
+// rank may be slow in some steps only.
 func (g *SyncSamples) matters(e effect) bool {
 	if len(e.ns) == 0 {
 		return false
@@ -121,8 +120,8 @@ func (g *SyncSamples) matters(e effect) bool {
 		g.large(stat.Mean(e.ns, nil), stat.Mean(e.part, nil)) && g.probability(e) <= ErrorLevel
 }
 
-// large reports whether lateness, in ns and as part of the time, is not what clocks and
-// devices leave open.
+// large reports whether lateness, in ns and as a fraction of the time, exceeds what clocks and differences between
+// devices may explain.
 func (g *SyncSamples) large(ns, part float64) bool {
 	return ns >= float64(g.Floor) && part >= g.Share
 }
@@ -138,8 +137,7 @@ func (g *SyncSamples) lateBlocks(e effect) int {
 	return n
 }
 
-// probability bounds the probability of such an effect on any of the ranks if all
-// are alike.
+// probability bounds the probability of such an effect on any rank if all are alike.
 func (g *SyncSamples) probability(e effect) float64 {
 	mean, variance, worth := changepoint.Mean(e.part)
 	switch {
@@ -152,8 +150,7 @@ func (g *SyncSamples) probability(e effect) float64 {
 	return min(1, float64(len(g.Names))*t.Survival(mean/math.Sqrt(variance)))
 }
 
-// interval returns the 95 % confidence interval of the mean of an effect, as part of
-// the time.
+// interval returns the 95 % confidence interval of the mean of an effect, as a fraction of the time.
 func (e effect) interval() (low, high float64) {
 	mean, variance, worth := changepoint.Mean(e.part)
 	margin := distuv.StudentsT{Sigma: 1, Nu: max(1, worth-1)}.Quantile(0.975) * math.Sqrt(variance)

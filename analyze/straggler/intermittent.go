@@ -12,39 +12,38 @@ import (
 	"github.com/sgtrace/sgtrace/request"
 )
 
-// A rank may be late in some of its steps only: a few ms in one step of seven. On average
-// that may be too little to matter, and "535 of 1,211 steps, 1.32 ms late" tells nobody what
-// happens. So the lateness of each rank is split in two, late and on time, wherever two
-// groups are apart. Late steps are then judged like lateness is: by blocks of time, against
-// those of the other ranks, which are interrupted now and then, too.
+// A rank may be late in some of its steps only, such as by a few ms in one step of seven. On average that may be too
+// little to matter, and "535 of 1,211 steps, 1.32 ms late" does not explain what happens. So the lateness of each
+// rank is split into two groups, late and on time, if these are clearly apart. The share of late steps is then judged
+// like lateness, in blocks of time, against the other ranks, which are interrupted now and then, too.
 const (
-	minOccasions = 0.04   // part of the steps that are late, beyond what the others have
-	maxOccasions = 0.75   // with more, it is a rank that is late as a rule
-	minLate      = 0.04   // of a step, that a late one is late by
-	minApart     = 3      // difference of the medians of both groups, in their spreads
-	occasionCost = 0.0025 // part of their time that the others have to lose
-	nearlyAll    = 0.9    // part of all late steps that a time in which a rank is often late has
+	minOccasions = 0.04   // least share of steps that are late, beyond that of the others
+	maxOccasions = 0.75   // with a larger share, the rank is late as a rule
+	minLate      = 0.04   // least lateness of late steps, as a fraction of a step
+	minApart     = 3      // least difference of the groups' medians, in units of their spreads
+	occasionCost = 0.0025 // share of their time that the others have to lose
+	nearlyAll    = 0.9    // share of late steps that the period in which a rank is often late must have
 )
 
-// Intermittent tells when a straggler is late that is not always.
+// Intermittent describes the lateness of a straggler that is late in some steps only.
 type Intermittent struct {
-	// Steps in which it is late, and what part of its steps that is. Steps in which
-	// the other ranks are as late, on average, are taken off.
+	// Steps is the number of steps in which it is late, and Share their share of all its steps, both without the mean
+	// share of late steps of the other ranks.
 	Steps     int
 	Share     float64
-	Low, High int64 // 10th and 90th percentile of the lateness in those, ns
+	Low, High int64 // ns: 10th and 90th percentile of the lateness in late steps
 	When      Pattern
 }
 
-// A split divides the lateness of a rank.
+// A split divides the lateness of a rank in two groups.
 type split struct {
-	limit         float64 // from here on it is late, ns
-	early, late   float64 // medians of both groups, ns
-	early0, late0 float64 // their spreads: median absolute deviations, ns
+	limit         float64 // ns: a step with at least this lateness is late
+	early, late   float64 // ns: medians of both groups
+	early0, late0 float64 // ns: their spreads, median absolute deviations
 }
 
-// splitLateness finds the two groups of a rank's lateness, and reports whether they are
-// apart, with the first one on time.
+// splitLateness finds the two groups of a rank's lateness, and reports whether they are apart and the first one is on
+// time.
 func (g *SyncSamples) splitLateness(rank int) (split, bool) {
 	const tail, rounds = 0.98, 4
 	d := g.latenessOf(rank)
@@ -67,14 +66,14 @@ func (g *SyncSamples) splitLateness(rank int) (split, bool) {
 		}
 		s.early, s.early0 = spread(d[:k], float64(g.Floor)/10)
 		s.late, s.late0 = spread(d[k:], float64(g.Floor)/10)
-		// Midway, but lower where late steps differ much in how late they are.
+		// Midway, but lower if the lateness of late steps varies a lot.
 		s.limit = max(s.early+6*s.early0, min((s.early+s.late)/2, s.late-4*s.late0))
 	}
 	onTime := s.early <= max(float64(g.Floor), (s.late-s.early)/4)
 	return s, onTime && s.late-s.early >= minApart*(s.early0+s.late0)
 }
 
-// latenessOf returns the lateness of a rank wherever it was, in ns.
+// latenessOf returns the lateness of a rank at each sync point where it was present, in ns.
 func (g *SyncSamples) latenessOf(rank int) []float64 {
 	var d []float64
 	for i := range g.SyncPoints {
@@ -85,8 +84,8 @@ func (g *SyncSamples) latenessOf(rank int) []float64 {
 	return d
 }
 
-// widest returns the first value of the upper one of the two groups of sorted values whose
-// means are most certainly apart (Otsu's method).
+// widest splits sorted values into the two groups whose means are most certainly apart (Otsu's method), and returns
+// the first value of the upper group.
 func widest(sorted []float64) float64 {
 	total, below, best, at := 0.0, 0.0, -1.0, 1
 	for _, v := range sorted {
@@ -103,16 +102,14 @@ func widest(sorted []float64) float64 {
 	return sorted[at]
 }
 
-// spread returns the median of sorted values and the median deviation from it, which is
-// least at least.
+// spread returns the median of sorted values, and the median absolute deviation from it, but at least least.
 func spread(sorted []float64, least float64) (median, deviation float64) {
 	median = sorted[len(sorted)/2]
 	off := order.Each(sorted, func(v float64) float64 { return math.Abs(v - median) })
 	return median, max(least, distribution.LowerMedian(off))
 }
 
-// occasional judges whether a rank is late in some of its steps, all the time or in a
-// part of it.
+// occasional judges whether a rank is late in some of its steps, all the time or in a part of it.
 func (g *SyncSamples) occasional(rank int) (Straggler, verdict) {
 	if !g.Intermittent {
 		return Straggler{}, innocent
@@ -147,8 +144,8 @@ func (g *SyncSamples) occasional(rank int) (Straggler, verdict) {
 	return s, guilty
 }
 
-// lateShares returns in which part of the sync points [from, to) each rank is late by a
-// limit; 0 where it never was there.
+// lateShares returns, by rank, the share of sync points [from, to) at which it is late by at least limit; 0 if it was
+// absent from all.
 func (g *SyncSamples) lateShares(limit float64, from, to int) []float64 {
 	k := len(g.Names)
 	late, here := make([]float64, k), make([]float64, k)
@@ -166,8 +163,8 @@ func (g *SyncSamples) lateShares(limit float64, from, to int) []float64 {
 	return late
 }
 
-// beyondOthers returns the share of a rank without what is usual of the others. What
-// interrupts them interrupts this rank in its steps on time, too.
+// beyondOthers returns the share of a rank's late steps without the mean share of the others. What interrupts the
+// others is taken to interrupt this rank in its other steps, too.
 func beyondOthers(share []float64, rank int) float64 {
 	others := 0.0
 	for r, v := range share {
@@ -178,8 +175,8 @@ func beyondOthers(share []float64, rank int) float64 {
 	return (share[rank] - others) / max(1-others, 0.01)
 }
 
-// oftenLate divides the sync points where the share of late ones changed, and returns
-// the run of parts in which a rank is often late that costs most.
+// oftenLate divides the sync points where the share of late ones changes, and returns the costliest run of parts in
+// which a rank is often late.
 func (g *SyncSamples) oftenLate(rank int, limit float64) (slowRun, bool) {
 	var is []bool
 	var at []int // sync point of each
@@ -209,9 +206,9 @@ func (g *SyncSamples) oftenLate(rank int, limit float64) (slowRun, bool) {
 	return run, ok
 }
 
-// lateSteps are the sync points of a run at which a rank was, and whether it was late.
+// lateSteps are the sync points of a run at which a rank was present, and whether it was late.
 type lateSteps struct {
-	at   []int // in SyncPoints
+	at   []int // indexes into SyncPoints
 	late []bool
 }
 
@@ -225,7 +222,7 @@ func (g *SyncSamples) lateSteps(rank int, limit float64, run slowRun) lateSteps 
 	return l
 }
 
-// lateRange returns the 10th and the 90th percentile of how late a rank is where it is.
+// lateRange returns the 10th and the 90th percentile of the lateness in late steps, in ns.
 func (g *SyncSamples) lateRange(rank int, l lateSteps) (low, high int64) {
 	var late []int64
 	for i, at := range l.at {
@@ -237,11 +234,10 @@ func (g *SyncSamples) lateRange(rank int, l lateSteps) (low, high int64) {
 	return request.NearestRank(late, 10), request.NearestRank(late, 90)
 }
 
-// chanceOfLate bounds the probability that any of the ranks is late so often if all
-// are alike. In a block of time, who was late how often is then in any order of the
-// ranks; so P is that of a sum of one number drawn from each block, bounded by
-// Chernoff's inequality. Late steps that last over several blocks make these worth fewer,
-// and the exponent as much smaller.
+// chanceOfLate bounds the probability that any rank is late so often if all are alike. Then, in a block of time, the
+// shares of late steps may belong to the ranks in any order. So P is the probability of the sum of one share drawn
+// from each block, by Chernoff's bound. If late steps persist over several blocks, the blocks are worth fewer
+// independent ones, which reduces the exponent in proportion.
 func (g *SyncSamples) chanceOfLate(rank int, limit float64, run slowRun) float64 {
 	n := min(MaxBlocksJudged, (run.to-run.from)/MinInBlock)
 	shares, excess, sum := make([][]float64, n), make([]float64, n), 0.0

@@ -13,47 +13,43 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// How a straggler is told from chance. Someone is last at every sync point, and who was
-// last at one is likelier to be last at the next. So sync points are not counted, but
-// put into blocks: by which part of its time a rank arrives later, on average over a
-// block, than the median of the others. Among ranks that are alike that is zero in
-// the mean, apart from a remainder of rare and long delays. Student's t tells how
-// probable a larger mean is, times the number of ranks; it is given as many
-// observations as the blocks are worth, as neighbors resemble each other.
+// How a straggler is told from chance. Some rank is last at every sync point, and the rank that was last at one is
+// likelier to be last at the next. So sync points are not counted but grouped into blocks. The judge looks at how
+// much later than the median of the others a rank arrives, on average over a block, as a fraction of its time. Among
+// ranks that are alike the mean of that is zero, apart from rare long delays. Student's t gives the probability of a
+// larger mean, which is multiplied by the number of ranks. Neighboring blocks are similar, so t counts only as many
+// observations as the blocks are worth.
 //
-// Lateness that rises and falls slowly is worth few observations, so that t proves
-// nothing, however late the rank is: one that gets hot, or whose host drifts. Such a
-// rank is a straggler if it was late in every single block, which no spell is.
+// Lateness that rises and falls slowly is worth few observations, so t proves nothing, however late the rank is: one
+// that gets hot, or whose host drifts. Such a rank is a straggler if it was late in every single block, which a mere
+// spell never is.
 //
-// Ranks are never quite alike: one of them talks to the tokenizer, too. So, however
-// certain it is, the mean over the blocks has to be beyond what that can cost, and to
-// be a part of the time that matters. And the others have to lose time by it: next to
-// one that is later still, a rank may be late and cost nothing.
+// Ranks are never quite alike: one of them talks to the tokenizer, too. So, however certain it is, the mean over the
+// blocks has to exceed what that can cost, and to be a fraction of the time that matters. And the others have to lose
+// time to the rank: next to one that is later still, it may be late and cost nothing.
 const (
 	MaxBlocksJudged  = 40
 	MinInBlock       = 4     // sync points, so that a single long one does not make a block
-	FewestSyncPoints = 40    // ten blocks: a start is no state
+	FewestSyncPoints = 40    // ten blocks: the start of a capture is not a lasting state
 	minWorth         = 5     // independent blocks; with fewer, one spell looks like a rule
 	ErrorLevel       = 0.001 // largest P of a straggler: a deployment has many groups
 	LikelyLevel      = 0.01  // largest P of a rank that is likely one
 
-	minBlocks = 20 // of which all show a straggler: more than one spell
+	minBlocks = 20 // least number of blocks, all of which must show a straggler: more than one spell
 )
 
-// minLost is the part of the time that matters, and of its even share of what is
-// lost by all ranks, that the others have to lose by a straggler. Ranks that are slow
-// together share what is lost.
+// minLost is how much the others have to lose to a straggler: as a fraction of Share, and of its even share of what
+// is lost to all ranks. It is below 1 because ranks that are slow together share the loss.
 const minLost = 0.5
 
-// Stragglers returns the ranks that the others wait for; what costs most comes
-// first.
+// Stragglers returns the ranks that the others wait for, the costliest first.
 func (g *SyncSamples) Stragglers() []Straggler {
 	g.judgeAll()
 	return g.found
 }
 
-// Likely returns the ranks that the others lose time by, which may be chance, but likely
-// is not; none where there are stragglers, beside which a rank may look late.
+// Likely returns ranks to which the others lose time, likely but not certainly for a reason other than chance. It
+// returns none if there are stragglers, next to which other ranks may look late.
 func (g *SyncSamples) Likely() []Straggler {
 	g.judgeAll()
 	if len(g.found) > 0 {
@@ -62,7 +58,7 @@ func (g *SyncSamples) Likely() []Straggler {
 	return g.likely
 }
 
-// judgeAll judges every rank, once. Finders that run side by side may ask at the same time.
+// judgeAll judges every rank, once. Finders that run concurrently may call it at the same time.
 func (g *SyncSamples) judgeAll() {
 	g.judging.Lock()
 	defer g.judging.Unlock()
@@ -81,9 +77,8 @@ func (g *SyncSamples) judgeAll() {
 	g.unsettle()
 }
 
-// judgeOnce judges the ranks that are not found yet, and reports whether some are now. Of
-// ranks that work apart, those that are found hide the others no longer, so that these
-// are judged again without them.
+// judgeOnce judges the ranks that are not found yet, and reports whether it found any. Ranks that work apart are
+// judged again without those found, which hid the others.
 func (g *SyncSamples) judgeOnce(whole []block) bool {
 	g.likely, g.order = nil, nil
 	var found []Straggler
@@ -105,16 +100,16 @@ func (g *SyncSamples) judgeOnce(whole []block) bool {
 	return len(found) > 0
 }
 
-// A verdict is what the judge says of a rank.
+// A verdict is the judge's verdict on a rank.
 type verdict uint8
 
 const (
 	innocent  verdict = iota
-	suspected         // it costs what matters, and chance is unlikely
+	suspected         // it costs enough to matter, and chance is unlikely
 	guilty
 )
 
-// judge tells whether a rank is a straggler: in some of its steps, or else on average.
+// judge decides whether a rank is a straggler: in some of its steps, or else on average.
 func (g *SyncSamples) judge(rank int, whole []block) (Straggler, verdict) {
 	occasional, verdict := g.occasional(rank)
 	if verdict == guilty {
@@ -199,19 +194,19 @@ func (g *SyncSamples) straggler(rank int, run slowRun) Straggler {
 	return s
 }
 
-// meanTook returns how long the sync points [from, to) took on average, in ns.
+// meanTook returns the mean duration of the sync points [from, to), in ns.
 func (g *SyncSamples) meanTook(from, to int) float64 {
 	sum := order.SumRows(g.SyncPoints[from:to], func(m *syncPoint) float64 { return float64(m.Took) })
 	return sum / float64(to-from)
 }
 
-// costs reports whether the others lose time by a rank in a run.
+// costs reports whether the others lose enough time to a rank in a run.
 func (g *SyncSamples) costs(s *Straggler, run slowRun) bool {
 	return g.Apart || s.LostShare >= minLost*g.Share && g.hasItsPart(s, run)
 }
 
-// lost returns the part of their time that a straggler costs those that wait for it, or itself
-// where nobody does.
+// lost returns the fraction of their time that a straggler costs those that wait for it, or the fraction of its own
+// time if nobody waits.
 func (g *SyncSamples) lost(s *Straggler) float64 {
 	if g.Apart {
 		return s.Delay
@@ -219,8 +214,9 @@ func (g *SyncSamples) lost(s *Straggler) float64 {
 	return s.LostShare
 }
 
-// hasItsPart reports whether a rank has its part in what is lost in a run, or without the tenth of its sync points
-// at which most is lost: a few long waits for another rank hide nobody who is late all along.
+// hasItsPart reports whether a rank accounts for enough of what is lost in a run, either in all of it or without the
+// tenth of its sync points with the largest losses. Otherwise a few long waits for another rank would hide one that
+// is late all along.
 func (g *SyncSamples) hasItsPart(s *Straggler, run slowRun) bool {
 	points := g.SyncPoints[run.from:run.to]
 	part := func(most int64) bool {
@@ -242,10 +238,9 @@ func (g *SyncSamples) hasItsPart(s *Straggler, run slowRun) bool {
 	return part(order.Nth(losses, len(losses)-1-len(losses)/fewOf))
 }
 
-// always reports whether a rank was late in every block, and the others lost by it what
-// matters. Where a change was found before or after, the part between may have been
-// picked for being late: there it has to be last nearly every time, too, and the part
-// has to be half of all or more.
+// always reports whether a rank was late in every block, and the others lost enough to matter. If the run is a part
+// of the capture, it may have been picked because the rank is late there. Then the rank must also be last nearly
+// every time, and the part at least half of the whole.
 func (g *SyncSamples) always(s *Straggler) bool {
 	const half, nearlyEvery = 0.5, 0.9
 	if s.Blocks < minBlocks || s.LateBlocks < s.Blocks || g.lost(s) < g.Share {
@@ -254,25 +249,24 @@ func (g *SyncSamples) always(s *Straggler) bool {
 	return s.Part == 1 || s.Part >= half && float64(s.Last) >= nearlyEvery*float64(s.SyncPoints)
 }
 
-// suspect reports whether a rank is late enough in some of the blocks; if not,
-// nothing is searched.
+// suspect reports whether a rank is late enough in some of the blocks. If not, no periods are searched.
 func (g *SyncSamples) suspect(rank int, blocks []block) bool {
 	const part, fewest = 8, 3
 	n := order.Count(blocks, func(b block) bool { return b.excess(rank) >= max(float64(g.Floor), g.Share*b.took) })
 	return n >= max(fewest, len(blocks)/part)
 }
 
-// A slowRun is a part of the sync points in which a rank is slow.
+// A slowRun is a range of the sync points in which a rank is slow.
 type slowRun struct {
 	from, to int
-	began    *changepoint.Change // nil if it always was
+	began    *changepoint.Change // nil if it began with the first sync point
 	lost     int64
-	tried    int // parts that were looked at
+	tried    int // number of ranges examined
 }
 
-// slowest divides the sync points at the changes of a rank's lateness, and returns the
-// run of slow parts that costs most. Divided, those of one run are slow about as much as each other.
-// Parts for which only joins holds may be of a run, and are none.
+// slowest divides the sync points at the changes of a rank's lateness, and returns the costliest run of adjacent slow
+// parts. If divided, the parts of a run must be about equally slow. Parts for which only joins holds may connect slow
+// parts, but are not a run on their own.
 func (g *SyncSamples) slowest(rank int, changes []changepoint.Change, divided bool, joins func(effect) bool) (slowRun, bool) {
 	return g.costliest(rank, changes, divided, func(from, to int) (slow, joined bool) {
 		e := effectOn(rank, g.blocks(from, to))
@@ -281,15 +275,14 @@ func (g *SyncSamples) slowest(rank int, changes []changepoint.Change, divided bo
 	})
 }
 
-// perhaps reports whether a rank may be as slow as elsewhere, though clocks do not tell: steps are so short that the
-// part of the time that matters is less than what clocks leave open.
+// perhaps reports whether a rank may be late, though by less than clocks can show: in short steps, the fraction of
+// the time that matters is less than the error of the clocks.
 func (g *SyncSamples) perhaps(e effect) bool {
 	return len(e.part) > 0 && distribution.LowerMedian(slices.Clone(e.part)) >= g.Share
 }
 
-// costliest joins the parts between changes that follow each other and are slow, and
-// returns the run that costs most. Divided, one must be slow about as much as the other. Parts that are only joined
-// make no run by themselves.
+// costliest joins adjacent slow parts between changes, and returns the costliest run. If divided, a part must be
+// about as slow as the run that it joins. Parts for which is returns only joined make no run on their own.
 func (g *SyncSamples) costliest(rank int, changes []changepoint.Change, divided bool, is func(from, to int) (slow, joined bool)) (slowRun, bool) {
 	var best, run slowRun
 	open, counts := false, false
@@ -322,9 +315,9 @@ func (g *SyncSamples) costliest(rank int, changes []changepoint.Change, divided 
 	return best, best.lost > 0 && best.to-best.from >= g.fewest()
 }
 
-// apart reports whether a rank is so much later in one of two runs than in the other that these are no one state: in
-// ns, and relative to what the sync points take without it. A rank that computes longer is late by more where there
-// is more to compute, and one whose host takes a while longer is late by as much.
+// apart reports whether a rank's lateness differs too much between two runs for these to be one state. It must differ
+// both in ns, and relative to what the sync points take without it: a rank that computes more slowly is later where
+// there is more to compute, while one whose host is slow is always late by the same time.
 func (g *SyncSamples) apart(rank int, x, y *slowRun) bool {
 	const muchLater = 4
 	differ := func(a, b float64) bool { return max(a, b) > muchLater*min(a, b) }
@@ -332,8 +325,8 @@ func (g *SyncSamples) apart(rank int, x, y *slowRun) bool {
 	return differ(a, b) && differ(a/max(1, g.meanTook(x.from, x.to)-a), b/max(1, g.meanTook(y.from, y.to)-b))
 }
 
-// fewest returns how many sync points show a state of a rank. Those of ranks that work apart
-// are many steps each, and the judge counts what they are worth.
+// fewest returns the fewest sync points that show the state of a rank. Those of ranks that work apart stand for many
+// steps each, and the judge counts what they are worth.
 func (g *SyncSamples) fewest() int {
 	if g.Apart {
 		return FewestSyncPoints / 2
@@ -341,9 +334,9 @@ func (g *SyncSamples) fewest() int {
 	return FewestSyncPoints
 }
 
-// changes finds where the lateness of a rank became another one.
+// changes finds where the lateness of a rank changed.
 func (g *SyncSamples) changes(rank int) []changepoint.Change {
-	const most = 2000 // values that are searched; beyond, means of several are
+	const most = 2000 // values that are searched; if there are more, means of several are
 	n := len(g.SyncPoints)
 	size := (n + most - 1) / most
 	var values, took []float64
@@ -371,8 +364,8 @@ func (g *SyncSamples) changes(rank int) []changepoint.Change {
 	return found
 }
 
-// divide adds to changes that were found those from one recording to the next, if nothing is known of a time in between that is
-// longer than all that was recorded: what a rank is in each is told of each.
+// divide adds a change between two recordings if the gap is longer than all that was recorded and no known change
+// lies in it. So each recording is judged separately.
 func (g *SyncSamples) divide(changes []changepoint.Change) []changepoint.Change {
 	recorded := order.SumRows(g.SyncPoints, func(m *syncPoint) int64 { return m.Took })
 	for k := 1; k < len(g.SyncPoints); k++ {
@@ -390,7 +383,7 @@ func (g *SyncSamples) time(k int) trace.Time {
 	return distribution.Midway(g.SyncPoints, k, g.SyncPoints[0].At, g.SyncPoints[len(g.SyncPoints)-1].At, func(m syncPoint) trace.Time { return m.At })
 }
 
-// Sort puts what costs most first.
+// Sort sorts stragglers by cost, the costliest first.
 func Sort(found []Straggler) {
 	slices.SortStableFunc(found, func(x, y Straggler) int { return cmp.Compare(y.Lost, x.Lost) })
 }

@@ -10,30 +10,27 @@ import (
 	"github.com/sgtrace/sgtrace/internal/order"
 )
 
-// A Trait is something about sync points that lateness may come with.
+// A Trait is a property of sync points that lateness may depend on.
 type Trait struct {
-	// Phrase says which sync points have a value of least or more: "with 12 requests or
-	// more in the batch".
+	// Phrase describes sync points with a value of at least least: "with 12 requests or more in the batch".
 	Phrase func(least float64) string
 }
 
-// A Pattern says when an occasional straggler is late.
+// A Pattern says when an intermittent straggler is late.
 type Pattern struct {
-	// Trait is what its lateness comes with; nil is none. It is late in the part With
-	// of the sync points at which the trait is Least or more, and in Without of the others.
+	// Trait is what its lateness depends on; nil is nothing. It is late at the share With of the sync points whose
+	// trait is at least Least, and at the share Without of the others.
 	Trait         *Trait
 	Least         float64
 	With, Without float64
-	// Period is how long it is from one time to the next, in ns, or in sync points
-	// if EverySteps; 0 is no period.
+	// Period is the time from one late step to the next, in ns, or in sync points if EverySteps; 0 is no period.
 	Period     float64
 	EverySteps bool
-	// Burst is how many late sync points follow each other, on average; 0 where that
-	// may be chance.
+	// Burst is the mean number of consecutive late sync points; 0 if that may be chance.
 	Burst float64
 }
 
-// String says it in words.
+// String describes the pattern in words.
 func (p *Pattern) String() string {
 	var period, burst string
 	switch {
@@ -50,10 +47,9 @@ func (p *Pattern) String() string {
 	return cmp.Or(words.JoinNonEmpty(", ", period, burst), "at random")
 }
 
-// pattern looks for when a rank is late: with a trait of the sync points, periodically,
-// in bursts.
+// pattern looks for when a rank is late: with a trait of the sync points, periodically, or in bursts.
 func (g *SyncSamples) pattern(l lateSteps) Pattern {
-	const minSteps = 3 // in a period: every rank is regular by the step
+	const minSteps = 3 // least period, because a shorter one may only reflect the steps themselves
 	p := g.trait(&l)
 	if p.Trait != nil {
 		return p
@@ -75,7 +71,7 @@ func (g *SyncSamples) pattern(l lateSteps) Pattern {
 	return p
 }
 
-// starts returns where lateness begins: at a late sync point after one that is not.
+// starts returns where lateness begins: late sync points after one that is not late.
 func (l *lateSteps) starts() []int {
 	var starts []int
 	for i, late := range l.late {
@@ -90,9 +86,9 @@ func (l *lateSteps) count() int {
 	return order.Count(l.late, func(late bool) bool { return late })
 }
 
-// burst returns how many late sync points follow each other on average, if that is more
-// than chance and half as much again: the number of runs is compared with that of sync
-// points in random order (Wald and Wolfowitz, 1940).
+// burst returns the mean number of consecutive late sync points if that is more than chance, and more than 1.5 times
+// the mean in random order, or else 0. The number of runs is compared with that in random order (Wald and Wolfowitz,
+// 1940).
 func (l *lateSteps) burst(runs int) float64 {
 	const deviations, more = 4, 1.5
 	n, late := float64(len(l.late)), float64(l.count())
@@ -107,10 +103,9 @@ func (l *lateSteps) burst(runs int) float64 {
 	return late / float64(runs)
 }
 
-// period returns the period of least or more with which events come, and how regular they
-// are: the mean of their unit vectors on a clock of that period, from 0 to 1 (Rayleigh's
-// test). It is 0 if they are not regular, or chance may have found one period among all
-// that were tried.
+// period returns the period of events, at least least, and how regular they are: the length of their mean unit vector
+// on a clock of that period, from 0 to 1 (Rayleigh's test). It returns 0 if events are not regular, or if chance may
+// have found a period among all those tried.
 func period(events []float64, least float64) (length, regular float64) {
 	const fewest, most, maxTried, level, enough, nearly = 10, 500, 10_000, 1e-4, 0.5, 0.9
 	events = events[:min(most, len(events))]
@@ -120,7 +115,7 @@ func period(events []float64, least float64) (length, regular float64) {
 	}
 	span := events[n-1] - events[0]
 	least = max(least, span/float64(2*n), 4*span/maxTried)
-	// Rates that differ by a step turn a clock by a quarter over the whole span.
+	// Adjacent rates differ by a quarter turn over the whole span.
 	step := 1 / (4 * span)
 	first := 4 / span
 	tried := int((1/least - first) / step)
@@ -134,7 +129,7 @@ func period(events []float64, least float64) (length, regular float64) {
 	if regular < enough || float64(tried)*math.Exp(-float64(n)*regular*regular) > level {
 		return 0, 0
 	}
-	// A clock of half the period, or a third, fits as well: the longest one is meant.
+	// Clocks of half or a third of the period fit as well, so take the longest.
 	best = slices.IndexFunc(fits[:best+1], func(r float64) bool { return r >= nearly*regular })
 	rate := first + float64(best)*step
 	for fine := -2 * step; fine <= 2*step; fine += step / 16 {
@@ -146,7 +141,7 @@ func period(events []float64, least float64) (length, regular float64) {
 	return 1 / rate, fits[best]
 }
 
-// coherence returns the mean of the unit vectors of events on a clock of a rate.
+// coherence returns the length of the mean unit vector of events on a clock of the given rate.
 func coherence(events []float64, rate float64) float64 {
 	x, y := 0.0, 0.0
 	for _, e := range events {
@@ -156,17 +151,15 @@ func coherence(events []float64, rate float64) float64 {
 	return math.Hypot(x, y) / float64(len(events))
 }
 
-// What lateness comes with must tell late steps from others, not only be more frequent
-// among them.
+// A trait must distinguish late steps from the others, not only be more frequent among them.
 const (
-	minTelling = 0.5  // part of the late steps that have it, minus that of the others
+	minTelling = 0.5  // least share of the late steps with the trait, minus that of the others
 	traitLevel = 0.01 // largest P
-	shifts     = 400  // with which that is compared
+	shifts     = 400  // number of shifts to compare with
 )
 
-// trait returns the trait that tells best when a rank is late. Batches stay large for a
-// while, and bursts of lateness last, too. So what two such series have in common by
-// chance is found by shifting one of them, round and round, along the other.
+// trait returns the trait that best explains when a rank is late. Batches stay large for a while, and bursts of
+// lateness last, too. So the agreement expected by chance is found by cyclically shifting one series along the other.
 func (g *SyncSamples) trait(l *lateSteps) Pattern {
 	var best Pattern
 	most := minTelling
@@ -193,11 +186,11 @@ func (g *SyncSamples) trait(l *lateSteps) Pattern {
 	return best
 }
 
-// contrasts compare late sync points with others by the value of a trait.
+// contrasts compares late sync points with others by the value of a trait.
 type contrasts struct {
-	distinct []float64 // values, in order
-	class    []int     // of every sync point: its value in distinct
-	late     []int     // scratch: of every class
+	distinct []float64 // sorted values
+	class    []int     // of every sync point: index of its value in distinct
+	late     []int     // scratch space: by class
 	all      []int
 }
 
@@ -212,9 +205,8 @@ func newContrasts(values []float64) *contrasts {
 	return c
 }
 
-// best returns the value from which on most sync points are late and below which few are,
-// and the part of the late ones that is there, minus that of the others. Lateness is
-// shifted along the values.
+// best returns the value that best separates late sync points, at or above it, from the others. telling is the share
+// of late sync points at or above it minus that of the others. Lateness is shifted along the values by shift.
 func (c *contrasts) best(late []bool, shift int) (least, telling float64) {
 	clear(c.late)
 	n, total := len(late), 0
@@ -235,8 +227,8 @@ func (c *contrasts) best(late []bool, shift int) (least, telling float64) {
 	return least, telling
 }
 
-// lateWith returns the part of the sync points that is late, of those with a value of
-// least or more and of the others.
+// lateWith returns the share of sync points that are late, among those with a value of at least least and among the
+// others.
 func lateWith(values []float64, late []bool, least float64) (with, without float64) {
 	var n, of [2]float64
 	for i, v := range values {

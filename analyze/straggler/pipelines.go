@@ -16,13 +16,15 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A pipeline runs micro-batches through its stages, one forward and one backward pass of each at a time
-// (1F1B). If they take equally long, it is done when the slowest stage has computed all of them, and
-// the others one before and after: with C for what a stage computes in a step, and M micro-batches,
-// after sum(C)/M + (1 - 1/M) max(C). All pipelines are done when the slowest one is.
+// A pipeline runs micro-batches through its stages, one forward and one backward pass of each at a time (1F1B). If
+// micro-batches take equally long, the pipeline is done when the slowest stage has computed all of them, and the
+// other stages one before and after. With C for the time that a stage computes in a step, and M micro-batches, that
+// takes sum(C)/M + (1 - 1/M) max(C). All pipelines are done when the slowest one is.
 //
-// See Narayanan et al., Efficient Large-Scale Language Model Training on GPU Clusters Using Megatron-LM,
-// SC 2021, section 2.2, for the bubble that this has, (stages - 1) / M where stages are even.
+// See Narayanan et al., Efficient Large-Scale Language Model Training on GPU Clusters Using Megatron-LM, SC 2021,
+// section 2.2, for the resulting bubble, which is (stages - 1) / M if stages are even.
+//
+// pipelines are the pipelines of a training run, one for each process of the timeline.
 
 // pipelines are those of a training run: one for each process of the timeline.
 type pipelines struct {
@@ -31,23 +33,23 @@ type pipelines struct {
 	steps   []pipelineStep
 }
 
-// A pipelineStep is how long a step took in the slowest process, ns: from the first pass to the last, and with what
-// is around these.
+// A pipelineStep is the duration of a step in the slowest process, ns: from the first pass to the last, and including
+// what surrounds these.
 type pipelineStep struct {
 	step           int64
 	passing, whole float64
 }
 
-// maxOff is how far off what was recorded the time of pipelines may be, as part of it.
+// maxOff is the largest relative error of the modeled time of pipelines.
 const maxOff = 0.05
 
-// IsWorker reports whether a finding is of [Workers].
+// IsWorker reports whether a finding comes from [Workers].
 func IsWorker(f *finding.Finding) bool { return strings.HasPrefix(f.Subkind, workerSubkind) }
 
-// WithoutWorker says what a step would take, and how long stages would be idle, without a finding of
-// [Workers]: with a worker as fast as those of its stage, or with stages that compute the same. It names
-// the change, and what that takes for granted. model is by which part of what is saved the model of pipelines
-// may be wrong, 0 to 1: the interval has that.
+// WithoutWorker predicts the duration of a step, and the idle time of stages, without the cause of a finding of
+// [Workers]: with the worker as fast as those of its stage, or with stages that compute equally long. name is the
+// change, and assumed what the prediction assumes. model is the possible relative error of the savings, 0 to 1, which
+// widens the interval.
 func WithoutWorker(set *profile.Set, f *finding.Finding, model float64) (out []finding.Without, name, assumed string, err error) {
 	p := pipelinesOf(set.Lanes)
 	if len(p.list) < fewWorkers || len(p.steps) < fewSteps {
@@ -105,8 +107,8 @@ func pipelinesOf(lanes []profile.LaneTime) *pipelines {
 	return p
 }
 
-// longest returns how long the rows of each step took in the process where they took longest: those of
-// different processes may have different clocks.
+// longest returns the duration of each step in the process where it took longest. Processes are measured separately,
+// because their clocks may differ.
 func longest(lanes []profile.LaneTime) map[int64]float64 {
 	type key struct {
 		process string
@@ -129,7 +131,7 @@ func longest(lanes []profile.LaneTime) map[int64]float64 {
 	return out
 }
 
-// time returns how long the slowest pipeline takes if its workers compute so long.
+// time returns how long the slowest pipeline takes if its workers compute for the given times.
 func (p *pipelines) time(took []float64) (most float64) {
 	all, slowest := map[string]float64{}, map[string]float64{}
 	for i, w := range p.list {
@@ -142,7 +144,8 @@ func (p *pipelines) time(took []float64) (most float64) {
 	return most
 }
 
-// asPeers lets a worker take what others of its stage take, or others at all if these are few.
+// asPeers replaces the time of a worker by the median of the others of its stage, or of all others if its stage has
+// too few.
 func (p *pipelines) asPeers(name string, took []float64) {
 	at := slices.IndexFunc(p.list, func(w *worker) bool { return w.name == name })
 	var peers, others []float64
@@ -161,7 +164,7 @@ func (p *pipelines) asPeers(name string, took []float64) {
 	took[at] = distribution.LowerMedian(peers)
 }
 
-// evenStages divides what each pipeline computes evenly over its workers.
+// evenStages divides the work of each pipeline evenly over its workers.
 func (p *pipelines) evenStages(took []float64) {
 	all, n := map[string]float64{}, map[string]float64{}
 	for i, w := range p.list {

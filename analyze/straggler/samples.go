@@ -13,74 +13,73 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// NoArrival is the arrival of a rank that was not there.
+// NoArrival is the arrival of a rank that was absent.
 const NoArrival = math.MinInt64
 
-// SyncSamples are when the ranks of a group arrived where they meet: at the
-// end of a step, in a collective. They take 16 B per sync point and rank.
+// SyncSamples records when the ranks of a group arrived at sync points: the ends of steps, or collectives. It takes
+// 16 B per sync point and rank.
 type SyncSamples struct {
 	Names             []string // of the ranks
 	Group, What, Verb string   // see Straggler
-	// Floor is the lateness, in ns, that may come from clocks, or from what a rank does
-	// besides, and share the part of the time of a sync point that does not matter.
+	// Floor is the lateness, in ns, that clocks or other duties of a rank may cause, and Share the largest lateness
+	// that does not matter, as a fraction of a sync point's time.
 	Floor int64
 	Share float64
 
-	// Apart tells that nobody waits for the ranks: they do the same work side by side, and
-	// arrivals are how long it took them. A slow one costs its own time.
+	// Apart says that nobody waits for the ranks. They do the same work side by side, and arrivals are how long it
+	// took. A slow rank costs only its own time.
 	Apart bool
-	// Recorded tells that profilers saw the sync points: where there are none for long, nothing was recorded.
+	// Recorded says that profilers recorded the sync points: long gaps between them were not recorded.
 	Recorded bool
-	// Blur is how far sync points may be off their times, ns; math.MaxInt64 where only their order is
-	// known. Then they took what the ranks were there.
+	// Blur is how far the times of sync points may be off, ns; math.MaxInt64 if only their order is known. Then the
+	// time that they took is that which ranks spent in them.
 	Blur int64
-	// Intermittent tells that each sync point is one step, in which a rank may be late
-	// though it mostly is not. Traits are what that may come with.
+	// Intermittent says that each sync point is one step, so that a rank may be late at some of them only. Traits are
+	// what that may depend on.
 	Intermittent bool
 	Traits       []Trait
 
 	SyncPoints []syncPoint
-	arrivals   []int64   // of every sync point, one per rank; NoArrival
-	stays      []int64   // of the first of these, see Leave; nil without any
-	traits     []float64 // of every sync point, one per trait; in the order of arrivals
+	arrivals   []int64   // one per sync point and rank; may be NoArrival
+	stays      []int64   // as arrivals, but may be shorter: see Leave; nil without stays
+	traits     []float64 // one per sync point and trait, in the order of arrivals
 
 	arranged bool // see arrange
 
-	// See settle. Both are of every sync point and rank.
+	// See settle. late and offset have one value per sync point and rank.
 	settled bool
-	late    []int64 // arrival minus the median of those of the others
-	offset  []int64 // arrival minus the median of all
+	late    []int64 // arrival minus the median of the others' arrivals
+	offset  []int64 // arrival minus the median of all arrivals
 
 	order *ranking // see orderIn
 
 	// See judgeAll.
 	judging       sync.Mutex
 	judged        bool
-	guilty        []bool // of every rank: it is among those found
+	guilty        []bool // by rank: it is in found
 	found, likely []Straggler
 }
 
-// A syncPoint is one step, or collective, of a group.
+// A syncPoint is one step or collective of a group.
 type syncPoint struct {
 	At   trace.Time
-	Took int64 // ns; what the others lose is a part of it
-	row  int   // in arrivals
-	last int   // rank that arrived after all others; -1 if several did
-	lost int64 // ns that the others waited for it, together
-	here int   // ranks that were there
+	Took int64 // ns; including what the others lose
+	row  int   // index in arrivals
+	last int   // rank that arrived after all others; -1 if several arrived last
+	lost int64 // ns: sum of the others' waits for last
+	here int   // number of ranks present
 }
 
-// Matters is the part of their time that the others have to lose before that is worth
-// telling: devices of one kind differ by a percent or so in how fast they clock.
+// Matters is the share of their time that the others have to lose to be worth reporting: devices of one kind differ
+// by a percent or so in clock speed.
 const Matters = 0.02
 
-// NewSyncSamples is for ranks of these names. Lateness of less than floor ns is
-// nothing.
+// NewSyncSamples returns samples for ranks with these names. Lateness below floor ns does not count.
 func NewSyncSamples(names []string, floor int64) *SyncSamples {
 	return &SyncSamples{Names: names, Floor: floor, Share: Matters}
 }
 
-// Undated reports whether nobody knows when sync points were.
+// Undated reports whether the times of sync points are unknown.
 func (g *SyncSamples) Undated() bool { return g.Blur == math.MaxInt64 }
 
 // Grow makes room for n more sync points.
@@ -88,10 +87,9 @@ func (g *SyncSamples) Grow(n int) {
 	g.SyncPoints, g.arrivals = memory.Grow(g.SyncPoints, n), memory.Grow(g.arrivals, n*len(g.Names))
 }
 
-// Meet notes a sync point at a time, which the order goes by and the time since which
-// a rank is slow. Arrivals are one per rank, in ns from any instant; they are copied.
-// took is how long the group was at it, in ns; 0 is unknown, and any part of it
-// matters. traits are the values of g.Traits.
+// Meet records a sync point. at determines the order of sync points, and the time since which a rank is slow.
+// arrivals are one per rank, in ns from any instant; they are copied. took is how long the group spent on it, in ns;
+// if it is 0, for unknown, any fraction of it matters. traits are the values of g.Traits.
 func (g *SyncSamples) Meet(at trace.Time, arrivals []int64, took int64, traits ...float64) {
 	here := order.Count(arrivals, func(a int64) bool { return a != NoArrival })
 	if here < 2 {
@@ -102,8 +100,8 @@ func (g *SyncSamples) Meet(at trace.Time, arrivals []int64, took int64, traits .
 	g.arranged, g.settled, g.judged, g.order = false, false, false, nil
 }
 
-// Leave notes how long each rank stayed at the sync point that [SyncSamples.Meet] just noted, in ns: where
-// each leaves when it has its own part, it waits no longer than that.
+// Leave records how long each rank stayed at the last sync point recorded by [SyncSamples.Meet], in ns. A rank that
+// leaves when it has its own part waits no longer than that.
 func (g *SyncSamples) Leave(stays []int64) {
 	for len(g.stays) < len(g.arrivals)-len(stays) {
 		g.stays = memory.Append(g.stays, math.MaxInt64)
@@ -111,7 +109,7 @@ func (g *SyncSamples) Leave(stays []int64) {
 	g.stays = memory.Append(g.stays, stays...)
 }
 
-// wait returns how long a rank waits at a sync point for one that arrives later, ns.
+// wait returns how long a rank waits at a sync point for one that arrives at until, ns.
 func (g *SyncSamples) wait(m *syncPoint, rank int, until int64) int64 {
 	at := m.row + rank
 	if wait := until - g.arrivals[at]; at >= len(g.stays) || wait < g.stays[at] {
@@ -120,8 +118,8 @@ func (g *SyncSamples) wait(m *syncPoint, rank int, until int64) int64 {
 	return g.stays[at]
 }
 
-// EachWait passes, sync point by sync point, how long each rank waited for the one that came after all
-// others, ns. The list is valid until the next.
+// EachWait calls f for each sync point with a single last rank, with how long each rank waited for it, ns. The slice
+// is valid until f returns.
 func (g *SyncSamples) EachWait(f func(at trace.Time, last int, waits []int64)) {
 	g.arrange()
 	waits := make([]int64, len(g.Names))
@@ -140,7 +138,7 @@ func (g *SyncSamples) EachWait(f func(at trace.Time, last int, waits []int64)) {
 	}
 }
 
-// Lost returns how long the ranks waited for whoever came last, together, ns.
+// Lost returns how long ranks waited for the last one, ns, summed over ranks and sync points.
 func (g *SyncSamples) Lost() (ns int64) {
 	g.arrange()
 	for i := range g.SyncPoints {
@@ -151,7 +149,7 @@ func (g *SyncSamples) Lost() (ns int64) {
 	return ns
 }
 
-// arrange puts the sync points in order, and finds out who was last at each.
+// arrange sorts the sync points by time, and finds the last rank of each.
 func (g *SyncSamples) arrange() {
 	if g.arranged {
 		return
@@ -163,7 +161,7 @@ func (g *SyncSamples) arrange() {
 	}
 }
 
-// findLast finds who was last at a sync point.
+// findLast finds the last rank at a sync point, and what the others lose to it.
 func (g *SyncSamples) findLast(m *syncPoint) {
 	arrivals := g.arrivals[m.row : m.row+len(g.Names)]
 	latest, again := slices.Max(arrivals), false
@@ -185,7 +183,7 @@ func (g *SyncSamples) findLast(m *syncPoint) {
 	}
 }
 
-// settle finds out who was late at each sync point.
+// settle computes the lateness of each rank at each sync point.
 func (g *SyncSamples) settle() {
 	if g.settled {
 		return
@@ -215,11 +213,11 @@ func (g *SyncSamples) settle() {
 	}
 }
 
-// settledTables are the tables that others had for late and offset: a job has samples for each group
-// of its ranks, and judges one after another.
+// settledTables reuses the tables late and offset: a job has samples for each group of its ranks, and judges one
+// after another.
 var settledTables sync.Pool
 
-// makeSettled makes late and offset, which may hold anything.
+// makeSettled makes late and offset with arbitrary contents.
 func (g *SyncSamples) makeSettled() {
 	n := len(g.arrivals)
 	if tables, _ := settledTables.Get().(*[2][]int64); tables != nil && cap(tables[0]) >= n && cap(tables[1]) >= n {
@@ -229,23 +227,22 @@ func (g *SyncSamples) makeSettled() {
 	g.late, g.offset = memory.Make[int64](n), memory.Make[int64](n)
 }
 
-// unsettle gives up what settle found out, and the order.
+// unsettle releases late and offset, and the cached ranking.
 func (g *SyncSamples) unsettle() {
 	settledTables.Put(&[2][]int64{g.late, g.offset})
 	g.settled, g.late, g.offset, g.order = false, nil, nil, nil
 }
 
-// medianOfOthers returns the median (nearest rank) of sorted values without one of
-// value own.
+// medianOfOthers returns the median (nearest rank) of sorted values without one of value own.
 func medianOfOthers(sorted []int64, own int64) int64 {
-	middle := len(sorted)/2 - 1 // of the others: ceil((n-1)/2), from 0
+	middle := len(sorted)/2 - 1 // index of the others' median: ceil((n-1)/2), from 0
 	if own <= sorted[middle] {
 		middle++
 	}
 	return sorted[middle]
 }
 
-// Measure sums up every rank.
+// Measure sums up the lateness of every rank.
 func (g *SyncSamples) Measure() []Lateness {
 	g.settle()
 	all := make([]Lateness, len(g.Names))
@@ -255,7 +252,7 @@ func (g *SyncSamples) Measure() []Lateness {
 	return all
 }
 
-// lateness sums up a rank over the sync points [from, to).
+// lateness sums up the lateness of a rank over the sync points [from, to).
 func (g *SyncSamples) lateness(rank, from, to int) Lateness {
 	var l Lateness
 	var late []int64
@@ -285,13 +282,13 @@ func (g *SyncSamples) lateness(rank, from, to int) Lateness {
 	return l
 }
 
-// Parts are equal parts of a time, the last moment of which is in the last one.
+// Parts are equal parts of a period. The end of the period is in the last part.
 type Parts struct {
 	From, To trace.Time
 	n        int
 }
 
-// Of returns the part that a moment is in.
+// Of returns the part that contains a moment.
 func (p *Parts) Of(at trace.Time) int {
 	if p.To == p.From {
 		return 0
@@ -299,7 +296,7 @@ func (p *Parts) Of(at trace.Time) int {
 	return min(p.n-1, int(float64(at-p.From)/float64(p.To-p.From)*float64(p.n)))
 }
 
-// Parts divides the time from the first sync point to the last; it is 0 without any.
+// Parts divides the time from the first sync point to the last into n parts; both ends are 0 without sync points.
 func (g *SyncSamples) Parts(n int) Parts {
 	g.arrange()
 	if len(g.SyncPoints) == 0 {
@@ -308,24 +305,24 @@ func (g *SyncSamples) Parts(n int) Parts {
 	return Parts{g.SyncPoints[0].At, g.SyncPoints[len(g.SyncPoints)-1].At, n}
 }
 
-// A History is how late the ranks of a group were as time went on.
+// A History is the lateness of the ranks of a group over time.
 type History struct {
 	Parts
 	Names       []string
 	Group, What string
-	// Late has a piece for each rank and part; nil without sync points.
+	// Late has a piece for each rank and part; without sync points its rows are nil.
 	Late [][]Piece
 }
 
-// A Piece is how late a rank was in a part of the time.
+// A Piece is the lateness of a rank in a part of the time.
 type Piece struct {
-	N    int     // sync points at which it was
-	Mean int64   // of its arrival minus the median of those of the others, ns
-	Part float64 // that, of the time of the sync points; 0 where that is unknown
+	N    int     // sync points at which it was present
+	Mean int64   // ns: mean of its arrival minus the median of the others' arrivals
+	Part float64 // Mean as a fraction of the mean duration of sync points; 0 if unknown
 }
 
-// History divides the time between the first sync point and the last into equal parts.
-// Without sync points there are no pieces.
+// History divides the time from the first sync point to the last into equal parts. Without sync points there are no
+// pieces.
 func (g *SyncSamples) History(parts int) *History {
 	c := &History{Parts: g.Parts(parts), Names: g.Names, Group: g.Group, What: g.What, Late: make([][]Piece, len(g.Names))}
 	if len(g.SyncPoints) == 0 {
@@ -347,7 +344,7 @@ func (g *SyncSamples) History(parts int) *History {
 	return c
 }
 
-// pieces sums up a rank in each part; took is how long sync points last there.
+// pieces sums up a rank in each part. took is the mean duration of sync points there, ns.
 func (g *SyncSamples) pieces(c *History, rank int, took []float64) []Piece {
 	list, sums := make([]Piece, len(took)), make([]float64, len(took))
 	for i := range g.SyncPoints {

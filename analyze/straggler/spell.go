@@ -7,39 +7,39 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A Spell is a time in which the ranks of a group wait for one of them more than for any other, or the few sync
-// points at which they wait for one amid spells of others.
+// A Spell is a period in which the ranks of a group wait for one rank more than for any other, or the few sync points
+// at which they wait for a rank amid spells of others.
 type Spell struct {
 	Rank       int        // in the group
-	From, To   trace.Time // the beginning of the first one, and the end of the last one, are 0
-	Ended      trace.Time // the end of the last sync point
-	Stalls     bool       // it is all of Bulk, and no time; the others begin and end as if it were not there
+	From, To   trace.Time // 0 for the beginning of the first spell and the end of the last
+	Ended      trace.Time // the end of its last sync point
+	Stalls     bool       // it is only the sync points of Bulk, not a period; other spells are divided without regard to it
 	SyncPoints int
-	Last       int   // to how many of them the rank came after all others
-	Lost       int64 // how long the others waited for it together, ns
-	All        int64 // how long any waited for whoever came last, ns
+	Last       int   // number of sync points at which the rank came after all others
+	Lost       int64 // ns: sum of the others' waits for the rank
+	All        int64 // ns: sum of all waits for the last rank
 	Bulk       Bulk  // of Lost
 	Moments    []Moment
-	// Later is how much later it came than the mean of the others, in sum, ns. All leave together, so
-	// it is also how much more the rank did, or idled, in between.
+	// Later is how much later the rank came than the mean of the others, summed over sync points, ns. All leave
+	// together, so it is also how much longer the rank computed, or idled, in between.
 	Later int64
 }
 
-// A Moment is the time from one sync point to the next, at which a part of a bulk is lost.
+// A Moment is the time from one sync point to the next, where a part of a bulk is lost.
 type Moment struct{ From, To trace.Time }
 
 const (
-	// maxBins is into how many parts the sync points are divided at most; each has MinCounted of
-	// them or more, since one long wait is no spell.
+	// maxBins is the largest number of bins that sync points are divided into. Each has at least MinCounted of them,
+	// because one long wait is not a spell.
 	maxBins = 400
-	// newSpell is the part of all waiting that another rank has to explain for a spell of its own to
-	// begin: who comes last now and then is none.
+	// newSpell is the share of all waiting that a spell must explain beyond other divisions: coming last now and then
+	// is not a spell.
 	newSpell = 0.05
 )
 
-// Spells divides the time of a group by whom its ranks wait for: so that as much waiting as
-// possible is for the rank of each spell, less [newSpell] for each one. None if nobody waits.
-// A rank that stalls in spells of others comes first, by itself.
+// Spells divides the time of a group by the rank that it waits for, so that the waiting for the rank of each spell,
+// minus a price of [newSpell] per spell, is largest in sum. It returns nil if nobody waits. Ranks that stall amid
+// spells of others come first, separately.
 func (g *SyncSamples) Spells() []Spell {
 	if len(g.SyncPoints) == 0 {
 		return nil
@@ -53,7 +53,7 @@ func (g *SyncSamples) Spells() []Spell {
 	stalls, of := g.stalling(all, price)
 	bins := g.lostInBins(of)
 	var spells []Spell
-	var begins []int // sync points
+	var begins []int // indexes into SyncPoints
 	n := len(g.SyncPoints)
 	for bin, rank := range blamed(bins, price) {
 		if k := len(spells); k == 0 || spells[k-1].Rank != rank {
@@ -97,13 +97,13 @@ func (g *SyncSamples) addTo(s *Spell, i int) {
 	}
 }
 
-// moment returns the time from the sync point before one to that.
+// moment returns the time from the sync point before i to sync point i.
 func (g *SyncSamples) moment(i int) Moment {
 	return Moment{g.SyncPoints[max(0, i-1)].At, g.SyncPoints[i].At}
 }
 
-// stalling returns the ranks that the others wait for at a few sync points, if they lose as much there as least of all that is lost, and
-// of every sync point the index of the one that stalls there; -1 is none.
+// stalling returns the ranks for which the others wait at a few sync points only, and lose at least least there. of
+// is, for every sync point, the index in stalls of the rank that stalls there, or -1.
 func (g *SyncSamples) stalling(lost int64, least float64) (stalls []Spell, of []int) {
 	of = make([]int, len(g.SyncPoints))
 	for i := range of {
@@ -116,7 +116,7 @@ func (g *SyncSamples) stalling(lost int64, least float64) (stalls []Spell, of []
 		}
 	}
 	for rank := range g.Names {
-		if float64(by[rank]) < least { // so few are looked at, however many ranks there are
+		if float64(by[rank]) < least { // this leaves few ranks to examine, however many there are
 			continue
 		}
 		b := g.stalls(rank, lost)
@@ -133,8 +133,8 @@ func (g *SyncSamples) stalling(lost int64, least float64) (stalls []Spell, of []
 	return stalls, of
 }
 
-// amidOthers leaves out who stalls in spells of its own only: it is late then, and its stalls are a part of that. It
-// sums up the others.
+// amidOthers drops ranks that stall only in spells of their own: their stalls are a part of these. It sums up the
+// others.
 func (g *SyncSamples) amidOthers(stalls, spells []Spell, begins, of []int) (out []Spell) {
 	amid := make([]bool, len(stalls))
 	for k := range spells {
@@ -165,8 +165,8 @@ func (g *SyncSamples) amidOthers(stalls, spells []Spell, begins, of []int) (out 
 	return out
 }
 
-// refine moves the beginnings of spells to the very sync points: where most is waited for the one
-// rank before, and for the other behind, within a bin of so many sync points on each side.
+// refine moves the beginnings of spells from bins to exact sync points, within a bin on each side: to where the
+// waiting for the one rank before it plus that for the other rank after it is largest.
 func (g *SyncSamples) refine(spells []Spell, begins []int, bin int, stall []int) {
 	for k := 1; k < len(spells); k++ {
 		from, to := max(begins[k]-bin, begins[k-1]+1), min(begins[k]+bin, len(g.SyncPoints)-1)
@@ -186,8 +186,7 @@ func (g *SyncSamples) refine(spells []Spell, begins []int, bin int, stall []int)
 	}
 }
 
-// later returns how much later a rank came to a sync point than the mean of the others, ns; 0 if it
-// was not there.
+// later returns how much later a rank came to a sync point than the mean of the others, ns; 0 if it was absent.
 func (g *SyncSamples) later(m syncPoint, rank int) (ns int64) {
 	own := g.arrivals[m.row+rank]
 	if own == NoArrival {
@@ -201,8 +200,7 @@ func (g *SyncSamples) later(m syncPoint, rank int) (ns int64) {
 	return ns / int64(m.here-1)
 }
 
-// lostInBins returns how long the others waited for each rank, in equal parts of the sync
-// points, ns; without stalls.
+// lostInBins returns how long the others waited for each rank, in equal bins of sync points, ns, without stalls.
 func (g *SyncSamples) lostInBins(stall []int) (bins [][]float64) {
 	n := len(g.SyncPoints)
 	bins = make([][]float64, max(1, min(n/MinCounted, maxBins)))
@@ -217,13 +215,13 @@ func (g *SyncSamples) lostInBins(stall []int) (bins [][]float64) {
 	return bins
 }
 
-// blamed returns a rank for each bin, so that the sum of what is lost by them is largest, less a
-// price for each change of the rank.
+// blamed chooses a rank for each bin so that the sum of what is lost to them, minus price for each change of rank, is
+// largest.
 func blamed(bins [][]float64, price float64) []int {
 	ranks := len(bins[0])
-	sum := make([]float64, ranks) // the most up to the bin at hand, if it is of that rank
+	sum := make([]float64, ranks) // by rank: the largest sum up to the current bin if that bin is the rank's
 	came := make([][]bool, len(bins))
-	best := make([]int, len(bins)) // rank of the largest sum up to the bin before
+	best := make([]int, len(bins)) // rank of the largest sum up to the previous bin
 	for bin, lost := range bins {
 		top := slices.Index(sum, slices.Max(sum))
 		best[bin], came[bin] = top, make([]bool, ranks)

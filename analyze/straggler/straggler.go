@@ -15,72 +15,69 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A Straggler is a rank that the others of its group wait for, sync point after
-// sync point: at the end of steps, or in collectives.
+// A Straggler is a rank that the others of its group keep waiting for at sync points: the ends of steps, or
+// collectives.
 type Straggler struct {
-	Rank     int            // in the group
+	Rank     int            // index in the group
 	Name     string         // of the rank: "decode DP1 TP2"
-	Group    string         // of the ranks that wait for it: "decode DP1", "4 ranks"
-	Peers    string         // those ranks without it, if they are few and have no name together
+	Group    string         // the ranks that wait for it: "decode DP1", "4 ranks"
+	Peers    string         // the group without it, if it is small and has no name
 	What     string         // what they do together: "decode steps"
 	Verb     string         // what a rank does there: "ends", "arrives"
-	Location place.Location // the rank; the zero value if it is none of a request.Set
+	Location place.Location // of the rank; the zero value if it is not in a request.Set
 
-	// Lateness is of the time in which the rank is slow, and Bulk of what the others lose then.
+	// Lateness covers the time in which the rank is slow, and Bulk what the others lose then.
 	Lateness
 	Bulk Bulk
-	// Since is when it became slow, and Earliest and Latest bound that with a
-	// confidence of 95 %; zero if it always was. Until is when it was over; zero if it
-	// is not.
+	// Since is when it became slow, with its 95 % bounds Earliest and Latest; zero if it always was. Until is when
+	// that ended; zero if it did not.
 	Since, Earliest, Latest, Until trace.Time
-	// Undated tells that nobody knows when it was slow.
+	// Undated says that the times of sync points are unknown.
 	Undated bool
-	// Delay is how late it is on average, as part of the time of the sync points: the mean
-	// over Blocks pieces of the time, compared with the median of the others in each.
-	// DelayLow and DelayHigh are its 95 % confidence interval, NaN where P is.
+	// Delay is its mean lateness as a fraction of the time of sync points: the mean over Blocks blocks of time,
+	// compared with the median of the others in each. DelayLow and DelayHigh are its 95 % confidence interval, NaN if
+	// P is.
 	Delay, DelayLow, DelayHigh float64
-	// LateBlocks is in how many of the Blocks it was late by what matters.
+	// LateBlocks is the number of Blocks in which it was late by enough to matter.
 	Blocks, LateBlocks int
-	took               float64 // by a sync point, mean, ns
-	// P bounds the probability that any of the ranks looks that slow if all are
-	// alike. It is NaN where lateness goes up and down so slowly that nothing can be
-	// computed; then it was late in all blocks.
+	took               float64 // ns: mean duration of a sync point
+	// P bounds the probability that any rank looks that slow if all are alike. It is NaN if lateness rises and falls
+	// so slowly that it cannot be computed; then the rank was late in all blocks.
 	P float64
-	// Counted tells that P is of how often it came last, as there are too few sync points to
-	// judge by blocks of time; then Blocks is 0.
+	// Counted says that P is based on how often it came last, because there are too few sync points for blocks of
+	// time; then Blocks is 0.
 	Counted bool
-	// Slack tells that the others may have had as much time to spare as it is late.
+	// Slack says that the others may have had as much time to spare as it is late.
 	Slack bool
-	// Part is the part of the sync points that is in the time in which it is slow.
+	// Part is the share of sync points in the period in which it is slow.
 	Part float64
-	// Intermittent tells when it is late, if it is so in some of its steps only.
+	// Intermittent is set if it is late in some of its steps only, and says when.
 	Intermittent *Intermittent
-	// Cause says why, as far as that is known.
+	// Cause says why, if known.
 	Cause    string
 	Evidence []finding.Evidence
 }
 
-// Lateness sums up when a rank arrived where it meets others.
+// Lateness sums up the arrivals of a rank at sync points.
 type Lateness struct {
-	SyncPoints int // at which the rank was
+	SyncPoints int // at which the rank was present
 	Last       int // at which it arrived after all others
-	// P50, P99 and Mean are of its arrival minus the median (nearest rank) of those
-	// of the others, in ns; negative where it was early.
+	// P50, P99 and Mean are of its arrival minus the median (nearest rank) of the others' arrivals, in ns; negative
+	// if it was early.
 	P50, P99, Mean int64
-	// LastMean is the mean where it was last, in ns; 0 if it never was.
+	// LastMean is the mean over the sync points at which it was last, in ns; 0 if there are none.
 	LastMean int64
-	// Lost is how long the others waited for it together, in ns: summed up over them
-	// and the sync points at which it was last.
+	// Lost is how long the others waited for it, in ns: the sum over them, and over the sync points at which it was
+	// last.
 	Lost int64
-	// LostShare is Lost as part of the time of the others; NaN if that is unknown.
+	// LostShare is Lost as a share of the others' time; NaN if that is unknown.
 	LostShare float64
 }
 
-// Arrives is the verb for ranks that meet in the midst of their work.
+// Arrives is the verb for ranks that meet in the middle of their work.
 const Arrives = "arrives"
 
-// Text says in a sentence which rank is late, how often, by how much and what that
-// costs.
+// Text says in a sentence which rank is late, how often, by how much, and what that costs.
 func (s *Straggler) Text() string {
 	text := fmt.Sprintf("%s %s last in %d of %d %s", s.Name, s.Verb, s.Last, s.SyncPoints, s.What)
 	if o := s.Intermittent; o != nil {
@@ -114,7 +111,7 @@ func (s *Straggler) Text() string {
 	return text
 }
 
-// whole returns the time of which the others lose a part. Devices also wait for other things.
+// whole names the time that LostShare is a share of. Devices also wait for other things.
 func (s *Straggler) whole() string {
 	switch {
 	case s.Undated:
@@ -125,7 +122,7 @@ func (s *Straggler) whole() string {
 	return "their time"
 }
 
-// UntilText returns when it was over, as precisely as when it began where that is less than a minute before, as far as is known.
+// UntilText returns when it ended, to the millisecond if it lasted for less than a minute, as far as known.
 func (s *Straggler) UntilText() string {
 	lasted := s.took * float64(s.SyncPoints)
 	if s.Since != 0 {
@@ -137,8 +134,7 @@ func (s *Straggler) UntilText() string {
 	return words.At(s.Until, "15:04:05")
 }
 
-// Confidence returns the evidence of how certain a straggler is, and of how often it is late if
-// it is not always.
+// Confidence returns the evidence of how certain a straggler is and, if it is intermittent, of how often it is late.
 func (s *Straggler) Confidence() []finding.Evidence {
 	row := finding.Row("rank", s.Name, "at", s.What)
 	list := []finding.Evidence{finding.Sentence("it is late by %s", s.Sure()).In("stragglers", row, "late_share", s.Delay)}
@@ -148,7 +144,7 @@ func (s *Straggler) Confidence() []finding.Evidence {
 	return list
 }
 
-// LikelyText returns the sentence about a rank that is likely a straggler, but not certainly.
+// LikelyText returns the sentence about a rank that is likely, but not certainly, a straggler.
 func (s *Straggler) LikelyText() string {
 	certain := fmt.Sprintf("only p <= %v is certain", ErrorLevel)
 	if s.Counted {
@@ -157,7 +153,7 @@ func (s *Straggler) LikelyText() string {
 	return fmt.Sprintf("likely, not certain: %s; %s if all ranks were equally fast, and %s", s.Text(), words.Chance(s.P), certain)
 }
 
-// Sure says by which part of the time a straggler is late, and how certain that is.
+// Sure says by what fraction of the time a straggler is late, and how certain that is.
 func (s *Straggler) Sure() string {
 	text := fmt.Sprintf("%.1f %% of the time on average", 100*s.Delay)
 	if s.Counted {
@@ -170,7 +166,7 @@ func (s *Straggler) Sure() string {
 		text, 100*s.DelayLow, 100*s.DelayHigh, s.Blocks, words.Chance(s.P))
 }
 
-// Finding returns the finding of the straggler.
+// Finding returns the finding about the straggler.
 func (s *Straggler) Finding(cost float64) finding.Finding {
 	f := finding.Finding{
 		At: s.Location, Since: s.Since, Until: s.Until, Text: s.Text(), Evidence: s.Evidence, Cost: cost, P: finding.Chance(s.P),
@@ -191,7 +187,7 @@ func (s *Straggler) Finding(cost float64) finding.Finding {
 	return f
 }
 
-// delayNs returns a part of the time of a sync point in ns; unknown stays so.
+// delayNs converts a fraction of the time of a sync point to ns; NaN becomes request.Unknown.
 func (s *Straggler) delayNs(part float64) int64 {
 	if math.IsNaN(part) {
 		return request.Unknown
@@ -199,25 +195,22 @@ func (s *Straggler) delayNs(part float64) int64 {
 	return int64(math.Round(part * s.took))
 }
 
-// A Verdict says which ranks keep others waiting, by all that is known: the
-// ends of steps that requests show, and collectives that profilers do.
+// A Verdict says which ranks keep others waiting, by all evidence: the ends of steps in requests, and collectives in
+// profiles.
 type Verdict struct {
 	Stragglers []Straggler
-	// Sentences are one for each straggler; or for each kind of evidence that there is
-	// none, and what was looked at.
+	// Sentences are one for each straggler, or for each kind of evidence that shows none, with what it looked at.
 	Sentences []string
 }
 
-// Suspects are the stragglers that one kind of evidence shows, the one that costs most
-// first.
+// Suspects are the stragglers that one kind of evidence shows, the costliest first.
 type Suspects struct {
 	Stragglers []Straggler
-	// Acquittal says, where there are none, that there are none and what was looked at.
+	// Acquittal says, if there are no stragglers, what was looked at.
 	Acquittal []string
 }
 
-// Find gives the verdict on what several kinds of evidence show, the one to
-// tell first before the others.
+// Find combines what several kinds of evidence show. The first kind is reported first.
 func Find(suspects ...Suspects) Verdict {
 	var v Verdict
 	var acquitted []string
@@ -234,7 +227,7 @@ func Find(suspects ...Suspects) Verdict {
 	return v
 }
 
-// Report makes a table of the stragglers. Its title is the verdict.
+// Report makes the table of the stragglers. Its title is the verdict.
 func (v Verdict) Report() *table.Table {
 	title := "No straggler can be told: no ranks do the same things together"
 	if len(v.Sentences) > 0 {
@@ -285,7 +278,7 @@ func (v Verdict) Report() *table.Table {
 	return r
 }
 
-// occasionColumns tell when a rank is late that is not always; they are empty for others.
+// occasionColumns describe the lateness of intermittent stragglers; they are empty for others.
 func occasionColumns() []table.Field[Straggler] {
 	type S = Straggler
 	fields := table.Detail([]table.Field[S]{

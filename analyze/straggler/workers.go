@@ -18,19 +18,18 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// The workers of a training run whose timeline has no devices, but names ranks and steps, are
-// compared by how long they compute: those that do the same work as often take equally long, unless
-// a machine is slow or a stage has more to do. It matters if a worker takes a tenth longer than the
-// median and the others wait for it in most steps, and it has to be no chance that it is the slowest so
-// often.
+// The workers of a training run whose timeline names ranks and steps, but has no devices, are compared by how long
+// they compute. Workers that do the same work equally often take equally long, unless a machine is slow or a stage
+// has more to do. It matters if a worker takes at least a tenth longer than the median, and the others wait for it in
+// most steps, more often than by chance.
 const (
 	muchSlower = 1.1
 	maxSteps   = 0.75
-	fewSteps   = 5 // fewer are not judged
+	fewSteps   = 5 // fewer steps are not judged
 	fewWorkers = 3
 )
 
-// A worker is the rows of a timeline that are of one set of ranks.
+// A worker is the rows of a timeline that belong to the same ranks.
 type worker struct {
 	name, stage string
 	process     string
@@ -38,10 +37,10 @@ type worker struct {
 	counts      map[string]int64
 }
 
-// rankIn is a rank in the name of a process or row: "PP rank 0", "DP rank [1]", "tp3".
+// rankIn matches a rank in the name of a process or row: "PP rank 0", "DP rank [1]", "tp3".
 var rankIn = regexp.MustCompile(`(?i)\b(DP|PP|TP|EP|CP|SP)[ _-]*(?:rank)?[ _=:\[]*([0-9]+)`)
 
-// waits are words in names of work that waits for others: how long it takes says nothing.
+// waits are words in names of work that waits for others, so that its duration says nothing about the worker.
 var waits = []string{"send", "recv", "reduce", "gather", "broadcast", "all-to-all", "alltoall", "all2all", "comm", "nccl", "barrier", "wait", "sync", "p2p", "idle"}
 
 func isWait(name string) bool {
@@ -56,8 +55,7 @@ func isPass(l *profile.LaneTime) bool {
 	return slices.ContainsFunc(passes, func(w string) bool { return strings.Contains(strings.ToLower(l.Name), w) })
 }
 
-// work leaves out rows that wait for others; of forward and backward passes, if there are such, it
-// leaves nothing else.
+// work drops rows that wait for others and, if there are forward and backward passes, all other rows.
 func work(lanes []profile.LaneTime) []profile.LaneTime {
 	lanes = slices.DeleteFunc(slices.Clone(lanes), func(l profile.LaneTime) bool { return isWait(l.Name) || isWait(l.Row) })
 	if slices.ContainsFunc(lanes, func(l profile.LaneTime) bool { return isPass(&l) }) {
@@ -66,7 +64,7 @@ func work(lanes []profile.LaneTime) []profile.LaneTime {
 	return lanes
 }
 
-// workersOf puts rows that are work together that are of the same ranks.
+// workersOf groups the rows of the same ranks into workers.
 func workersOf(lanes []profile.LaneTime) (list []*worker) {
 	by := map[string]*worker{}
 	for i := range lanes {
@@ -85,8 +83,8 @@ func workersOf(lanes []profile.LaneTime) (list []*worker) {
 	return list
 }
 
-// placeOf names the worker that a row is of, by the ranks in the names of its process and
-// itself, and its pipeline stage; "" is unknown.
+// placeOf names the worker that a row belongs to, by the ranks in the names of its process and of the row, and its
+// pipeline stage; "" is unknown.
 func placeOf(l *profile.LaneTime) (name, stage string) {
 	var parts []string
 	for _, m := range rankIn.FindAllStringSubmatch(l.Process+" / "+l.Row, -1) {
@@ -105,7 +103,7 @@ func placeOf(l *profile.LaneTime) (name, stage string) {
 	return strings.Join(parts, " / "), stage
 }
 
-// sameWork returns the largest set of workers that did the same work as often, in the same steps.
+// sameWork returns the largest set of workers that did the same work equally often, in equally many steps.
 func sameWork(list []*worker) []*worker {
 	groups := map[string][]*worker{}
 	best := ""
@@ -128,7 +126,7 @@ func sameWork(list []*worker) []*worker {
 type pace struct {
 	list    []*worker
 	ratio   []float64 // medians over steps, by worker
-	slowest []int     // in how many steps each is the slowest
+	slowest []int     // number of steps in which each is the slowest
 	steps   int
 }
 
@@ -159,14 +157,14 @@ func paceOf(list []*worker) pace {
 	return p
 }
 
-// chance bounds the probability that one of the workers, or of those of a stage, is the slowest so often
-// if all are alike: each is as likely to be in every step. questions are how many there are.
+// chance bounds the probability that one of the workers in slow is the slowest so often if all are alike, so that
+// each is equally likely to be in every step. questions is the number of such sets that are tested.
 func (p *pace) chance(slow []int, questions int) float64 {
 	return min(1, float64(questions)*significance.AtLeastOf(p.timesSlowest(slow), p.steps, float64(len(slow))/float64(len(p.list))))
 }
 
-// Workers tells which worker, or which pipeline stage, takes longer than its peers in nearly
-// all steps. Where the slowest one changes from step to step, it is the data, and not a machine.
+// Workers finds the worker, or the pipeline stage, that takes longer than its peers in nearly all steps. If the
+// slowest one changes from step to step, the data is the reason, not a machine.
 func Workers(set *profile.Set) ([]finding.Finding, finding.Check) {
 	list := sameWork(workersOf(work(set.Lanes)))
 	check := finding.Check{What: "workers that take longer than their peers", Of: "step", Needed: fewSteps}
@@ -185,13 +183,13 @@ func Workers(set *profile.Set) ([]finding.Finding, finding.Check) {
 	return []finding.Finding{p.finding(slow, chance)}, check
 }
 
-// timesSlowest returns in how many steps one of some workers is the slowest.
+// timesSlowest returns the number of steps in which one of the given workers is the slowest.
 func (p *pace) timesSlowest(of []int) (n int) {
 	return order.Sum(of, func(i int) int { return p.slowest[i] })
 }
 
-// slow returns the workers of the stage, or the one worker, that is slowest too often for chance; nil
-// if there is none. It is a stage if all of its workers are slow.
+// slow returns the workers of the stage, or the one worker, that is slowest too often for chance, or nil. It is a
+// stage if all of its workers are slow.
 func (p *pace) slow() (slow []int, chance float64) {
 	slow = []int{slices.Index(p.slowest, slices.Max(p.slowest))}
 	questions := len(p.list)
@@ -216,13 +214,13 @@ func (p *pace) ofStage(stage string) (of []int) {
 	return of
 }
 
-// stageIsSlow reports whether all workers of a stage, several, are slow.
+// stageIsSlow reports whether all workers of a stage with several workers are slow.
 func (p *pace) stageIsSlow(stage string) bool {
 	of := p.ofStage(stage)
 	return stage != "" && len(of) > 1 && !slices.ContainsFunc(of, func(i int) bool { return p.ratio[i] < muchSlower })
 }
 
-// workerSubkind comes before the name of a worker, or of a stage, in the subkind of its finding.
+// workerSubkind precedes the name of the worker or stage in the subkind of its finding.
 const workerSubkind = "worker "
 
 func (p *pace) finding(slow []int, chance float64) finding.Finding {
