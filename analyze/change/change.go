@@ -16,8 +16,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Findings returns what changed, and which ranks were always late. Durations that shifted at about the time at which
-// load or lateness did are evidence for that change.
+// Findings returns what changed, and which ranks were always late. Durations that shifted at
+// about the time at which load or lateness did are evidence for that change.
 func (c *Changes) Findings(b *cause.Costs) []finding.Finding {
 	claims := make([]finding.Claim, len(c.List))
 	parallel.Each(len(claims), func(i int) { claims[i] = c.claim(&c.List[i], b) })
@@ -84,8 +84,8 @@ func (c *Changes) Check() finding.Check {
 	return check
 }
 
-// leads reports whether a change deserves a finding of its own: it may have caused others, and is not merely prompts or answers that
-// return to their former length.
+// leads reports whether a change deserves a finding of its own: it may have caused others, and
+// is not merely prompts or answers that return to their former length.
 func (c *Changes) leads(change *Change) bool {
 	return change.IsCause() && !(change.Shifts[0].Metric.isLength() && c.undone(change) >= 0)
 }
@@ -115,8 +115,7 @@ func (c *Change) IsQueue() bool {
 // part: changes closer together than 1/part of the searched time may be one change.
 const part = 20
 
-// nearest returns the index of the cause closest in time to a change, within 1/part of the searched time; -1 if there
-// is none.
+// nearest returns the index of the cause closest in time to a change, within 1/part of the searched time; -1 if there is none.
 func (c *Changes) nearest(causes []finding.Finding, of *Change) int {
 	nearest, away, t := -1, (c.To-c.From)/part, of.Time
 	for k := range causes {
@@ -152,8 +151,8 @@ func (c *Changes) undone(of *Change) int {
 	return slices.IndexFunc(c.List, func(o Change) bool { return o.Time < of.Time && o.Shifts[0].rises() && o.has(back) })
 }
 
-// relieves reports whether a server gets more of the requests while another one of its role becomes slower: that one
-// has less to do then, which makes nothing slower.
+// relieves reports whether a server gets more of the requests while another one of its role
+// becomes slower: that one has less to do then, which makes nothing slower.
 func relieves(share *finding.Finding, slower *Shift) bool {
 	return share.Metric.Name == ShareOfRequests && share.Metric.After > share.Metric.Before && slower.rises() && slower.Location.Scope == place.OneRank && share.At.Scope == place.OneRank &&
 		slower.Location.Role == share.At.Role && !slower.Location.Overlaps(&share.At)

@@ -14,16 +14,16 @@ import (
 // Changes are the moments at which load or latency shifted.
 type Changes struct {
 	Requests int // in the set, without those at stray times; below Fewest, nothing is searched
-	// From and To bound the searched time. Before it is the ramp-up; after it, the drain, or requests that the end of
-	// the dump cuts off; see steady.
+	// From and To bound the searched time. Before it is the ramp-up; after it, the drain, or
+	// requests that the end of the dump cuts off; see steady.
 	From, To trace.Time
 	Series   int      // searched
 	List     []Change // in order of time
-	// Edges are rises soon after From, shifts that undo these, and falls shortly before To. Every load test begins and
-	// ends like that, so they are not among the changes.
+	// Edges are rises soon after From, shifts that undo these, and falls shortly before To. Every
+	// load test begins and ends like that, so they are not among the changes.
 	Edges []Shift
-	// Late are ranks that end their steps after their peers from beginning to end. That is not a change, but whoever
-	// looks for one wants to know.
+	// Late are ranks that end their steps after their peers from beginning to end. That is not a
+	// change, but whoever looks for one wants to know.
 	Late []Shift
 	// Stallings are lead ranks that stand still again and again, at equal intervals.
 	Stallings []Stalling
@@ -39,8 +39,8 @@ type Change struct {
 	// Time is when the first shift happened; First and Last are its 95 % confidence bounds.
 	Time, First, Last trace.Time
 	P                 float64 // of the first shift
-	// Shifts begin with the one that may have caused the others: a share of the load before the rate of arrivals, load
-	// before latency.
+	// Shifts begin with the one that may have caused the others: a share of the load before the
+	// rate of arrivals, load before latency.
 	Shifts []Shift
 }
 
@@ -53,8 +53,7 @@ type Shift struct {
 	Means    request.Meaning // of the stage
 	// Time is when it changed; First and Last are its 95 % confidence bounds.
 	Time, First, Last trace.Time
-	// Searched reports that a search of the series found the shift, rather than a comparison before and after another
-	// change.
+	// Searched reports that a search of the series found the shift, rather than a comparison before and after another change.
 	Searched bool
 	// P bounds the probability that any series has such a change, anywhere, if nothing happened. Unless Searched, it is
 	// the p-value of the difference in this series alone; NaN without a test.
@@ -64,9 +63,9 @@ type Shift struct {
 	// Back reports that the shift undoes an earlier one of the same series.
 	Back bool
 
-	// For a pace: Shape is its course; PerMinute is the fraction by which it lengthens per minute; Full is when it has its final value, and
-	// Until when it was over (0: never). Ranks are those that have it, out of Peers ranks; Steps is when each of them changed, if not all
-	// at once.
+	// For a pace: Shape is its course; PerMinute is the fraction by which it lengthens per minute;
+	// Full is when it has its final value, and Until when it was over (0: never). Ranks are those
+	// that have it, out of Peers ranks; Steps is when each of them changed, if not all at once.
 	Shape     changepoint.Shape
 	PerMinute float64
 	Full      trace.Time
@@ -81,8 +80,7 @@ type Shift struct {
 	Extra map[int]float64
 	whole bool    // Extra includes the time that prefills hold up decoding
 	off   float64 // standard error of the relative change of a pace
-	// Kept is for cached tokens: how often requests with a large cached share still arrive, relative to before; see
-	// keptOf.
+	// Kept is for cached tokens: how often requests with a large cached share still arrive, relative to before; see keptOf.
 	Kept float64
 }
 
@@ -189,9 +187,8 @@ func Find(peers *place.Groups) *Changes {
 	return c
 }
 
-// edge reports whether f is part of the ramp-up or the drain, or undoes an earlier shift that is. How load is divided,
-// how long and how well cached requests are, how they end, and how fast or late a rank is doesn't depend on the amount
-// of load.
+// edge reports whether f is part of the ramp-up or the drain, or undoes an earlier shift that is. How load is divided, how
+// long and how well cached requests are, how they end, and how fast or late a rank is doesn't depend on the amount of load.
 func (c *Changes) edge(f *Shift) bool {
 	const part = 0.15 // of the searched time
 	margin := trace.Time(part * float64(c.To-c.From))
@@ -223,8 +220,8 @@ func markReturns(found []Shift) {
 	}
 }
 
-// sameSeries reports whether two shifts are about the same quantity at the same place. The median and the tail of a
-// duration are one quantity.
+// sameSeries reports whether two shifts are about the same quantity at the same place. The
+// median and the tail of a duration are one quantity.
 func (f *Shift) sameSeries(g *Shift) bool {
 	kind := func(m Metric) Metric {
 		if m == TailChanged {
@@ -249,9 +246,9 @@ func (l *Level) value(m Metric) float64 {
 	return float64(l.P50)
 }
 
-// steady returns the time in which the deployment is in its steady state: after the ramp-up that fills it, and before
-// it drains or the end of the dump cuts requests off. Either margin is the 90th percentile of E2E, but at most a tenth
-// of the whole time. It also sets e2e and lag.
+// steady returns the time in which the deployment is in its steady state: after the ramp-up that
+// fills it, and before it drains or the end of the dump cuts requests off. Either margin is the
+// 90th percentile of E2E, but at most a tenth of the whole time. It also sets e2e and lag.
 func (w *observer) steady() (from, to trace.Time) {
 	if len(w.requests()) < Fewest {
 		return 0, 0

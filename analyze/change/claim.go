@@ -54,17 +54,16 @@ func (f *Shift) knowsWhoSees() bool {
 	return f.Metric == PaceChanged || f.Location.Scope == place.OneRank && !f.Metric.isLoad()
 }
 
-// knows reports whether a pace that became longer accounts for all of another shift at the same place: a late rank
-// makes steps longer, too.
+// knows reports whether a pace that became longer accounts for all of another shift at the
+// same place: a late rank makes steps longer, too.
 func (f *Shift) knows(of *Shift) bool {
 	return f.Metric == PaceChanged && f.costs() && of.Metric != PaceChanged && of.Stage != "" && !of.isSeen() &&
 		(of.Metric == LatenessChanged || of.Means.Phase() == f.Means.Phase()) && of.Location.Overlaps(&f.Location)
 }
 
-// behind returns the causes that may take longer downstream of a change. Fuller batches under more arrivals are how
-// servers work, not an avoidable cost; and if servers became slower at the same load, that is why steps take longer. A
-// request that waits for a transfer is in no batch, and makes no step longer. A pace that includes prefills accounts
-// for steps itself.
+// behind returns the causes that may take longer downstream of a change. Fuller batches under more arrivals are how servers
+// work, not an avoidable cost; and if servers became slower at the same load, that is why steps take longer. A request that
+// waits for a transfer is in no batch, and makes no step longer. A pace that includes prefills accounts for steps itself.
 func (all *Changes) behind(c *Change) []cause.Cause {
 	first := &c.Shifts[0]
 	var not []cause.Cause

@@ -21,11 +21,11 @@ const (
 	minPaceFactor = 1.02
 	// minFasterFactor is the smallest speedup worth reporting.
 	minFasterFactor = 1.1
-	// explained is how far off the modeled effect of work size may be, as a fraction of itself: the cost of larger
-	// batches is measured, and is not exactly linear.
+	// explained is how far off the modeled effect of work size may be, as a fraction of itself:
+	// the cost of larger batches is measured, and is not exactly linear.
 	explained = 1
-	// paceLevel is the fraction of the error probability that paces get: effects outside their model make them look
-	// more certain than they are.
+	// paceLevel is the fraction of the error probability that paces get: effects outside their
+	// model make them look more certain than they are.
 	paceLevel = 0.02
 	// fullUnits is the number of tokens at which a request has half of the largest possible weight.
 	fullUnits = 10
@@ -94,8 +94,8 @@ func (c *paceCourse) by(x *work.Piece, w *observer) float64 {
 // faster reports whether the course departs toward a higher speed.
 func (c *paceCourse) faster() bool { return c.Size > 0 != c.ofTimes }
 
-// coursesOf finds how the paces of a role's lead ranks changed: first in their speeds, and if nothing is found there,
-// in their times, which may grow linearly.
+// coursesOf finds how the paces of a role's lead ranks changed: first in their speeds, and if
+// nothing is found there, in their times, which may grow linearly.
 func (w *observer) coursesOf(of []*work.Pace, role request.Role, level float64) []Shift {
 	level *= paceLevel / 2 // two searches
 	for _, ofTimes := range [...]bool{false, true} {
@@ -122,8 +122,8 @@ func (f *foundCourse) begin() float64 {
 	return f.At
 }
 
-// paceShifts turns the courses found for a role into shifts, in order of their beginning. Each costs only what it adds
-// to those before it.
+// paceShifts turns the courses found for a role into shifts, in order of their beginning. Each
+// costs only what it adds to those before it.
 func (w *observer) paceShifts(found []foundCourse, role request.Role, all int) (joint []Shift) {
 	slices.SortStableFunc(found, func(a, b foundCourse) int { return cmp.Compare(a.begin(), b.begin()) })
 	var alone []Shift
@@ -187,8 +187,7 @@ func (w *observer) time(s float64) trace.Time {
 	return min(max(w.from+trace.Time(s*1e9), w.from), w.to)
 }
 
-// isPace reports whether a course is large enough, and explained neither by load nor by errors in the modeled cost of
-// larger work.
+// isPace reports whether a course is large enough, and explained neither by load nor by errors in the modeled cost of larger work.
 func (w *observer) isPace(of []*work.Pace, c *paceCourse) bool {
 	switch c.Shape {
 	case changepoint.Steady, changepoint.Waving: // load has waves, servers don't
@@ -265,9 +264,9 @@ func (w *observer) outweighs(of []*work.Pace, by func(*work.Piece) float64, leas
 	return speeds >= (1-1/least)*float64(len(of)) && speeds >= explained*burdens
 }
 
-// hidesLoad reports whether requests that never end occupy servers for longer than the others, while a pace changes
-// slowly. Behind a hang, or at the end of the files, they pile up: their part in the steps is unknown, and the requests
-// that do end are those with short answers.
+// hidesLoad reports whether requests that never end occupy servers for longer than the others,
+// while a pace changes slowly. Behind a hang, or at the end of the files, they pile up: their
+// part in the steps is unknown, and the requests that do end are those with short answers.
 func (w *observer) hidesLoad(of []*work.Pace, c *paceCourse) bool {
 	from, known, hidden := w.from, trace.Time(0), trace.Time(0)
 	if c.Shape == changepoint.Bent || c.Shape == changepoint.Sloped {

@@ -10,9 +10,9 @@ import (
 	"github.com/sgtrace/sgtrace/internal/changepoint"
 )
 
-// courseFollowsLoad reports whether more work arrived while the course was elevated, which would explain it: over the whole search
-// window, and also within the stretch around the onset in which demand was steady. Load long before or after the onset explains
-// nothing.
+// courseFollowsLoad reports whether more work arrived while the course was elevated, which
+// would explain it: over the whole search window, and also within the stretch around the onset
+// in which demand was steady. Load long before or after the onset explains nothing.
 func (w *observer) courseFollowsLoad(of []*work.Pace, c *paceCourse, by func(*work.Piece) float64) bool {
 	all := span{0, w.seconds(w.to)}
 	if !w.followsWithin(of, c, by, all) {
@@ -28,8 +28,8 @@ func (w *observer) courseFollowsLoad(of []*work.Pace, c *paceCourse, by func(*wo
 // A span is a stretch of time, in seconds since the beginning of the search.
 type span struct{ from, to float64 }
 
-// followsWithin reports that for arrivals within a span. Times between First and Last, when the course may have begun,
-// count on neither side.
+// followsWithin reports that for arrivals within a span. Times between First and Last, when
+// the course may have begun, count on neither side.
 func (w *observer) followsWithin(of []*work.Pace, c *paceCourse, by func(*work.Piece) float64, within span) bool {
 	until, from, to := c.First, c.Last, within.to
 	switch c.Shape {

@@ -78,8 +78,7 @@ func groupShifts(found []Shift, lag int64) []Change {
 	return changes
 }
 
-// stillMost is the least Kept at which prompts that were cached before still are, and other requests merely came in
-// addition.
+// stillMost is the least Kept at which prompts that were cached before still are, and other requests merely came in addition.
 const stillMost = 0.7
 
 // follows reports whether f may have happened with lead, or because of it.
@@ -89,8 +88,8 @@ func follows(lead, f *Shift, lag trace.Time) bool {
 	case lead.Back && f.Back && lead.Metric == ArrivalsChanged && f.Metric.isLength():
 		return f.around(lead, early) // the added requests are gone
 	case lead.rises() && (f.Metric == CachedChanged && (lead.Metric == ShareChanged || lead.Metric == ArrivalsChanged) || f.Metric.isLength() && lead.Metric == ArrivalsChanged):
-		// Added requests may differ from the others, and a cache holds less for each of more requests. If load only
-		// returned to what it was, the cache is large enough.
+		// Added requests may differ from the others, and a cache holds less for each of more requests.
+		// If load only returned to what it was, the cache is large enough.
 		return f.around(lead, early) && (!lead.Back && f.work() < factor(lead.Before.value(lead.Metric), lead.After.value(lead.Metric)) ||
 			f.Metric == CachedChanged && lead.Metric == ArrivalsChanged && f.Kept >= stillMost)
 	case lead.Metric == PromptChanged && f.Metric == CachedChanged && lead.rises() && f.Kept >= stillMost:
@@ -252,8 +251,8 @@ func (d *durations) compare(from, at, to trace.Time) *Shift {
 	return &f
 }
 
-// alwaysLate returns the ranks that are late all the time: by a median of at least half a millisecond and a fiftieth of
-// the step. It leaves out ranks whose lateness changed.
+// alwaysLate returns the ranks that are late all the time: by a median of at least half a
+// millisecond and a fiftieth of the step. It leaves out ranks whose lateness changed.
 func (w *observer) alwaysLate(c *Changes) []Shift {
 	const part = 50
 	type series struct {

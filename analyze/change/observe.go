@@ -140,8 +140,7 @@ func (w *observer) observeRequests(ttft, tpot *durations) {
 	}
 }
 
-// observeAnswer records the E2E of a request on a rank if nothing else is known about it: otherwise, its stages show what
-// changed.
+// observeAnswer records the E2E of a request on a rank if nothing else is known about it: otherwise, its stages show what changed.
 func (w *observer) observeAnswer(r *request.Request, rank int32) {
 	m := &r.Metrics
 	if !r.Complete() || r.Status != request.Finished || m.TTFT >= 0 || m.Queue > 0 || m.Prefill >= 0 || m.Decode >= 0 {
@@ -249,8 +248,8 @@ type partObserver struct {
 	rowEnds []int64     // and for one step
 }
 
-// observe samples the stages of a part: how long they took on the lead rank, as its peers do the same at the same time,
-// and how late each rank was compared to the others.
+// observe samples the stages of a part: how long they took on the lead rank, as its peers do
+// the same at the same time, and how late each rank was compared to the others.
 func (o *partObserver) observe(p *request.Part) {
 	lead, _ := o.ranks.Lead(p)
 	for _, t := range o.set.ThreadsOf(p) {
@@ -415,8 +414,8 @@ func addStretch(to []int64, times []trace.Time, from, end trace.Time) {
 	}
 }
 
-// addRunning adds how many requests were running before and after the i-th change: everywhere if arrivals changed, and
-// on a rank if its share did.
+// addRunning adds how many requests were running before and after the i-th change: everywhere
+// if arrivals changed, and on a rank if its share did.
 func (c *Change) addRunning(w *observer, l loads, times []trace.Time, i int) {
 	level := func(of []int64, k int) Level {
 		mean := distribution.Ratio(float64(of[k]), float64(times[k+1]-times[k]))

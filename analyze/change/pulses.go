@@ -75,8 +75,8 @@ func (w *observer) pulsesOf(paces []work.Pace) []changepoint.Pulses {
 	return found
 }
 
-// follows returns the given pulses if another rank of the role has them, too, and nil if not. It takes less evidence to
-// confirm the times of pulses than to find them.
+// follows returns the given pulses if another rank of the role has them, too, and nil if not.
+// It takes less evidence to confirm the times of pulses than to find them.
 func (w *observer) follows(p *work.Pace, pulses changepoint.Pulses, level float64) *changepoint.Pulses {
 	var inside, outside []float64
 	for i := range p.Pieces {

@@ -23,9 +23,8 @@ const (
 	GivenUpShare = "share of requests that are given up"
 )
 
-// savings is one property of what requests ask for, or of what they are spared: the length of prompts or of answers,
-// the share of prompt tokens that are cached, or the tokens per decode step, which are more than one if drafts are
-// accepted.
+// savings is one property of what requests ask for, or of what they are spared: the length of prompts or of answers, the
+// share of prompt tokens that are cached, or the tokens per decode step, which are more than one if drafts are accepted.
 type savings struct {
 	metric Metric
 	values []saving  // by at
@@ -116,8 +115,8 @@ func (s *savings) searched() bool {
 	})
 }
 
-// search finds when requests ask for more or less than before, or are spared less: on single ranks if that happens on
-// one, or on less than half of several, otherwise overall.
+// search finds when requests ask for more or less than before, or are spared less: on single
+// ranks if that happens on one, or on less than half of several, otherwise overall.
 func (s *savings) search(level float64) []Shift {
 	var alone []Shift
 	ranks := 0
@@ -192,9 +191,9 @@ func (s *savings) searchAll(level float64) []Shift {
 	return falls(found)
 }
 
-// keptOf returns how often requests arrive after a change that have as large a share of their tokens cached as three of four
-// had before it, relative to how often these arrived: 1 if other requests only came in addition, 0 if nothing is cached like
-// that anymore.
+// keptOf returns how often requests arrive after a change that have as large a share of their
+// tokens cached as three of four had before it, relative to how often these arrived: 1 if
+// other requests only came in addition, 0 if nothing is cached like that anymore.
 func keptOf(before, after []float64, ns, nsAfter float64) float64 {
 	most := 0.75
 	sorted := slices.Sorted(slices.Values(before))

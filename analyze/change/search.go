@@ -70,8 +70,8 @@ func (w *observer) tests() (loads, latencies int) {
 // of the role, and with more ranks, a share is too small to matter.
 const maxShared = 256
 
-// leadRanks returns the ranks that requests are routed to, if there are at least two; of more than maxShared, those
-// that get the most requests.
+// leadRanks returns the ranks that requests are routed to, if there are at least two; of more
+// than maxShared, those that get the most requests.
 func leadRanks(routes []route) []int32 {
 	if len(routes) < Fewest {
 		return nil
@@ -129,8 +129,7 @@ func searchAll(searches []func() []Shift) []Shift {
 	return slices.Concat(each...)
 }
 
-// searchArrivals finds the changes of the arrival rate between two times that are there with and without the arrivals
-// in doubt.
+// searchArrivals finds the changes of the arrival rate between two times that are there with and without the arrivals in doubt.
 func (w *observer) searchArrivals(from, to trace.Time, level float64) []Shift {
 	found := w.searchRate(w.arrivals, from, to, level)
 	if len(found) == 0 || len(w.doubt.Arrivals) == 0 {
@@ -187,8 +186,8 @@ func shifts(changes []changepoint.Change, at func(k int) trace.Time, level func(
 	return out
 }
 
-// date refines the times of shifts: an observation counts by how much of its duration lies after the shift. It uses
-// only observations between the changes before and after.
+// date refines the times of shifts: an observation counts by how much of its duration lies
+// after the shift. It uses only observations between the changes before and after.
 func date(found []Shift, changes []changepoint.Change, origin trace.Time, of func(k int) changepoint.Observation) {
 	for i := range found {
 		from, to := changes[i].From, changes[i].To
@@ -209,8 +208,8 @@ func observation(origin, from, to trace.Time, y float64) changepoint.Observation
 	return changepoint.Observation{From: float64(from-origin) / 1e9, To: float64(to-origin) / 1e9, Value: y, Weight: 1}
 }
 
-// sharesOf returns for which rows of holds, the counts of these, and share, which returns the level of the rows [from,
-// to): the share of them for which it holds.
+// sharesOf returns for which rows of holds, the counts of these, and share, which returns the
+// level of the rows [from, to): the share of them for which it holds.
 func sharesOf[R any](rows []R, of func(R) bool) (is []bool, count changepoint.Trues, share func(from, to int) Level) {
 	is = memory.Make[bool](len(rows))
 	for i, r := range rows {

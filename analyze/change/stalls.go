@@ -33,17 +33,15 @@ type Stalling struct {
 	halt   halt
 	// prefills reports that prefills are held up, not decoding.
 	prefills bool
-	// First is the earliest beginning of the first stall, Last the latest beginning of the last one; both are Times[0]
-	// if periodic.
+	// First is the earliest beginning of the first stall, Last the latest beginning of the last one; both are Times[0] if periodic.
 	First, Last trace.Time
 	held        map[int]int64 // requests that were decoded, with how long each was held up, ns
 	behind      map[int]int64 // requests that were on the rank while prefills stood still
 	waiting     map[int]bool  // requests that arrived at about these times
 }
 
-// A single stall is reported if it is long, and if it held up several requests or kept them waiting: every process
-// pauses now and then. Shorter stalls, and those with fewer requests, are reported if there are several that have
-// enough requests together.
+// A single stall is reported if it is long, and if it held up several requests or kept them waiting: every process pauses now
+// and then. Shorter stalls, and those with fewer requests, are reported if there are several that have enough requests together.
 const (
 	longStall  = 1_000_000_000 // ns
 	shortStall = longStall / 4
@@ -122,8 +120,8 @@ func (s *Stalling) tells(w *observer, rank int32, x *work.Stall) bool {
 // harms reports whether enough requests were held up or waited.
 func (s *Stalling) harms() bool { return len(s.held)+len(s.behind)+len(s.waiting) >= heldByOne }
 
-// joinRepeated merges the stalls that are not periodic: those of the same ranks, and those that several servers of a role had repeatedly
-// during the same time, as they have the same cause.
+// joinRepeated merges the stalls that are not periodic: those of the same ranks, and those that
+// several servers of a role had repeatedly during the same time, as they have the same cause.
 func joinRepeated(list []Stalling) (out []Stalling) {
 	for i := range list {
 		s := list[i]
@@ -175,8 +173,7 @@ func (s *Stalling) repeat(o *Stalling) {
 	maps.Copy(s.waiting, o.waiting)
 }
 
-// takeStalls removes stalls from the pieces of work that they held up, so that these show how fast servers are
-// otherwise.
+// takeStalls removes stalls from the pieces of work that they held up, so that these show how fast servers are otherwise.
 func (w *observer) takeStalls(list []Stalling) {
 	for i := range list {
 		if list[i].Period > 0 {

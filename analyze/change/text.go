@@ -228,8 +228,8 @@ func (f *Shift) name() string {
 	return f.Location.DP()
 }
 
-// Sentence says in plain words what happened: the first shift with its time, how arrivals changed with it, and the next
-// two shifts of what users see and of stages.
+// Sentence says in plain words what happened: the first shift with its time, how arrivals
+// changed with it, and the next two shifts of what users see and of stages.
 func (c *Change) Sentence() string {
 	first := &c.Shifts[0]
 	var b strings.Builder
@@ -327,8 +327,7 @@ func (f *Shift) change() string {
 	return fmt.Sprintf("%s from %s to %s", verb, before, after)
 }
 
-// values formats the levels before and after. The unit is given once, unless the two are so different that each needs
-// its own.
+// values formats the levels before and after. The unit is given once, unless the two are so different that each needs its own.
 func (f *Shift) values() (before, after string) {
 	x, y := f.Before.value(f.Metric), f.After.value(f.Metric)
 	switch f.Metric {

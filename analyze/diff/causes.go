@@ -10,13 +10,12 @@ import (
 	"github.com/sgtrace/sgtrace/profile/kernelname"
 )
 
-// toldRows returns the rows that the verdict tells of.
+// toldRows returns the rows that the verdict reports.
 func (d *Diff) toldRows() []*Row {
 	return slices.DeleteFunc(d.main(), func(r *Row) bool { return slices.Contains(d.muted, r) })
 }
 
-// main returns the rows that matter most: what users notice, and what of each kind
-// says most about why.
+// main returns the rows that matter most: what users notice, and, of each kind, the row that best explains it.
 func (d *Diff) main() []*Row {
 	var told []*Row
 	for _, m := range metric.At(metric.Noticed) {
@@ -30,7 +29,7 @@ func (d *Diff) main() []*Row {
 	}
 	for _, kind := range []Kind{Stage, Step, GPU} {
 		if kind == Step && d.annotated((*compare.Change).Tested) {
-			continue // how often each kind ran is the load
+			continue // how often each kind of step ran is the load
 		}
 		if r := d.cause(kind); r != nil {
 			told = append(told, r)
@@ -41,19 +40,19 @@ func (d *Diff) main() []*Row {
 		r := d.causeOf(func(r *Row) bool {
 			return r.Kind == kind && !(late != nil && r.waits()) && !(d.slowed != nil && r.computes()) && !d.replaced(r)
 		})
-		if kind == Kernel && d.clock != "" { // the others wait longer, or not as long, for those that compute
+		if kind == Kernel && d.clock != "" { // other kernels wait longer or shorter for those that compute
 			r = cmp.Or(d.causeOf(func(r *Row) bool { return r.computes() && !d.replaced(r) }), r)
 		}
 		if r != nil {
 			work = append(work, r)
 		}
 	}
-	if r := d.cause(HostWait); r != nil && len(told)+len(work) == 0 && !d.annotated((*compare.Change).Tested) { // the host waits as long as its device works
+	if r := d.cause(HostWait); r != nil && len(told)+len(work) == 0 && !d.annotated((*compare.Change).Tested) { // hosts wait as long as their devices work
 		work = append(work, r)
 	}
 	slices.SortStableFunc(work, func(a, b *Row) int { return cmp.Compare(distribution.Abs(b.Effect()), distribution.Abs(a.Effect())) })
 	told = append(told, work...)
-	if told == nil { // other metrics
+	if told == nil { // no noticed metric changed: take any other
 		if r := d.changed(func(r *Row) bool { return r.Kind == Request }); r != nil {
 			told = append(told, r)
 		}
@@ -61,7 +60,7 @@ func (d *Diff) main() []*Row {
 	return told
 }
 
-// changed returns the first row that is meant, and changed.
+// changed returns the first row that is of the asked kind and changed.
 func (d *Diff) changed(is func(*Row) bool) *Row {
 	for i := range d.Rows {
 		if r := &d.Rows[i]; is(r) && r.Changed() {
@@ -71,11 +70,9 @@ func (d *Diff) changed(is func(*Row) bool) *Row {
 	return nil
 }
 
-// cause returns the row of a kind that says most about why totals moved: of what profilers
-// recorded, the one that moved the total most. Stages lie in each
-// other: of those that moved at least half as much as the one that moved most, the cause is
-// the one that grew by the largest factor, since what is around it has other parts that did
-// not.
+// cause returns the row of a kind that best explains why totals moved. Of what profilers recorded, that is the row that
+// moved the total most. Stages contain each other: of those that moved at least half as much as the one that moved
+// most, it is the one that grew by the largest factor, because the stages around it have other parts that did not grow.
 func (d *Diff) cause(kind Kind) *Row {
 	most := d.causeOf(func(r *Row) bool { return r.Kind == kind })
 	if most == nil || kind.profiled() {
@@ -91,13 +88,13 @@ func (d *Diff) cause(kind Kind) *Row {
 	return best
 }
 
-// causeOf returns the row that moved totals most, of those that are meant and that matter.
+// causeOf returns the row that moved totals most, of those that are of the asked kind and large enough to matter.
 func (d *Diff) causeOf(is func(*Row) bool) *Row {
 	return d.changed(func(r *Row) bool { return is(r) && d.weight(r) >= minWeight })
 }
 
-// late returns the row of how late ranks come to collectives, if they come later: of one rank if no other comes half as much later, else
-// of all.
+// late returns the row for how late ranks come to collectives, if they come later than before:
+// that of one rank if no other is later by half as much, otherwise that of all.
 func (d *Diff) late() *Row {
 	all := d.causeOf(func(r *Row) bool { return r.Kind == Collective && r.Name == lateness && r.Moved() > 0 })
 	if all == nil || d.byRank {
@@ -113,13 +110,12 @@ func (d *Diff) late() *Row {
 	return most
 }
 
-// waits reports whether the row is of what takes as long as the last rank lets the others wait: which is late, is the cause.
+// waits reports whether the row's durations depend on how long the last rank lets the others wait; then the late rank is the cause.
 func (r *Row) waits() bool {
 	return r.Kind == Collective || r.Kind == Kernel && kernelname.MeetsOthers(r.Name)
 }
 
-// size returns how large the change of the number is that tells most; 0 of what only one
-// capture has.
+// size returns the size of the most telling change of the row; 0 if only one capture has the row.
 func (r *Row) size() float64 {
 	if r.only() {
 		return 0

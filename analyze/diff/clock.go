@@ -5,13 +5,13 @@ import (
 	"github.com/sgtrace/sgtrace/profile/kernelname"
 )
 
-// computes reports whether the row is of a kernel that takes as long whatever requests and routers ask for.
+// computes reports whether the row is of a kernel whose time doesn't depend on what requests and routers ask for.
 func (r *Row) computes() bool { return r.Kind == Kernel && takesAsLong(r.Name) }
 
 func takesAsLong(kernel string) bool { return !kernelname.KindOf(kernel).Varies() }
 
-// likeClock says what the clock of the GPUs seems to be: "lower" if nearly all kernels that compute take longer, each by about as
-// much, "higher" if they take less long, else "".
+// likeClock returns how the GPU clock seems to have changed: "lower" if nearly all kernels that compute take longer by about the
+// same factor, "higher" if they take less time, otherwise "".
 func (d *Diff) likeClock() string {
 	var list []compare.Kernel
 	for i := range d.Rows {
@@ -28,7 +28,7 @@ func (d *Diff) likeClock() string {
 	return ""
 }
 
-// kernelsByRank returns the kernels that compute of every rank that both captures have.
+// kernelsByRank returns, for every rank that both captures have, the kernels that compute.
 func (r *diffRows) kernelsByRank() map[string][]compare.Kernel {
 	list := map[string][]compare.Kernel{}
 	for key, before := range r.sides[0].groups {
@@ -36,7 +36,7 @@ func (r *diffRows) kernelsByRank() map[string][]compare.Kernel {
 		if key.Kind != Kernel || key.Rank == "" || after == nil || !takesAsLong(key.Name) {
 			continue
 		}
-		k := compare.Kernel{Known: true} // many names that change alike are no chance
+		k := compare.Kernel{Known: true} // many kernels that change alike are no chance
 		k.N[0], k.Before = meanOf(before)
 		k.N[1], k.After = meanOf(after)
 		list[key.Rank] = append(list[key.Rank], k)
@@ -44,7 +44,7 @@ func (r *diffRows) kernelsByRank() map[string][]compare.Kernel {
 	return list
 }
 
-// meanOf returns how many durations groups have, and their mean.
+// meanOf returns the number of durations in groups, and their mean.
 func meanOf(groups []*diffGroup) (n int64, mean float64) {
 	sum := 0.0
 	for _, g := range groups {

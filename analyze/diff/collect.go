@@ -19,61 +19,57 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A Side tells what a capture has.
+// A Side describes one of the two captures.
 type Side struct {
 	Label string
-	// Requests, and of those the finished ones; request.Unknown without any OTLP.
+	// Requests, and how many of them finished; request.Unknown without any OTLP.
 	Requests, Finished int64
-	Ranks, Steps       int64      // of profilers; request.Unknown without any
+	Ranks, Steps       int64      // recorded by profilers; request.Unknown without any
 	First, Last        trace.Time // bounds of what was compared
-	// RequestPieces and StepPieces are what the capture was cut into to tell noise from
-	// change.
+	// RequestPieces and StepPieces are the numbers of pieces into which the capture was cut to tell change from noise.
 	RequestPieces, StepPieces int
-	Within                    []Within // of one capture with requests, in order of time; not what both have
+	Within                    []Within // changes within a single capture with requests, in order of time, that the other side does not share
 }
 
 func (s *Side) widen(first, last trace.Time) {
 	s.First, s.Last = order.Earlier(s.First, first), max(s.Last, last)
 }
 
-// A Collected is what a comparison needs of a capture.
+// A Collected is what a comparison needs from a capture.
 type Collected struct {
 	in       *distribution.Store
 	side     Side
-	captures compare.Captures // that it is made of
+	captures compare.Captures // the captures it is made of
 
 	setup  []setup.Setting
-	groups map[diffKey][]*diffGroup // by rank; those of steps when it is known which count
+	groups map[diffKey][]*diffGroup // by rank; has the groups of steps once settle has chosen their kind
 	// Requests and finished requests by piece.
 	requests, finished diffUnits
 	loads              map[*metric.Metric]*compare.Amount
-	measured           measured.Loads // by logs and metrics
+	measured           measured.Loads // from logs and metrics
 	paces              pace.Side
-	// What profilers recorded can be divided by: seconds, and steps of every kind, by piece;
-	// and how long the steps took.
+	// What profiled totals can be divided by: seconds, and steps of every kind, by piece; and how long the steps took.
 	work         [numPer]diffUnits
 	steps        [numPer]map[diffKey]*diffGroup
-	periods      [numPer]map[diffKey]*diffGroup // of steps where their work runs
-	hostAhead    bool                           // and that is what counts: see stepWork
+	periods      [numPer]map[diffKey]*diffGroup // times of steps on the device
+	hostAhead    bool                           // steps take as long as their work on the device: see stepWork
 	per          perStep
-	profileRanks []string // that have any rows
+	profileRanks []string // ranks with any rows
 }
 
-// NewCollected returns room for the data of n captures of one side, which [Collected.Add] adds one after the
-// other. Each is one observation, so that a comparison knows how much captures of the same
-// thing differ; both sides must be made this way. With n 0, there is one capture, which is cut
-// into pieces.
+// NewCollected returns an empty Collected for one side of a comparison, to which [Collected.Add] adds n captures
+// one after the other. Each of these is one observation, which shows how much captures of the same thing differ;
+// both sides must be made this way. If n is 0, there is a single capture, which is cut into pieces.
 //
-// It holds 4 bytes a duration, of at most 32 million of them; beyond, percentiles of rows with many
-// are off by 0.4 % at most.
+// It holds 4 bytes per duration, for up to 32 million durations. Beyond that, percentiles of rows with many
+// durations are off by 0.4 % at most.
 func NewCollected(n int) *Collected {
 	return &Collected{in: &distribution.Store{Limit: distribution.MaxHeld / 2}, captures: compare.Captures{N: n}, groups: map[diffKey][]*diffGroup{}, loads: map[*metric.Metric]*compare.Amount{}, paces: pace.Side{},
 		requests: diffUnits{}, finished: diffUnits{},
 		side: Side{Requests: request.Unknown, Finished: request.Unknown, Ranks: request.Unknown, Steps: request.Unknown}}
 }
 
-// Add reads a capture of the side, which may be closed then. It reports whether the capture has
-// anything that can be compared.
+// Add reads a capture of the side; the capture may be closed afterward. It reports whether the capture has anything to compare.
 func (d *Collected) Add(c Capture) bool {
 	before := d.size()
 	if d.side.Label != "" {
@@ -82,7 +78,7 @@ func (d *Collected) Add(c Capture) bool {
 	d.side.Label += c.Label
 	if c.Requests != nil {
 		d.collectRequests(c.Requests, &c)
-		if !d.captures.Whole() && c.From == 0 && c.To == 0 { // a window is of one piece, to whoever asks for it
+		if !d.captures.Whole() && c.From == 0 && c.To == 0 { // whoever asks for a window has chosen one piece of the capture
 			d.side.Within = changesWithin(c.Requests, len(d.paces) > 0)
 		}
 	}
@@ -98,7 +94,7 @@ func (d *Collected) Add(c Capture) bool {
 	return d.size() > before
 }
 
-// collectSeries adds what logs and metrics say.
+// collectSeries adds what logs and metrics measured.
 func (d *Collected) collectSeries(s *series.Set, window *Capture) {
 	from, to, ok := s.Bounds()
 	if !ok {
@@ -115,7 +111,7 @@ func (d *Collected) collectSeries(s *series.Set, window *Capture) {
 	}
 }
 
-// size counts what was collected: groups of durations, steps, and seconds that logs and metrics tell of.
+// size counts what was collected: groups of durations, steps, and seconds that logs and metrics cover.
 func (d *Collected) size() float64 {
 	n := d.measured.Extent()
 	for _, groups := range d.groups {
@@ -129,8 +125,7 @@ func (d *Collected) size() float64 {
 	return n
 }
 
-// settle decides what totals of kernels are divided by, and whether steps take as long as their
-// work on devices.
+// settle decides what totals of kernels are divided by, and whether the time of a step is that of its work on the device.
 func (d *Collected) settle(per perStep, onDevice bool) {
 	for _, of := range [...]map[diffKey]*diffGroup{d.steps[d.per], d.periods[d.per]} {
 		for key := range of {
@@ -154,13 +149,12 @@ func (d *Collected) settle(per perStep, onDevice bool) {
 	}
 }
 
-// Shares reports whether both captures have requests, or both have ranks that profilers recorded, or
-// both have logs or metrics.
+// Shares reports whether two captures have anything in common that can be compared: requests, profiled ranks, or logs and metrics.
 func (d *Collected) Shares(o *Collected) bool {
 	return d.measured.Any() && o.measured.Any() || min(d.side.Requests, o.side.Requests) >= 0 || min(d.side.Ranks, o.side.Ranks) >= 0
 }
 
-// Holds says what the capture has that another may share.
+// Holds names the kinds of data that the capture has and another one may share.
 func (d *Collected) Holds() string {
 	var list []string
 	if d.side.Requests >= 0 {
@@ -175,12 +169,11 @@ func (d *Collected) Holds() string {
 	return cmp.Or(strings.Join(list, " and "), "none of requests, profiler data, and metrics")
 }
 
-// put adds the durations of a group under its key.
+// put adds a group of durations under a key.
 func (d *Collected) put(key diffKey, g *diffGroup) { d.groups[key] = append(d.groups[key], g) }
 
-// units returns what the totals of a key are divided by, by piece; keys are those whose
-// groups it has. A stage that several ranks run for each request is divided by requests and
-// ranks, so that servers of other sizes can be compared.
+// units returns what the totals of a key are divided by, by piece; keys are those whose groups it sums up. A stage that
+// several ranks run for each request is divided by requests and ranks, so that deployments of different sizes can be compared.
 func (d *Collected) units(key diffKey, keys []diffKey) []float64 {
 	switch {
 	case key.Kind == Request:
@@ -193,7 +186,7 @@ func (d *Collected) units(key diffKey, keys []diffKey) []float64 {
 	return d.work[d.per][key.Rank]
 }
 
-// requestsOfRanks adds up the requests that each of the ranks of some keys worked on.
+// requestsOfRanks returns the sum, over the ranks of some keys, of the requests that each worked on, by piece.
 func (d *Collected) requestsOfRanks(keys []diffKey) []float64 {
 	sum := make([]float64, len(d.requests[""]))
 	for _, key := range keys {
@@ -204,8 +197,8 @@ func (d *Collected) requestsOfRanks(keys []diffKey) []float64 {
 	return sum
 }
 
-// requestsOf returns how many requests a rank worked on, by piece. One that has spans of no
-// request only counts for all of them.
+// requestsOf returns how many requests a rank worked on, by piece. A rank whose spans belong
+// to no request counts as working for all of them.
 func (d *Collected) requestsOf(rank string) []float64 {
 	if of := d.requests[rank]; of != nil {
 		return of
@@ -213,7 +206,7 @@ func (d *Collected) requestsOf(rank string) []float64 {
 	return d.requests[""]
 }
 
-// renameRank gives what profilers recorded of a rank to one of another name.
+// renameRank renames the rank of profiled data.
 func (d *Collected) renameRank(from, to string) {
 	d.profileRanks = []string{to}
 	for _, key := range d.keys() {
@@ -232,8 +225,8 @@ func (d *Collected) renameRank(from, to string) {
 // keys returns all keys, in order.
 func (d *Collected) keys() []diffKey { return slices.SortedFunc(maps.Keys(d.groups), diffKey.compare) }
 
-// withoutHosts returns the names of ranks without the hosts in brackets behind them, where
-// they still tell the ranks apart: the same rank is on another machine tomorrow.
+// withoutHosts returns the names of ranks without the hosts in parentheses, if they remain
+// unique: tomorrow, the same rank runs on another machine.
 func withoutHosts(ranks []string) []string {
 	short, seen := make([]string, len(ranks)), map[string]bool{}
 	for i, name := range ranks {

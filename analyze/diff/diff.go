@@ -22,71 +22,70 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A Capture is one side of a comparison.
+// A Capture is one input of a comparison.
 type Capture struct {
-	Label    string       // what the user calls it
-	Requests *request.Set // nil without any
-	Profiles *profile.Set // no Ranks without any
-	Series   *series.Set  // of logs and metrics; nil without any
-	// Inventory is the information in its files about themselves; nil is nothing.
+	Label    string       // the user's name for it
+	Requests *request.Set // nil if there are none
+	Profiles *profile.Set // has no Ranks if there are none
+	Series   *series.Set  // from logs and metrics; nil if there are none
+	// Inventory is what its files say about themselves; it may be nil.
 	Inventory *inventory.Inventory
-	// Operators and Gaps ask for what takes longer: operators of PyTorch, and what the host did
-	// while devices waited.
+	// Operators and Gaps ask for more tables: operators of PyTorch, and what the host did while devices waited.
 	Operators, Gaps bool
-	// Some tells that Requests are only some of those that ran, so that nobody knows what was in a step.
+	// Some reports that Requests is only a sample of the requests that ran, so that the load of a step is unknown.
 	Some bool
-	// From and To bound what is compared to requests that begin in [From, To), and events of
+	// From and To bound the comparison to requests that begin in [From, To), and to events of
 	// Profiles that overlap [From, To]; 0 is open.
 	From, To trace.Time
 
-	// SLO has the objectives by which Requests are judged; nil is nothing.
+	// SLO holds the objectives by which Requests are judged; nil if there are none.
 	SLO []requests.Objective
 }
 
 // Options say how captures are compared.
 type Options struct {
-	ByRank bool // a row for every rank and name
+	ByRank bool // make a row for every rank and name
 }
 
-// A Diff is what differs between two captures.
+// A Diff is the comparison of two captures.
 type Diff struct {
 	Before, After Side
-	Setup         []setup.Setting // that differ
+	Setup         []setup.Setting // only those that differ
 	Load          []compare.Load
 	Paces         []pace.Pace // of servers, decode first
-	Rows          []Row       // of requests first; of those what changed, what moved the total most
-	Operators     []Row       // where asked for, in the same order
-	Gaps          []Row       // the same
+	Rows          []Row       // requests first; then what changed, by how much it moved the total
+	Operators     []Row       // if asked for; sorted like Rows
+	Gaps          []Row       // if asked for; sorted like Rows
 
-	per         perStep // what totals of Profiles are divided by
-	onDevice    bool    // steps take as long as their work on devices
+	per         perStep // what profiled totals are divided by
+	onDevice    bool    // the time of a step is that of its work on the device
 	work        sameWork
 	byRank      bool
 	whole       map[diffKey]int64 // see addUp
-	approximate int               // rows
+	approximate int               // number of rows with approximate percentiles
 	verdict     string
-	swapped     [2][]*Row // kernels that only one capture has, of each
-	muted       []*Row    // that the verdict only counts
-	mutedWithin int       // changes within captures
-	// mutedReasons are subkinds of findings about paces and the load.
+	swapped     [2][]*Row // by side: kernels that only this capture has
+	muted       []*Row    // rows that the verdict only counts
+	mutedWithin int       // how many changes within captures are muted
+	// mutedReasons are the subkinds of muted findings about paces and the load.
 	mutedReasons []string
-	locate       *diffRows         // what rows are made of
+	locate       *diffRows         // makes rows, also by rank
 	clock        string            // see likeClock
-	slowed       []finding.Finding // ranks, and not all, whose clocks seem to be others
+	slowed       []finding.Finding // ranks, but not all of them, whose GPU clocks seem to have changed
 }
 
-// A diffKey says what a group of durations is of.
+// A diffKey identifies a group of durations.
 type diffKey struct {
 	Kind Kind
 	Name string
-	Rank string // "" where nobody knows, or ranks are pooled
+	Rank string // "" if unknown, or if ranks are pooled
 }
 
 func (k diffKey) compare(o diffKey) int {
 	return cmp.Or(cmp.Compare(k.Kind, o.Kind), strings.Compare(k.Name, o.Name), strings.Compare(k.Rank, o.Rank))
 }
 
-// A diffGroup is the durations of one key in one input, by piece of the capture.
+// A diffGroup holds the durations of one key in one input, by piece of the capture.
 type diffGroup struct {
 	pieces    []distribution.Sample
 	neighbors significance.Neighbors
@@ -99,8 +98,7 @@ func (g *diffGroup) add(piece, pieces int, dur int64, in *distribution.Store) {
 	g.pieces[piece].Add(dur, in)
 }
 
-// diffUnits are how many requests or steps every piece of a capture has, by rank; "" is
-// all ranks together.
+// diffUnits are the numbers of requests or steps in every piece of a capture, by rank; "" is all ranks together.
 type diffUnits map[string][]float64
 
 func (u diffUnits) add(rank string, piece, pieces int, n float64) {
@@ -118,7 +116,7 @@ func Compare(before, after *Collected, opt Options) *Diff {
 	for _, side := range sides {
 		side.settle(d.per, d.onDevice)
 	}
-	// The only rank of one capture is the only one of the other, whatever they are called: files of other names.
+	// If either capture has a single rank, they are the same one, even if files call it by other names.
 	if b, a := before.profileRanks, after.profileRanks; len(b) == 1 && len(a) == 1 && b[0] != a[0] {
 		after.renameRank(a[0], b[0])
 	}
@@ -147,7 +145,7 @@ func Compare(before, after *Collected, opt Options) *Diff {
 	return d
 }
 
-// divide moves the rows of what was asked for to lists of their own.
+// divide moves the rows of operators and gaps to lists of their own.
 func (d *Diff) divide() {
 	var rest []Row
 	for _, r := range d.Rows {
@@ -163,9 +161,9 @@ func (d *Diff) divide() {
 	d.Rows = rest
 }
 
-// correct pays for all the questions that were asked at once. What leads a comparison is
-// one family, all that may explain it the other, so that many kernels do not hide a change
-// that everyone sees. What was asked for besides is a comparison of its own.
+// correct corrects P for the number of questions asked at once. What leads a comparison is one
+// family, everything that may explain it another, so that many kernels do not hide a change
+// that everyone sees. Operators and gaps, asked for separately, are comparisons of their own.
 func (d *Diff) correct() {
 	var lead, rest []*compare.Change
 	for i := range d.Load {
@@ -196,8 +194,8 @@ func (d *Diff) correct() {
 	}
 }
 
-// leading returns the numbers that lead a comparison, with the load: medians and means of
-// what users notice, how long steps take, and where the time of devices went.
+// leading returns the numbers of a row that, with the load, lead a comparison: medians and
+// means of what users notice, how long steps take, and where the time of devices went.
 func (r *Row) leading() []*compare.Change {
 	switch {
 	case r.noticed():
@@ -208,11 +206,11 @@ func (r *Row) leading() []*compare.Change {
 	return nil
 }
 
-// families is how many families of questions share compare.Alpha.
+// families is the number of families of questions that share compare.Alpha.
 const families = 2
 
-// sortRows puts requests before devices, what changed before what did not, and of the former what
-// costs or saves most, of the latter what moved the total most.
+// sortRows sorts requests before devices, and changed rows before others; changed rows by
+// their cost or saving, others by how much they moved the total.
 func sortRows(rows []Row) {
 	slices.SortStableFunc(rows, func(a, b Row) int {
 		return cmp.Or(order.Bool(a.Kind.profiled(), b.Kind.profiled()), order.Bool(b.Changed(), a.Changed()),
@@ -220,7 +218,7 @@ func sortRows(rows []Row) {
 	})
 }
 
-// Row returns the row of a kind and name of all ranks together; nil is none.
+// Row returns the row of a kind and name for all ranks together, or nil.
 func (d *Diff) Row(kind Kind, name string) *Row {
 	i := slices.IndexFunc(d.Rows, func(r Row) bool { return r.diffKey == diffKey{kind, name, ""} })
 	if i < 0 {

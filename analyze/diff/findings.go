@@ -23,7 +23,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Findings returns the changes and the rows that the verdict tells of, as records.
+// Findings returns the changes and rows that the verdict reports, as findings.
 func (d *Diff) Findings() []finding.Finding {
 	var list []finding.Finding
 	for i, side := range d.sides() {
@@ -39,8 +39,8 @@ func (d *Diff) Findings() []finding.Finding {
 	return list
 }
 
-// reasons are what changed about the pace of servers and the load, as the verdict tells it, but what is muted; follow is the load that
-// follows from such.
+// reasons returns what changed in the pace of servers and in the load, as the verdict reports
+// it, without what is muted. follow is the load that merely follows from that.
 func (d *Diff) reasons() (list []finding.Finding, follow []*compare.Load) {
 	tell := func(f finding.Finding) {
 		f.Severity, f.CostBasis = finding.Info, finding.RequestTime
@@ -83,8 +83,7 @@ func (d *Diff) reasons() (list []finding.Finding, follow []*compare.Load) {
 	return list, follow
 }
 
-// Mute takes the findings that covers holds for out of the findings and the verdict, which
-// counts them.
+// Mute removes the findings that covers selects from the findings and from the verdict, which only counts them.
 func (d *Diff) Mute(covers func(*finding.Finding) bool) {
 	for i, side := range d.sides() {
 		n := len(side.Within)
@@ -122,11 +121,11 @@ func (d *Diff) finding(r *Row) finding.Finding {
 	}
 }
 
-// operatorKinds are the kinds of rows that operators become, by their kind in a ByName.
+// operatorKinds are the kinds of rows for operators, by their kind in a ByName.
 var operatorKinds = [...]Kind{Operator, OperatorGPU}
 
-// addOperators adds how long threads were in every operator itself, call by call, and what
-// devices did for it.
+// addOperators adds, for every call of an operator, the time that its thread spent in it but
+// in no operator within, and the time of the device work it launched.
 func (d *Collected) addOperators(set *profile.Set, window *profilewalk.Options, pieces *compare.Pieces, names []string) {
 	streams := make([]*profilewalk.ByName[diffGroup], len(set.Streams))
 	operators.Each(set, *window, func(i int) operators.Visitor {
@@ -148,10 +147,10 @@ func (d *Collected) addOperators(set *profile.Set, window *profilewalk.Options, 
 	}
 }
 
-// A gapTimes is how long devices of a rank waited, by what the host did and by piece; ns.
+// A gapTimes is how long the devices of a rank waited, in ns, by what the host did and by piece.
 type gapTimes map[string][]int64
 
-// addGaps adds what the host did while devices waited for it, a value for each piece.
+// addGaps adds what the host did while devices waited for it, with one value for each piece.
 func (d *Collected) addGaps(set *profile.Set, window *profilewalk.Options, pieces *compare.Pieces, names []string) {
 	collector := gaps.Collect(set)
 	gpu.Measure(set, gpu.Options{From: window.From, To: window.To, Gaps: collector.Add})
@@ -177,11 +176,10 @@ func (d *Collected) addGaps(set *profile.Set, window *profilewalk.Options, piece
 	d.putAll(groups)
 }
 
-// line matches where in a file a function is, which the next version moves.
+// line matches the line number of a function, which differs between versions.
 var line = regexp.MustCompile(`:\d+\)`)
 
-// gapName names a cause, alike in captures of different versions: "after a sync call: Python
-// in sample() (scheduler.py)".
+// gapName names a cause the same way in captures of different versions: "after a sync call: Python in sample() (scheduler.py)".
 func gapName(c *gaps.Cause) string {
 	name := gpu.ReasonWords[c.Reason] + ": " + c.Activity.String()
 	if where := line.ReplaceAllString(c.Where(), ")"); where != "" {
@@ -190,8 +188,8 @@ func gapName(c *gaps.Cause) string {
 	return name
 }
 
-// at returns where a row changed: on the one rank on which it did, or that has it; else in the role
-// of all ranks that it is of; else everywhere.
+// at returns where a row changed: the only rank on which it did, or that has it; otherwise the
+// role that its ranks share; otherwise everywhere.
 func (r *diffRows) at(of *Row) place.Location {
 	names := []string{of.Rank}
 	if of.Rank == "" {
@@ -204,7 +202,7 @@ func (r *diffRows) at(of *Row) place.Location {
 	var at place.Location
 	for i, name := range names {
 		switch rank := place.Named(name); {
-		case rank.Rank == trace.NoRank && rank.Role == request.Other: // no name of a rank
+		case rank.Rank == trace.NoRank && rank.Role == request.Other: // not the name of a rank
 			return place.Location{}
 		case i == 0:
 			at = rank
@@ -217,7 +215,7 @@ func (r *diffRows) at(of *Row) place.Location {
 	return at
 }
 
-// where tells on which ranks a row changed, if it did not on the others: " on TP1 only".
+// where names the ranks on which a row changed, if it did not change on the others: " on TP1 only".
 func (r *diffRows) where(of *Row) string {
 	names := r.only(of)
 	if names == nil {
@@ -226,9 +224,8 @@ func (r *diffRows) where(of *Row) string {
 	return " on " + words.Some(names, compare.MaxNames) + " only"
 }
 
-// only names the ranks on which a row changed, if it did not on the others; nil if it did on
-// all, or nobody knows. It is asked of rows that changed, so that only the ranks of each are
-// paid for.
+// only returns the ranks on which a row changed, if it did not change on the others; nil if it changed on all, or if that is
+// unknown. It is called for changed rows only, and the p-values of their ranks are corrected for the number of ranks alone.
 func (r *diffRows) only(of *Row) []string {
 	ranks := r.ranks(of)
 	p := order.EachRow(ranks, func(r *Row) float64 { return r.Mean.Change.P })
@@ -249,7 +246,7 @@ func (r *diffRows) only(of *Row) []string {
 			most = max(most, row.Mean.Size())
 		}
 	}
-	// A rank that nobody can tell anything about may have changed as much.
+	// Ranks with half as large a change, or larger, may have changed as well, without enough data to show it.
 	if len(names) == 0 || len(names) == len(ranks) || 2*most > least {
 		return nil
 	}

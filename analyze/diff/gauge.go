@@ -13,23 +13,23 @@ import (
 	"github.com/sgtrace/sgtrace/internal/significance"
 )
 
-// A Gauge is a number of both sides that can be held against a bound.
+// A Gauge is a number of both captures that can be held against a bound.
 type Gauge struct {
-	Before, After float64 // ns where Time, else in the unit of the load
+	Before, After float64 // ns if Time, otherwise in the unit of the load
 	Time          bool
-	Change        significance.Change // not corrected for other questions
+	Change        significance.Change // not corrected for multiple tests
 
 	how      significance.How
 	samples  [2]significance.Sample
-	share    float64  // of a quantile that is compared by its scatter; 0 of other numbers
-	counted  string   // what the number is made of: "request"
+	share    float64  // which quantile it is, if compared by scatter; otherwise 0
+	counted  string   // what its values are of: "request"
 	n        [2]int64 // how many of these each side has
-	perPiece int      // how many of these a piece has at least
-	pieces   [2]int   // that each side was cut into
+	perPiece int      // least number of these in a piece
+	pieces   [2]int   // into how many pieces each side was cut
 }
 
-// gaugeRows gauges a number of all rows of a kind together, or of the one with a name where
-// that is not ""; nil if neither side has any.
+// gaugeRows gauges a number of all rows of a kind together, or, if name is not "", of the rows
+// with that name. It returns nil if neither side has any.
 func (d *Diff) gaugeRows(kind Kind, name, number string) *Gauge {
 	var m [2]diffMeasure
 	for side := range m {
@@ -53,7 +53,7 @@ func (d *Diff) gaugeRows(kind Kind, name, number string) *Gauge {
 	return g
 }
 
-// value returns the number in ns.
+// value returns the number, in ns.
 func (n *diffNumber) value(s *Stat) float64 {
 	v := float64(n.of(s))
 	if n.tenths {
@@ -62,8 +62,7 @@ func (n *diffNumber) value(s *Stat) float64 {
 	return max(0, v)
 }
 
-// count says what a gauge is made of. Of a quantile that is compared by its scatter, it is the
-// values themselves.
+// count sets what a gauge counts. For a quantile compared by its scatter, that is the values themselves.
 func (g *Gauge) count(d *Diff, kind Kind, name string, values [2]int64) {
 	switch {
 	case d.locate.captures():
@@ -86,7 +85,7 @@ func (g *Gauge) count(d *Diff, kind Kind, name string, values [2]int64) {
 	}
 }
 
-// gaugeLoad gauges a mean; nil unless both sides have it.
+// gaugeLoad gauges a mean; it returns nil unless both sides have it.
 func (d *Diff) gaugeLoad(m *metric.Metric) *Gauge {
 	var of [2]*compare.Amount
 	for side, c := range d.locate.sides {
@@ -99,26 +98,25 @@ func (d *Diff) gaugeLoad(m *metric.Metric) *Gauge {
 		how: compare.How(of[0].Pieces, of[1].Pieces, d.locate.captures()), samples: [2]significance.Sample{of[0].Sample(), of[1].Sample()},
 		pieces: [2]int{len(of[0].Pieces), len(of[1].Pieces)}}
 	kind := Request
-	if m.Ratio == nil { // of what profilers recorded
+	if m.Ratio == nil { // from profilers
 		kind = Step
 	}
 	g.count(d, kind, "", [2]int64{})
 	return g
 }
 
-// Above reports how sure it is that the number grew by more than to bound times what it was,
-// and Below that it fell to less.
+// Above tests whether the number grew to more than bound times what it was.
 func (g *Gauge) Above(bound float64) significance.Crossing {
 	return g.crossing(bound, g.how.Above, g.Before, g.After, [2]int{0, 1})
 }
 
-// Below returns the other direction of [Gauge.Above].
+// Below tests whether the number fell to less than bound times what it was.
 func (g *Gauge) Below(bound float64) significance.Crossing {
 	return g.crossing(bound, g.how.Below, g.After, g.Before, [2]int{1, 0})
 }
 
-// crossing tests for one direction: lacks is 0 where the side that has less by then lacks it altogether, which
-// comes first in sides. What only one side has appeared or vanished.
+// crossing tests in one direction. lacks is the value of the side, the first in sides, that is 0 if the number crossed
+// the bound by appearing or vanishing; has is the value of the other side.
 func (g *Gauge) crossing(bound float64, test func(before, after significance.Sample, bound float64) significance.Crossing, lacks, has float64, sides [2]int) significance.Crossing {
 	switch {
 	case g.Time || lacks != 0 && has != 0:
@@ -131,8 +129,7 @@ func (g *Gauge) crossing(bound float64, test func(before, after significance.Sam
 	return significance.Crossing{P: p, Least: min(p, significance.Appeared(len(with), len(with), len(without)))}
 }
 
-// Shortage says what the sides lack to be as sure as level: "12 requests, 50 needed"; "" if they
-// lack nothing.
+// Shortage says what is missing to be sure at a level: "12 requests, 50 needed". It returns "" if nothing is.
 func (g *Gauge) Shortage(c significance.Crossing, level float64) string {
 	if c.P >= 0 && c.Least <= level {
 		return ""
@@ -150,8 +147,8 @@ func (g *Gauge) Shortage(c significance.Crossing, level float64) string {
 	return fmt.Sprintf("the captures have %d and %d independent pieces, which differ too much; longer captures needed", g.pieces[0], g.pieces[1])
 }
 
-// needed returns how many of what a gauge is made of the smaller side must have, if pieces are
-// as small as they may be; of captures, how many both sides must have.
+// needed returns how many of the counted things the smaller side must have, if pieces are as
+// small as allowed; for captures, how many both sides together must have.
 func (g *Gauge) needed(level float64) int64 {
 	switch {
 	case g.how == significance.ByCapture:
@@ -164,7 +161,7 @@ func (g *Gauge) needed(level float64) int64 {
 	return int64(g.perPiece * significance.Enough)
 }
 
-// Words says how the number changed: "8.10 -> 9.40 ms, +16.1 % (+14.2 to +18.0)".
+// Words returns how the number changed: "8.10 -> 9.40 ms, +16.1 % (+14.2 to +18.0)".
 func (g *Gauge) Words() string {
 	text := words.ThreeDigits(g.Before) + " -> " + words.ThreeDigits(g.After)
 	if g.Time {
@@ -177,8 +174,8 @@ func (g *Gauge) Words() string {
 	return text + ", " + c.Interval(" (", ")")
 }
 
-// gaugeDecodeSteps gauges how long a decode step takes for the same work. The load of two captures is never quite the same,
-// and moves the mean of all steps by more than a regression does. It is nil where no steps of both sides have as much to do.
+// gaugeDecodeSteps gauges how long a decode step takes for the same work. The load of two captures is never quite the same, and
+// moves the mean of all steps by more than a regression does. It returns nil if no steps of the two sides have comparable work.
 func (d *Diff) gaugeDecodeSteps() *Gauge {
 	i := slices.IndexFunc(d.Paces, func(p pace.Pace) bool { return p.Kind == replay.Decode && p.N[0] > 0 })
 	if i < 0 {

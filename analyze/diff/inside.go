@@ -20,21 +20,21 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Within is a change within a capture, beyond doubt. What came before and what came after are two things, so that the capture as a whole is a
-// mixture, whose pieces scatter too much for a comparison to tell anything.
+// Within is a change within a capture that is beyond doubt. The capture as a whole is then a
+// mixture of before and after, whose pieces scatter too much for a comparison to find anything.
 type Within struct {
 	Text              string
-	First, Time, Last trace.Time // bounds of 95 %
+	First, Time, Last trace.Time // Time, with 95 % confidence bounds
 	P                 finding.Probability
 	Confidence        finding.Confidence
-	Until             trace.Time // when it was over; 0 is never
+	Until             trace.Time // when it was over; 0: never
 	What              Changing
-	Cause             bool // load, or pace: what takes longer under a load that comes and goes is none
-	Stays             bool // it matters, however long requests take over all of the capture
-	Always            bool // it did not change, but is so, or comes again, all the time
+	Cause             bool // it is load or pace; latencies under a load that comes and goes are not causes
+	Stays             bool // it matters even if requests take equally long over the whole capture
+	Always            bool // not a change: it is there, or comes back, all the time
 }
 
-// Changing tells whether the same changed within two captures.
+// Changing identifies what changed, to see whether it also did in the other capture.
 type Changing struct {
 	Place  string
 	Metric change.Metric
@@ -42,8 +42,8 @@ type Changing struct {
 	Back   bool
 }
 
-// changesWithin returns what changed within a capture, in order of time. Where it is known what steps of servers take, a queue
-// that fills up and empties by itself is no change: it is what the capture is like all the time.
+// changesWithin returns what changed within a capture, in order of time. If the pace of servers is known (paced), a queue that
+// fills and drains on its own is not a change: the capture is like that all the time.
 func changesWithin(s *request.Set, paced bool) (list []Within) {
 	peers := place.Of(s)
 	changes := change.Find(peers)
@@ -60,7 +60,7 @@ func changesWithin(s *request.Set, paced bool) (list []Within) {
 	return list
 }
 
-// changesOfDevices returns since when GPUs take longer, or are busy less, with as much to do, in order of time.
+// changesOfDevices returns when GPUs became slower, or less busy, with the same amount of work, in order of time.
 func changesOfDevices(t *overtime.Timeline) (list []Within) {
 	found, _ := t.Findings()
 	for i := range found {
@@ -73,8 +73,8 @@ func changesOfDevices(t *overtime.Timeline) (list []Within) {
 	return list
 }
 
-// outside finds what began within a capture, and no series shows whole: servers that hang or died, or stand still, gateways and tokenizers
-// that keep requests, answers that come late, and slow links between two servers; and limits that requests wait for.
+// outside finds what began within a capture and is not a change of a series: servers that hung, died, or stand still; gateways and
+// tokenizers that hold requests; answers that come late; slow links between two servers; and limits that requests wait for.
 func outside(s *request.Set, peers *place.Groups, changes *change.Changes) (list []Within) {
 	add := func(found []finding.Finding, kind finding.Kind, is func(*finding.Finding) bool) {
 		for _, f := range found {
@@ -100,22 +100,22 @@ func outside(s *request.Set, peers *place.Groups, changes *change.Changes) (list
 			continue
 		}
 		x := withinOf(f)
-		x.Always, x.Stays, x.What.Place = true, f.Cost >= limitPart, f.At.Role.String() // of two captures, any server may be the one that has less
+		x.Always, x.Stays, x.What.Place = true, f.Cost >= limitPart, f.At.Role.String() // in the other capture, another server may be the one that has less
 		list = append(list, x)
 	}
 	return list
 }
 
-// limitPart is the part of the time of requests that waits for a limit take where that matters in any case.
+// limitPart is the part of request time from which on waits for a limit always matter.
 const limitPart = 0.05
 
-// withinOf makes a change of a finding.
+// withinOf turns a finding into a change within a capture.
 func withinOf(f *finding.Finding) Within {
 	return Within{Text: f.Text, First: f.Since - f.Within, Time: f.Since, Last: f.Since + f.Within, P: f.P, Confidence: f.P.Confidence(finding.Likely), Until: f.Until,
 		What: Changing{Place: f.At.String(), Stage: string(f.Kind) + " " + f.Subkind}, Cause: true, Stays: true}
 }
 
-// stays reports whether a pace is another one to the end, or for so much of the capture that it matters for all of it: no warm-up.
+// stays reports whether a pace changed for good, or for so long that it matters for the capture as a whole. A warm-up does not.
 func stays(f *change.Shift, in *change.Changes) bool {
 	if f.Metric != change.PaceChanged || f.Shape == changepoint.Settling {
 		return false
@@ -128,10 +128,10 @@ func stays(f *change.Shift, in *change.Changes) bool {
 	return c.Size() >= math.Log1p(compare.MinChange)
 }
 
-// Words tells of a change within one of two captures, as the command calls it.
+// Words returns the change as a sentence; capture is the command's word for the side.
 func (x *Within) Words(capture string) string { return "during " + capture + ", " + x.Text }
 
-// Finding tells of it as a finding.
+// Finding returns the change as a finding.
 func (x *Within) Finding(capture string) finding.Finding {
 	return finding.Finding{Kind: finding.Change, Subkind: "during " + capture, Severity: finding.Info, Confidence: x.Confidence, Text: x.Words(capture),
 		Since: x.Time, Within: max(x.Time-x.First, x.Last-x.Time), P: x.P, CostBasis: finding.RequestTime}

@@ -12,7 +12,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/metric"
 )
 
-// Kind says what a row of a Diff is of.
+// A Kind is what a row of a Diff is about.
 type Kind uint8
 
 const (
@@ -24,17 +24,17 @@ const (
 	Copy
 	HostWait   // a call that waits for the device
 	Collective // how long ranks wait in collectives, and how late they are
-	// Of those that are asked for:
-	Operator    // time of threads in an operator itself
-	OperatorGPU // what it launched itself
-	HostCause   // time of devices while the host did something
+	// Only in tables that are asked for:
+	Operator    // time of threads in an operator, without operators within it
+	OperatorGPU // device time of what an operator launched itself
+	HostCause   // idle time of devices, by what the host did meanwhile
 )
 
-// kinds are all of them, by their numbers.
+// kinds describes each Kind, by number.
 var kinds = [...]struct {
 	word, doc string
-	metric    *metric.Metric // by which conditions name rows of the kind; nil is none
-	totalOnly bool           // only totals mean something
+	metric    *metric.Metric // whose name conditions use for rows of the kind; nil if none
+	totalOnly bool           // only totals have a meaning
 }{
 	Request:     {"request", "a metric of finished requests", nil, false},
 	Stage:       {"stage", "", metric.Stage, false},
@@ -51,13 +51,13 @@ var kinds = [...]struct {
 
 func (k Kind) String() string { return kinds[k].word }
 
-// totalOnly reports whether only totals of the kind mean something.
+// totalOnly reports whether only totals of the kind have a meaning.
 func (k Kind) totalOnly() bool { return kinds[k].totalOnly }
 
-// profiled reports whether rows of the kind are about what profilers recorded.
+// profiled reports whether profilers recorded the rows of the kind.
 func (k Kind) profiled() bool { return k >= Step }
 
-// kindsInWords says what the words mean that rows have for their kinds.
+// kindsInWords explains the words for kinds that tables use.
 func kindsInWords() string {
 	var list []string
 	for _, k := range kinds {
@@ -70,9 +70,8 @@ func kindsInWords() string {
 	return strings.Join(list, "; ")
 }
 
-// Gauge gauges a metric of both captures. Of one with names, it is what has the name, or all of them
-// together where that is ""; number is one of the metric's. It is nil where the captures do not have
-// the metric.
+// Gauge gauges a metric of both captures. If the metric has names, name selects one, or all of them together if it is
+// "". number is one of the metric's numbers. It returns nil if the captures lack the metric.
 func (d *Diff) Gauge(m *metric.Metric, name, number string) *Gauge {
 	switch {
 	case m == metric.DecodeStep:
@@ -90,7 +89,7 @@ func (d *Diff) Gauge(m *metric.Metric, name, number string) *Gauge {
 	return nil
 }
 
-// metricOf returns the metric that a row is of; nil is none. Those of a kind have one that is theirs together.
+// metricOf returns the metric that a row is about, or nil. All rows of a kind other than Request share one.
 func (r *Row) metricOf() *metric.Metric {
 	if r.Kind == Request {
 		return metric.Named(r.Name)
@@ -101,24 +100,21 @@ func (r *Row) metricOf() *metric.Metric {
 // noticed reports whether users notice what the row is about.
 func (r *Row) noticed() bool { return r.Kind == Request && r.metricOf().Weight >= metric.Noticed }
 
-// sameWork tells how much work two captures without steps have in common. Dividing by their
-// time would make one that idles more look as if it computed less.
+// sameWork compares the amount of work in two captures without steps. Dividing by their time
+// would make the one that idles more look as if it computed less.
 type sameWork struct {
-	// ratio is how many times as often the capture after launches the kernels that both
-	// have; 1 where that is not known.
+	// ratio is how many times as often the second capture launches the kernels that both have; 1 if unknown.
 	ratio float64
 	known bool
 }
 
-// Kernels that both captures have must agree about the ratio: most launches within a few
-// percent.
+// Kernels that both captures have must agree about the ratio: at least 80 % of launches within 3 %.
 const (
 	agreeing   = 0.8
 	ratioError = 0.03
 )
 
-// matchWork finds how much work two sides have in common, and divides the totals of the one
-// after by that.
+// matchWork finds the ratio of work of two sides, and scales the work of the second side by it.
 func matchWork(sides [2]*Collected) sameWork {
 	var counts [2]map[string]float64
 	for i, side := range sides {
@@ -178,8 +174,7 @@ func (d *Collected) launches() map[string]float64 {
 	return n
 }
 
-// lengths says how long captures without steps are, and what their totals are of; nothing of
-// others.
+// lengths says how long captures without steps are, and what their totals are divided by; it returns nil for captures with steps.
 func (d *Diff) lengths() []string {
 	if d.per != perSecond || min(d.Before.Ranks, d.After.Ranks) <= 0 || d.locate.captures() {
 		return nil

@@ -13,31 +13,30 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// stepWork tells to which piece of a capture work of devices belongs: to that of the step
-// which launched it, whenever it ran. A host that runs ahead of its device ends the last
-// step while the first one runs. What was launched before the first step of the capture, or
-// behind the last, is of no step. It is nil where there are no steps, or no launches.
+// stepWork assigns work of devices to pieces of a capture: to the piece of the step that launched it, whenever it ran.
+// A host that runs ahead of its device may end its last step while the first one runs. Work launched before the first
+// step of the capture, or after the last, belongs to no step. It is nil if there are no steps, or no launches.
 type stepWork struct {
 	launches    []profilewalk.PerRank[profilewalk.Launches] // by stream
 	host        *compare.Pieces
-	first, last trace.Time   // of the steps, on the host
-	begins      []trace.Time // of each piece: when the first work began that the piece launched
-	foreign     bool         // work runs before that which no step launched
-	ahead       bool         // most steps of the host end before their work begins
-	periods     []int64      // ns that steps take where their work runs, by step; -1 is unknown
+	first, last trace.Time   // bounds of the steps on the host
+	begins      []trace.Time // by piece: the start of the first device work that it launched
+	foreign     bool         // some work that no step launched runs before the first piece
+	ahead       bool         // most host steps end before their work begins
+	periods     []int64      // by step: its time on the device, ns; -1 if unknown
 }
 
 // A stepSpan is when the work of a step ran; from is 0 if none did.
 type stepSpan struct{ from, to trace.Time }
 
-// findWork finds when the work of steps ran. own are the bounds of the steps of the best kind.
+// findWork finds when the work of steps ran. own has the bounds of the steps of the best kind.
 func findWork(set *profile.Set, window *profilewalk.Options, steps []diffStep, own Side, host *compare.Pieces) *stepWork {
 	w := &stepWork{launches: make([]profilewalk.PerRank[profilewalk.Launches], len(set.Streams)), host: host, first: own.First, last: own.Last}
 	best := perSecond
 	for i := range steps {
 		best = max(best, levelOf(&steps[i].kind))
 	}
-	byRank := make([][]int32, len(set.Ranks)) // steps of the best kind, by their start
+	byRank := make([][]int32, len(set.Ranks)) // indexes of steps of the best kind, ordered by start
 	for i := range steps {
 		if levelOf(&steps[i].kind) == best {
 			byRank[steps[i].rank] = append(byRank[steps[i].rank], int32(i))
@@ -49,7 +48,7 @@ func findWork(set *profile.Set, window *profilewalk.Options, steps []diffStep, o
 	spans := make([]stepSpan, len(steps))
 	begins := make([]trace.Time, host.Own())
 	earliest := trace.Time(0)
-	found := make([]func(), len(set.Streams)) // of what streams found, one after the other
+	found := make([]func(), len(set.Streams)) // place the rows of each stream, one stream after the other
 	profilewalk.EachStream(set, func(i int, s profile.Stream) {
 		launches := &w.launches[i]
 		for c := range s.Calls {
@@ -88,13 +87,13 @@ func findWork(set *profile.Set, window *profilewalk.Options, steps []diffStep, o
 	return w
 }
 
-// A workRow is a kernel or copy, and when it was launched; 0 is unknown.
+// A workRow is a kernel or a copy, with the time of its launch; 0 if unknown.
 type workRow struct {
 	from, to, launch trace.Time
 	rank             int32
 }
 
-// launched returns when the call began that launched an event of stream i; 0 is unknown.
+// launched returns when the call that launched an event of stream i began; 0 if unknown.
 func (w *stepWork) launched(i int, e *profile.Event) trace.Time {
 	if e.Correlation == 0 {
 		return 0
@@ -109,7 +108,7 @@ func (w *stepWork) launched(i int, e *profile.Event) trace.Time {
 	return 0
 }
 
-// place adds a row to its step and its piece.
+// place adds a row to its step and to its piece.
 func (w *stepWork) place(r *workRow, steps []diffStep, of []int32, spans []stepSpan, begins []trace.Time) {
 	if r.launch < w.first || r.launch > w.last {
 		return
@@ -124,7 +123,7 @@ func (w *stepWork) place(r *workRow, steps []diffStep, of []int32, spans []stepS
 	begins[piece] = order.Earlier(begins[piece], r.from)
 }
 
-// settle makes the pieces of devices follow each other.
+// settle makes the starts of pieces on the device increase.
 func (w *stepWork) settle(begins []trace.Time, earliest trace.Time) {
 	for i := range begins {
 		if begins[i] == 0 && i > 0 {
@@ -137,8 +136,7 @@ func (w *stepWork) settle(begins []trace.Time, earliest trace.Time) {
 	w.begins, w.foreign = begins, earliest < begins[0]
 }
 
-// measure finds how long steps take where their work runs: from the beginning of the first
-// that a step launched to that of the next step.
+// measure finds how long steps take on the device: from the start of the first work that a step launched to that of the next step.
 func (w *stepWork) measure(steps []diffStep, byRank [][]int32, spans []stepSpan) {
 	w.periods = make([]int64, len(steps))
 	for i := range w.periods {
@@ -179,16 +177,15 @@ func (w *stepWork) pieceOf(i int, e *profile.Event, pieces *compare.Pieces) (pie
 	return pieces.At(launch), true
 }
 
-// device returns the pieces as they were on the device: each begins with the work it launched.
+// device returns the pieces as seen on the device: each begins with the first work that it launched.
 func (w *stepWork) device(pieces *compare.Pieces) *compare.Pieces {
-	if pieces.Own() == 1 { // a capture that is one observation
+	if pieces.Own() == 1 { // the capture is one observation
 		return pieces
 	}
 	return &compare.Pieces{Starts: w.begins[1:], First: pieces.First, All: pieces.All}
 }
 
-// cuts returns where the pieces of devices begin, and how many of these come before the
-// first one.
+// cuts returns the times at which device time is cut, and how many of the resulting parts come before the first piece.
 func (w *stepWork) cuts(pieces *compare.Pieces) (cuts []trace.Time, before int) {
 	if w == nil {
 		return pieces.Cuts(), 0

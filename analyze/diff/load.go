@@ -16,9 +16,8 @@ import (
 	"github.com/sgtrace/sgtrace/request"
 )
 
-// measureLoads adds the requests of a capture. Those that overlap end alike; but when
-// they come and how long they are does not depend on how long they take, so that these
-// pieces may be short.
+// measureLoads adds the load that requests make. Requests that overlap end alike, and need long pieces; but when they
+// arrive, and how long they are, doesn't depend on how long they take, so pieces for these loads may be short.
 func (d *Collected) measureLoads(list []request.Request, overlapping *compare.Pieces, objectives []requests.Objective) {
 	if len(list) == 0 {
 		return
@@ -46,7 +45,7 @@ func (d *Collected) measureLoads(list []request.Request, overlapping *compare.Pi
 	}
 }
 
-// addLoad adds to a piece of a metric.
+// addLoad adds to one piece of a load.
 func (d *Collected) addLoad(m *metric.Metric, piece, pieces int, sum, of float64) {
 	l := order.Memo(d.loads, m, func() *compare.Amount {
 		return &compare.Amount{Name: m.Title, Pieces: make([]significance.Piece, pieces)}
@@ -55,7 +54,7 @@ func (d *Collected) addLoad(m *metric.Metric, piece, pieces int, sum, of float64
 	l.Pieces[piece].Of += of
 }
 
-// compareLoads compares those of some metrics that both captures know.
+// compareLoads compares the metrics that both captures have.
 func compareLoads(before, after *Collected, of []*metric.Metric) []compare.Load {
 	var out []compare.Load
 	for _, m := range of {
@@ -70,8 +69,8 @@ func compareLoads(before, after *Collected, of []*metric.Metric) []compare.Load 
 	return out
 }
 
-// addTokens adds how many tokens per second a rank computes in steps of each kind whose names
-// tell, of the time that its devices took for them.
+// addTokens adds the tokens per second that a rank computes in steps of each kind, if their
+// names give the number of tokens, over the time that its devices took for them.
 func (d *Collected) addTokens(served []gpu.RankSteps, pieces *compare.Pieces) {
 	for i := range served {
 		for k := range served[i].Steps {
@@ -85,9 +84,8 @@ func (d *Collected) addTokens(served []gpu.RankSteps, pieces *compare.Pieces) {
 	}
 }
 
-// compareShares compares which part of the requests each rank worked on. Ranks that always
-// work together have one row, one that works on all requests has none, and deployments of
-// different layouts have no ranks in common.
+// compareShares compares the share of requests that each rank worked on. Ranks that always work together get one row, a
+// rank that works on all requests gets none, and deployments with different layouts have no ranks in common.
 func compareShares(before, after *Collected) []compare.Load {
 	if slices.ContainsFunc(setup.Compare(before.setup, after.setup), func(s setup.Setting) bool { return s.Name == setup.Layout }) {
 		return nil
@@ -107,7 +105,7 @@ func compareShares(before, after *Collected) []compare.Load {
 	return out
 }
 
-// share returns the part of all requests that a rank worked on.
+// share returns the share of all requests that a rank worked on.
 func (d *Collected) share(rank string) compare.Amount {
 	l := compare.Amount{Name: "share of requests on " + rank, Pieces: make([]significance.Piece, len(d.requests[""]))}
 	for i, n := range d.requests[""] {
@@ -119,7 +117,7 @@ func (d *Collected) share(rank string) compare.Amount {
 	return l
 }
 
-// ranksOfRequests returns the names of the ranks of either capture, in order.
+// ranksOfRequests returns the sorted names of the ranks of both captures.
 func (d *Collected) ranksOfRequests(o *Collected) []string {
 	if min(d.side.Requests, o.side.Requests) <= 0 {
 		return nil

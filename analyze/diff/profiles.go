@@ -14,21 +14,20 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// perStep says what totals of kernels are divided by: the steps of the best kind that both
-// captures have.
+// perStep is what totals of kernels are divided by: the best kind of steps that both captures have.
 type perStep uint8
 
 const (
-	perSecond       perStep = iota // as many launches, where there are no steps: see sameWork
+	perSecond       perStep = iota // no steps: equal numbers of launches, see sameWork
 	perPart                        // parts of steps: forward.decode
 	perProfilerStep                // ProfilerStep#7
-	perServerStep                  // of a server
+	perServerStep                  // a step of a server
 	numPer
 )
 
 func (p perStep) String() string { return [...]string{"capture", "forward pass", "step", "step"}[p] }
 
-// levelOf returns which kind of step k is.
+// levelOf returns the kind of step that a label is of.
 func levelOf(k *profilewalk.StepLabel) perStep {
 	switch {
 	case k.Part:
@@ -39,7 +38,7 @@ func levelOf(k *profilewalk.StepLabel) perStep {
 	return perProfilerStep
 }
 
-// A diffStep is a step that was annotated.
+// A diffStep is an annotated step.
 type diffStep struct {
 	start trace.Time
 	dur   int64
@@ -57,7 +56,7 @@ func commonStep(before, after *Collected) perStep {
 	return perSecond
 }
 
-// readSteps finds the steps of all ranks, each once.
+// readSteps returns the steps of all ranks, each once.
 func readSteps(set *profile.Set, window *profilewalk.Options) []diffStep {
 	streams := make([][]diffStep, len(set.Streams))
 	profilewalk.EachStream(set, func(i int, s profile.Stream) {
@@ -81,11 +80,11 @@ const (
 	numWork
 )
 
-// workKinds are the kinds of rows that they become.
+// workKinds are the kinds of rows for these.
 var workKinds = [numWork]Kind{workKernel: Kernel, workCopy: Copy, workCall: HostWait}
 
-// collectProfiles reads the steps, kernels and copies of all ranks, and what else is asked for. It
-// returns how many ranks of the capture have any.
+// collectProfiles reads the steps, kernels, and copies of all ranks, and whatever else is
+// asked for. It returns how many ranks have any.
 func (d *Collected) collectProfiles(capture *Capture, window *profilewalk.Options) int {
 	set := capture.Profiles
 	steps := readSteps(set, window)
@@ -138,10 +137,10 @@ func (d *Collected) collectProfiles(capture *Capture, window *profilewalk.Option
 	return len(ranks)
 }
 
-// launching tells whether a stream launched CUDA graphs, and kernels one by one.
+// launching is whether a stream launched CUDA graphs, and whether it launched single kernels.
 type launching struct{ graphs, kernels bool }
 
-// graphSetting tells whether work was launched as CUDA graphs; nothing where no launches were recorded.
+// graphSetting returns whether work was launched as CUDA graphs; nil if no launches were recorded.
 func graphSetting(streams []launching) []setup.Setting {
 	switch {
 	case slices.ContainsFunc(streams, func(l launching) bool { return l.graphs }):
@@ -152,7 +151,7 @@ func graphSetting(streams []launching) []setup.Setting {
 	return nil
 }
 
-// readWork reads the kernels and copies of one stream, and the calls that wait for them.
+// readWork reads the kernels and copies of one stream, and the host calls that wait for devices.
 func (d *Collected) readWork(set *profile.Set, number int, s profile.Stream, window *profilewalk.Options, pieces *compare.Pieces, work *stepWork, launches *launching) *profilewalk.ByName[diffGroup] {
 	by := profilewalk.NewByName[diffGroup](set, window)
 	put := func(e *profile.Event, kind uint8, piece int) {
@@ -190,9 +189,8 @@ func (d *Collected) readWork(set *profile.Set, number int, s profile.Stream, win
 	return by
 }
 
-// cutProfiles cuts a capture into pieces with about the same number of steps of the best
-// kind, or of the same length if there are none. Kernels belong to the piece in which they
-// begin: they may run a little after the step that launched them.
+// cutProfiles cuts a capture into pieces with about the same number of steps of the best kind, or of the same length if
+// there are none. A kernel whose launch is unknown belongs to the piece in which it begins.
 func cutProfiles(set *profile.Set, window *profilewalk.Options, steps []diffStep) (own Side, cut *compare.Pieces) {
 	if len(steps) == 0 {
 		own.First, own.Last = boundsOfKernels(set, window)
@@ -214,7 +212,7 @@ func cutProfiles(set *profile.Set, window *profilewalk.Options, steps []diffStep
 	return own, compare.CutEvenly(starts, min(compare.MaxPieces, slices.Max(ofRank)))
 }
 
-// boundsOfKernels returns when the first kernel began, and the last one.
+// boundsOfKernels returns when the first kernel and the last kernel began.
 func boundsOfKernels(set *profile.Set, window *profilewalk.Options) (first, last trace.Time) {
 	spans := make([]Side, len(set.Streams))
 	profilewalk.EachStream(set, func(i int, s profile.Stream) {
@@ -233,7 +231,7 @@ func boundsOfKernels(set *profile.Set, window *profilewalk.Options) (first, last
 	return all.First, all.Last
 }
 
-// addShares adds the share of every piece in a capture: of all ranks together, and of each.
+// addShares adds the length of every piece, as a share of the capture, for all ranks together and for each.
 func (d *Collected) addShares(own Side, cut, pieces *compare.Pieces, ranks []string) {
 	if d.work[perSecond] == nil {
 		d.work[perSecond] = diffUnits{}
@@ -248,7 +246,7 @@ func (d *Collected) addShares(own Side, cut, pieces *compare.Pieces, ranks []str
 	}
 }
 
-// addPeriod adds how long a step takes where its work runs.
+// addPeriod adds how long a step takes on the device.
 func (d *Collected) addPeriod(s *diffStep, period int64, rank string, pieces *compare.Pieces) {
 	per := levelOf(&s.kind)
 	if d.periods[per] == nil {
@@ -258,7 +256,7 @@ func (d *Collected) addPeriod(s *diffStep, period int64, rank string, pieces *co
 	addTo(d.periods[per], diffKey{Step, s.kind.Words(), rank}).add(pieces.At(s.start), pieces.N(), period, d.in)
 }
 
-// addStep adds a step, as a row and as what totals are divided by.
+// addStep adds a step, both as a duration and as a unit that totals are divided by.
 func (d *Collected) addStep(s *diffStep, rank string, pieces *compare.Pieces) {
 	per, piece := levelOf(&s.kind), pieces.At(s.start)
 	if d.work[per] == nil {
@@ -270,8 +268,8 @@ func (d *Collected) addStep(s *diffStep, rank string, pieces *compare.Pieces) {
 	addTo(d.steps[per], diffKey{Step, s.kind.Words(), rank}).add(piece, pieces.N(), s.dur, d.in)
 }
 
-// addGPUs adds where the time of every device went, a value for each piece, and the tokens that
-// it computed. Of one capture, it looks for what changed within.
+// addGPUs adds where the time of every device went, one value for each piece, and the tokens
+// that it computed. In a single capture, it also looks for changes within.
 func (d *Collected) addGPUs(capture *Capture, window *profilewalk.Options, pieces *compare.Pieces, work *stepWork, names []string) {
 	set := capture.Profiles
 	cuts, before := work.cuts(pieces)
@@ -287,7 +285,7 @@ func (d *Collected) addGPUs(capture *Capture, window *profilewalk.Options, piece
 	d.side.Within = append(d.side.Within, changesOfDevices(watch.Timeline(measured))...)
 }
 
-// addMeasured adds the time of devices; before is how many of its pieces are none of the capture.
+// addMeasured adds the time of devices; before is how many of the measured pieces come before the capture's first.
 func (d *Collected) addMeasured(measured *gpu.GPUs, before int, pieces *compare.Pieces, names []string) {
 	if from, to := measured.Bounds(); to > from {
 		d.side.widen(from, to)
@@ -307,11 +305,10 @@ func (d *Collected) addMeasured(measured *gpu.GPUs, before int, pieces *compare.
 	d.addTokens(measured.Served, pieces)
 }
 
-// lateness names how much later than the median of the ranks a rank comes to collectives.
+// lateness is the name of how much later than the median rank a rank comes to collectives.
 const lateness = "lateness"
 
-// addCollectives adds how long each rank waited for the last one in collectives, and how
-// much later than the median of the ranks it came.
+// addCollectives adds how long each rank waited for the last one in collectives, and how much later than the median rank it came.
 func (d *Collected) addCollectives(set *profile.Set, window *profilewalk.Options, pieces *compare.Pieces, names []string) {
 	groups := map[diffKey]*diffGroup{}
 	var starts []trace.Time
@@ -337,7 +334,7 @@ func (d *Collected) addCollectives(set *profile.Set, window *profilewalk.Options
 	d.putAll(groups)
 }
 
-// addTo returns the group of a key, which it makes first where there is none.
+// addTo returns the group of a key, adding one if there is none.
 func addTo(groups map[diffKey]*diffGroup, key diffKey) *diffGroup {
 	return order.Memo(groups, key, func() *diffGroup { return &diffGroup{} })
 }

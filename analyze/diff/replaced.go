@@ -9,10 +9,10 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/words"
 )
 
-// Kernels that only one capture has and that do the work of each other, as when a fused kernel becomes two, are one change: a
-// kernel that is gone saves nothing by itself, and a new one costs no more than what it costs beyond that.
+// Kernels that replace each other, as when a fused kernel becomes two, are one change: one that is gone saves nothing on its own,
+// and a new one costs only what it takes beyond the old one.
 
-// onlyKernels returns the kernels that only one of the captures has for sure, those of each.
+// onlyKernels returns, for each capture, the kernels that certainly only this one has.
 func (d *Diff) onlyKernels() (of [2][]*Row) {
 	for i := range d.Rows {
 		if r := &d.Rows[i]; r.Kind == Kernel && r.only() && r.Changed() && r.Rank == "" {
@@ -26,13 +26,13 @@ func (d *Diff) onlyKernels() (of [2][]*Row) {
 	return of
 }
 
-// replaced reports whether a row is told with those that it may have replaced, or that may have replaced it.
+// replaced reports whether a kernel is reported together with those that may have replaced it, or that it may have replaced.
 func (d *Diff) replaced(r *Row) bool {
 	of := &d.swapped
 	return len(of[0]) > 0 && len(of[1]) > 0 && (slices.Contains(of[0], r) || slices.Contains(of[1], r))
 }
 
-// replacements tells what kernels that are gone took, and what those that are new take, where that is part of the work.
+// replacements says how long the kernels that are gone took, and how long the new ones take, if that is a relevant part of the work.
 func (d *Diff) replacements() []string {
 	of := &d.swapped
 	if len(of[0]) == 0 || len(of[1]) == 0 {

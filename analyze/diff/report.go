@@ -13,18 +13,17 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Schema is that of the table of what changed.
+// Schema is the schema of the table of what changed.
 const Schema = "sgtrace.report.diff/v1"
 
-// Report makes a table of all names.
+// Report returns a table of all rows.
 func (d *Diff) Report() *table.Table {
 	r := d.table(Schema, "What changed", d.Rows)
 	d.note(r)
 	return r
 }
 
-// MoreReports makes the tables of what was asked for besides: operators, and what the host did
-// while devices waited.
+// MoreReports returns the tables that were asked for separately: operators, and what the host did while devices waited.
 func (d *Diff) MoreReports() []*table.Table {
 	return []*table.Table{
 		d.table("sgtrace.report.diff.ops/v1", "Operators: time in each itself, and of what it launched itself", d.Operators),
@@ -32,7 +31,7 @@ func (d *Diff) MoreReports() []*table.Table {
 	}
 }
 
-// table makes a table of some rows.
+// table returns a table of some rows.
 func (d *Diff) table(schema, title string, rows []Row) *table.Table {
 	return table.New(schema, title, rows, d.fields(rows)).
 		Stay("total change").Leave("n before", "n after", "p50 before", "p50 after", "p99 before", "p99 after")
@@ -61,19 +60,19 @@ func (d *Diff) fields(rows []Row) []table.Field[Row] {
 		table.TextColumn("like", "kernel that only the other capture has and that may be the same: its function has the same name", func(r *Row) string { return r.Like }).AtMost(table.MaxName).DetailIf(!renamed))
 }
 
-// count returns how many durations a row has; there is no counting where the time of a device went.
+// count returns the number of durations, which is unknown for kinds of which only totals have a meaning.
 func (r *Row) count(s *Stat) table.Cell { return table.Cell{N: s.N, Unknown: r.Kind.totalOnly()} }
 
-// A diffNumber is a number of a row that is compared.
+// A diffNumber is a number that rows compare.
 type diffNumber struct {
 	name, doc, scale string
 	tenths           bool
-	detail           bool // people see only how it changed
+	detail           bool // text output shows only its change
 	of               func(*Stat) int64
 	change           func(*Row) *compare.Change
 }
 
-// diffNumbers are in the order in which people read them: sums lead, means follow.
+// diffNumbers are in reading order: totals first, means last.
 var diffNumbers = []diffNumber{
 	{"total", "sum per request and rank; for steps, GPU time, kernels, copies, and waits per step", "total", true, false,
 		func(s *Stat) int64 { return s.PerUnit }, func(r *Row) *compare.Change { return &r.Total }},
@@ -85,7 +84,7 @@ var diffNumbers = []diffNumber{
 		func(s *Stat) int64 { return s.Mean }, func(r *Row) *compare.Change { return &r.Mean }},
 }
 
-// fields returns the columns of a number before and after.
+// fields returns the columns of a number: before, after, and its change.
 func (n *diffNumber) fields() []table.Field[Row] {
 	name := n.name
 	side := func(when string, stat func(*Row) *Stat) table.Field[Row] {
@@ -109,7 +108,7 @@ func (n *diffNumber) fields() []table.Field[Row] {
 	}
 }
 
-// words says how a number of a row changed.
+// words returns how a number of the row changed.
 func (r *Row) words(c *compare.Change) string {
 	switch {
 	case r.Kind.totalOnly() && c != &r.Total:
@@ -122,7 +121,7 @@ func (r *Row) words(c *compare.Change) string {
 	return c.Words()
 }
 
-// tone tells whether a number of a row became better or worse: less time is better.
+// tone returns whether a number of the row changed for better or worse; less time is better.
 func (r *Row) tone(c *compare.Change) table.Tone {
 	switch {
 	case r.Before.N == 0 || r.After.N == 0 || !c.Tested() || !c.Significant() || math.IsNaN(c.Change.Ratio) || r.Kind.totalOnly() && c != &r.Total:
@@ -133,7 +132,7 @@ func (r *Row) tone(c *compare.Change) table.Tone {
 	return table.Good
 }
 
-// note tells how to read the table, and what it does not tell.
+// note adds notes on how to read the table, and on what it can't tell.
 func (d *Diff) note(r *table.Table) {
 	requests, devices := d.Before.Requests >= 0 && d.After.Requests >= 0, d.Before.Ranks >= 0 && d.After.Ranks >= 0
 	switch {
@@ -156,7 +155,7 @@ func (d *Diff) note(r *table.Table) {
 	table.NoteApproximate(r, d.approximate)
 }
 
-// noteChance tells how changes were tested.
+// noteChance adds notes on how changes were tested.
 func (d *Diff) noteChance(r *table.Table, requests, devices bool) {
 	if d.locate.captures() {
 		r.Note("changes are tested on whole captures, %d before and %d after: how much those of one side differ shows how much days differ. likely: up to one in 20 such changes is chance; ~ may be chance",
@@ -183,7 +182,7 @@ func (d *Diff) noteChance(r *table.Table, requests, devices bool) {
 	}
 }
 
-// SideReport makes a table of what the captures are, with the verdict above it.
+// SideReport returns a table that describes the captures, with the verdict as its title.
 func (d *Diff) SideReport() *table.Table {
 	sides := []Side{d.Before, d.After}
 	t := table.New("sgtrace.report.diff.captures/v1", d.verdict, sides, []table.Field[Side]{
@@ -209,12 +208,12 @@ func (d *Diff) SideReport() *table.Table {
 	return t
 }
 
-// Percentiles has what buckets of metrics tell of latencies: between which bounds they are.
+// Percentiles returns a table of the bounds that histogram metrics set to latency percentiles.
 func (d *Diff) Percentiles() *table.Table {
 	return measured.Percentiles(&d.locate.sides[0].measured, &d.locate.sides[1].measured)
 }
 
-// LoadReport makes a table of how many requests there are, and how long, and of tokens per second.
+// LoadReport returns a table of the load: number and length of requests, tokens per second, and work per step.
 func (d *Diff) LoadReport() *table.Table {
 	rows := slices.Clone(d.Load)
 	for i := range d.Paces {
@@ -232,5 +231,5 @@ func (d *Diff) LoadReport() *table.Table {
 	})
 }
 
-// SetupReport makes a table of what differs in how the captures were made.
+// SetupReport returns a table of the differences in how the captures were made.
 func (d *Diff) SetupReport() *table.Table { return setup.Report(d.Setup) }

@@ -13,19 +13,19 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A diffSpans collects the durations of spans.
+// A diffSpans collects durations of spans.
 type diffSpans struct {
 	*Collected
 	set         *request.Set
 	stage, rank *requests.Axis
 	pieces      int
-	groups      map[uint64]*diffGroup // by codes of stage and rank
-	last        map[int32]int         // request that a rank was counted for last
-	values      []int64               // of a metric and a request
+	groups      map[uint64]*diffGroup // by codes of stage (high 32 bits) and rank
+	last        map[int32]int         // by code of a rank: the request that it was last counted for
+	values      []int64               // scratch: values of a metric in a request
 }
 
-// collectRequests reads the metrics and stages of all requests. What a request did
-// belongs to one piece, that of its start.
+// collectRequests reads the metrics and stages of all requests in a window. Everything that a
+// request did belongs to the piece in which it starts.
 func (d *Collected) collectRequests(s *request.Set, window *Capture) {
 	from, to := window.From, window.To
 	first, next := requestsIn(s, from, to)
@@ -51,9 +51,9 @@ func (d *Collected) collectRequests(s *request.Set, window *Capture) {
 	for i := range metrics {
 		m := metric.Requests[i]
 		if m == metric.Unaccounted && s.Clocks.Moves() {
-			continue // a millisecond that hosts are still apart would be news
+			continue // the remaining clock error would look like a change
 		}
-		if m != metric.ITL && m != metric.TPOT { // steps wait for nothing
+		if m != metric.ITL && m != metric.TPOT { // steps don't queue
 			metrics[i].neighbors = significance.Queued
 		}
 		if metrics[i].pieces != nil {
@@ -70,8 +70,7 @@ func (d *Collected) collectRequests(s *request.Set, window *Capture) {
 	}
 }
 
-// requestsIn returns the bounds of the requests that begin in [from, to), or of all where
-// these are 0. Set.Requests are in the order of their start.
+// requestsIn returns the index bounds of the requests that begin in [from, to); 0 is open. Set.Requests are ordered by start.
 func requestsIn(s *request.Set, from, to trace.Time) (first, next int) {
 	at := func(t trace.Time) int {
 		i, _ := slices.BinarySearchFunc(s.Requests, t, func(r request.Request, t trace.Time) int { return cmp.Compare(r.Start, t) })
@@ -87,8 +86,8 @@ func requestsIn(s *request.Set, from, to trace.Time) (first, next int) {
 	return first, next
 }
 
-// diffRank names a rank without its host, which is another one tomorrow. Ranks of
-// several servers that have the same role are taken together.
+// diffRank names a rank without its host, which will be another one tomorrow. It takes ranks
+// of several servers with the same role together.
 func diffRank(s *request.Set, proc int) string {
 	at := s.Place(proc)
 	at.Host, at.Server = "", 0
@@ -107,7 +106,7 @@ func (c *diffSpans) addMetrics(metrics []diffGroup, r *request.Request, piece in
 	}
 }
 
-// addRequest adds the stages of request r, and its gateway's span.
+// addRequest adds the stages of request r, and its gateway spans.
 func (c *diffSpans) addRequest(r, piece int) {
 	s := c.set
 	for _, part := range s.PartsOf(&s.Requests[r]) {
@@ -116,13 +115,13 @@ func (c *diffSpans) addRequest(r, piece int) {
 		}
 	}
 	for i := range s.GatewayRows(&s.Requests[r]) {
-		if s.RequestOf(i) == r { // several may share it
+		if s.RequestOf(i) == r { // several requests may share it
 			c.add(requests.Spot{Span: i, Proc: s.ProcOf(i), Request: r}, piece)
 		}
 	}
 }
 
-// addStages adds the given stages and everything below.
+// addStages adds the given stages, and all below them.
 func (c *diffSpans) addStages(stages []uint32, p requests.Spot, piece int) {
 	for _, i := range stages {
 		if c.set.Kind(int(i)) == request.Stage { // selected
@@ -135,7 +134,7 @@ func (c *diffSpans) addStages(stages []uint32, p requests.Spot, piece int) {
 	}
 }
 
-// add counts the span at p, unless its times cannot be right.
+// add adds the span at p, unless its times are implausible or it repeats another span, and counts its request for its rank.
 func (c *diffSpans) add(p requests.Spot, piece int) {
 	row := c.set.Row(p.Span)
 	if c.set.Implausible(p.Span) || c.set.Again(p.Span) {
@@ -144,7 +143,7 @@ func (c *diffSpans) add(p requests.Spot, piece int) {
 	rank := c.rank.Code(p)
 	key := uint64(c.stage.Code(p))<<32 | uint64(uint32(rank))
 	g := order.Memo(c.groups, key, func() *diffGroup { return &diffGroup{} })
-	if row.Means.Phase() != request.DecodePhase { // steps wait for nothing
+	if row.Means.Phase() != request.DecodePhase { // steps don't queue
 		g.neighbors = significance.Queued
 	}
 	g.add(piece, c.pieces, row.Dur(), c.in)
@@ -159,8 +158,7 @@ func (c *diffSpans) add(p requests.Spot, piece int) {
 	}
 }
 
-// addOthers adds the spans that belong to no request. Without any requests, totals are
-// per second.
+// addOthers adds the spans that belong to no request. If there are no requests at all, it adds seconds, for totals per second.
 func (c *diffSpans) addOthers(pieces *compare.Pieces, from, to trace.Time) {
 	s := c.set
 	if len(s.Requests) == 0 {

@@ -13,27 +13,25 @@ import (
 	"github.com/sgtrace/sgtrace/request"
 )
 
-// A Row is the durations of one name in both captures.
+// A Row compares the durations of one name in both captures.
 type Row struct {
 	diffKey
 	Before, After         Stat
-	P50, P99, Mean, Total compare.Change // Total is by request or step
-	// Like is the name of a kernel that the other capture lacks in turn, and that may be the
-	// same; "" is none.
+	P50, P99, Mean, Total compare.Change // Total is per request or step
+	// Like is a kernel that only the other capture has, and that may be the same one under another name; "" if there is none.
 	Like string
 }
 
-// A Stat is the durations of one name in one capture, in ns. Without any, N is 0.
+// A Stat describes the durations of one name in one capture, in ns. If there are none, N is 0.
 type Stat struct {
 	N        int64
 	P50, P99 int64 // nearest rank
 	Mean     int64 // in tenths of ns
-	// PerUnit is the total by request or step, in tenths of ns; -1 is unknown: the rank has no
-	// steps.
+	// PerUnit is the total per request or step, in tenths of ns; -1 if unknown: the rank has no steps.
 	PerUnit int64
 }
 
-// rate returns how many there are by request or step.
+// rate returns how many durations there are per request or step.
 func (s *Stat) rate() float64 {
 	if s.PerUnit < 0 || s.Mean == 0 {
 		return 0
@@ -41,11 +39,10 @@ func (s *Stat) rate() float64 {
 	return float64(s.PerUnit) / float64(s.Mean)
 }
 
-// only reports whether one of the captures lacks it.
+// only reports whether one of the captures lacks the row.
 func (r *Row) only() bool { return r.Before.N == 0 || r.After.N == 0 }
 
-// Changed reports whether something about the row is other than before beyond doubt, and by
-// enough to matter.
+// Changed reports whether any number of the row changed significantly, and by enough to matter.
 func (r *Row) Changed() bool { return slices.ContainsFunc(r.changes(), (*compare.Change).Matters) }
 
 // changes returns the numbers that are compared.
@@ -53,11 +50,9 @@ func (r *Row) changes() []*compare.Change {
 	return []*compare.Change{&r.P50, &r.P99, &r.Mean, &r.Total}
 }
 
-// Effect returns by how much a request or step got longer because of what changed, in tenths
-// of ns: the most that one of the numbers that changed makes. It leaves out how much of the
-// total of a stage moved since requests happen to be longer. Of what profilers recorded it is
-// how much the total moved: a mean that fell because many short ones came makes nothing
-// faster. It is 0 if nothing changed.
+// Effect returns how much longer a request or step takes because of what changed, in tenths of ns: the largest effect of any number
+// that changed. It ignores how much the total of a stage moved only because requests happen to be longer. For profiled rows it is how
+// much the total moved: a mean that fell because many short durations were added makes nothing faster. It is 0 if nothing changed.
 func (r *Row) Effect() int64 {
 	if r.Kind.profiled() || r.only() {
 		if r.Changed() {
@@ -75,12 +70,11 @@ func (r *Row) Effect() int64 {
 	consider(&r.Mean, float64(r.After.Mean-r.Before.Mean)*rate)
 	consider(&r.Total, float64(r.Moved()))
 	consider(&r.P50, 10*float64(r.After.P50-r.Before.P50)*rate)
-	consider(&r.P99, 10*float64(r.After.P99-r.Before.P99)*rate/100) // of one in a hundred
+	consider(&r.P99, 10*float64(r.After.P99-r.Before.P99)*rate/100) // of one duration in a hundred
 	return int64(most)
 }
 
-// Moved returns by how much the total of a request or step grew, in tenths of ns; 0 if it is
-// unknown.
+// Moved returns by how much the total per request or step grew, in tenths of ns; 0 if unknown.
 func (r *Row) Moved() int64 {
 	if min(r.Before.PerUnit, r.After.PerUnit) < 0 {
 		return 0
@@ -88,10 +82,10 @@ func (r *Row) Moved() int64 {
 	return r.After.PerUnit - r.Before.PerUnit
 }
 
-// diffRows makes rows of what was collected.
+// diffRows makes rows from what was collected.
 type diffRows struct {
 	sides       [2]*Collected
-	pooled      [2]map[diffKey][]diffKey // keys of the ranks of every key without a rank
+	pooled      [2]map[diffKey][]diffKey // by key without a rank: the keys of all its ranks
 	tallies     [2]distribution.Tally
 	approximate *int
 }
@@ -134,7 +128,7 @@ func (r *diffRows) rows(byRank bool) []Row {
 	return rows
 }
 
-// ranks returns a row for every rank of a name that is told apart by rank.
+// ranks returns the rows of a name, one for each rank.
 func (r *diffRows) ranks(of *Row) []Row {
 	all := diffKey{Kind: of.Kind, Name: of.Name}
 	keys := slices.Concat(r.pooled[0][all], r.pooled[1][all])
@@ -148,16 +142,16 @@ func (r *diffRows) ranks(of *Row) []Row {
 	return rows
 }
 
-// A diffMeasure is a group of durations with how far off its numbers may be.
+// A diffMeasure describes a group of durations, with the uncertainty of its numbers.
 type diffMeasure struct {
 	Stat
 	p50, p99, mean, total significance.Quantity
 	work                  []significance.Piece // ns and units
 	each                  []significance.Piece // ns and durations
-	medians, tails        []significance.Piece // one p50 and p99 of each piece, if these are few or captures
+	medians, tails        []significance.Piece // the p50 and p99 of each piece, if pieces are few or are captures
 }
 
-// row compares what both captures have under some keys.
+// row returns the comparison of both captures over some keys.
 func (r *diffRows) row(key diffKey, keys func(side int) []diffKey) Row {
 	before, rough := r.measureKeys(0, key, keys(0))
 	after, rough2 := r.measureKeys(1, key, keys(1))
@@ -169,7 +163,7 @@ func (r *diffRows) row(key diffKey, keys func(side int) []diffKey) Row {
 	return row
 }
 
-// measureKeys describes what one side has under some keys, as a row of the given one.
+// measureKeys describes the durations that one side has under some keys, for a row with the given key.
 func (r *diffRows) measureKeys(side int, key diffKey, keys []diffKey) (m diffMeasure, approximate bool) {
 	var groups []*diffGroup
 	for _, k := range keys {
@@ -178,9 +172,8 @@ func (r *diffRows) measureKeys(side int, key diffKey, keys []diffKey) (m diffMea
 	return r.measure(side, groups, r.sides[side].units(key, keys))
 }
 
-// compare tells how the numbers changed. Where there are so few pieces that their scatter
-// tells little, an exact test decides, on the totals, means and medians of pieces. A 99th
-// percentile of a piece would depend on how many values that has.
+// compare tests how the numbers changed. If pieces are so few that their scatter says little, it uses an exact test on the
+// totals, means, and medians of pieces, but not on their 99th percentiles, as these depend on how many values a piece has.
 func (r *Row) compare(before, after *diffMeasure, captures bool) {
 	for i := range diffNumbers {
 		n := &diffNumbers[i]
@@ -195,8 +188,8 @@ func (r *Row) compare(before, after *diffMeasure, captures bool) {
 	}
 }
 
-// compare tells how one number changed. Of pieces that are one value each, the change is
-// told around that of all values together.
+// compare tests how one number changed. If pieces enter the test as one value each, it centers
+// the result on the ratio of the values of the whole captures.
 func (n *diffNumber) compare(before, after *diffMeasure, captures bool) significance.Change {
 	how := n.how(before, after, captures)
 	b, a := before.sample(n.name), after.sample(n.name)
@@ -220,7 +213,7 @@ func (n *diffNumber) how(before, after *diffMeasure, captures bool) significance
 	return how
 }
 
-// sample returns what a capture has of a number.
+// sample returns the observations of a number in a capture.
 func (m *diffMeasure) sample(number string) significance.Sample {
 	switch number {
 	case "total":
@@ -233,18 +226,18 @@ func (m *diffMeasure) sample(number string) significance.Sample {
 	return significance.Sample{Quantity: m.p99, Pieces: m.tails}
 }
 
-// captures reports whether every piece is a capture.
+// captures reports whether every piece is a whole capture.
 func (r *diffRows) captures() bool { return r.sides[0].captures.Whole() }
 
-// few reports whether one of the captures has few pieces.
+// few reports whether one of the captures has too few pieces to measure their scatter.
 func (r *diffRows) few() bool {
 	return slices.ContainsFunc(r.sides[:], func(c *Collected) bool {
 		return min(cmp.Or(c.side.RequestPieces, compare.MaxPieces), cmp.Or(c.side.StepPieces, compare.MaxPieces)) < significance.Few
 	})
 }
 
-// measure describes the durations of some groups of one capture. units are what its
-// pieces have of requests or steps, nil if nobody knows.
+// measure describes the durations of some groups of one capture. units are the numbers of
+// requests or steps in its pieces, nil if unknown.
 func (r *diffRows) measure(side int, groups []*diffGroup, units []float64) (m diffMeasure, approximate bool) {
 	m.PerUnit = -1
 	var list []*distribution.Sample
@@ -287,8 +280,7 @@ func (r *diffRows) measure(side int, groups []*diffGroup, units []float64) (m di
 	return m, approximate
 }
 
-// piecesOf adds up what the pieces of a capture have of some groups, and how many values that
-// is.
+// piecesOf adds up, for each piece of a capture, the sum over some groups and the number of their values.
 func piecesOf(groups []*diffGroup, n int, sum func(*distribution.Sample) float64) []significance.Piece {
 	pieces := make([]significance.Piece, n)
 	for _, g := range groups {
@@ -300,8 +292,7 @@ func piecesOf(groups []*diffGroup, n int, sum func(*distribution.Sample) float64
 	return pieces
 }
 
-// quantilesOf returns the p50 and the p99 of every piece that has values. It leaves those of
-// another list in t.
+// quantilesOf returns the p50 and the p99 of every piece that has values. It leaves other values in t than before.
 func quantilesOf(t *distribution.Tally, groups []*diffGroup, n int) (medians, tails []significance.Piece) {
 	medians, tails = make([]significance.Piece, n), make([]significance.Piece, n)
 	for piece := range medians {
@@ -321,8 +312,7 @@ func quantilesOf(t *distribution.Tally, groups []*diffGroup, n int) (medians, ta
 	return medians, tails
 }
 
-// quantileOf tells how far off a quantile of the values of t may be, by how many values of
-// every piece are at most that.
+// quantileOf returns the uncertainty of a quantile of the values of t, from how many values of every piece are at most the quantile.
 func quantileOf(t *distribution.Tally, share float64, value int64, groups []*diffGroup, n int, neighbors significance.Neighbors) significance.Quantity {
 	pieces := piecesOf(groups, n, func(s *distribution.Sample) float64 { return float64(s.AtMost(value)) })
 	all := order.SumRows(pieces, func(p *significance.Piece) float64 { return p.Of })
@@ -331,11 +321,10 @@ func quantileOf(t *distribution.Tally, share float64, value int64, groups []*dif
 	})
 }
 
-// matchRenamed finds kernels that one capture lacks, and that may be what the other one calls
-// otherwise: the same function with other parameters of templates, or as another profiler
-// writes it. Of several, the one with the largest total is named.
+// matchRenamed finds kernels that only one capture has, and that the other one may call by another name: the same function with
+// other template parameters, or as another profiler writes it. Of several candidates, it names the one with the largest total.
 func (d *Diff) matchRenamed() {
-	by := map[diffKey]*[2]*Row{} // largest of before, and of after
+	by := map[diffKey]*[2]*Row{} // by bare name: the largest kernel that is only before, and only after
 	each := func(f func(r *Row, of *[2]*Row, side int)) {
 		for i := range d.Rows {
 			r := &d.Rows[i]
@@ -361,8 +350,8 @@ func (d *Diff) matchRenamed() {
 	})
 }
 
-// Values returns the durations of one kind and name in the capture, of all ranks, in ns and
-// sorted. There are none of what only its total means something.
+// Values returns the sorted durations of one kind and name in the capture, of all ranks, in
+// ns. Kinds of which only totals have a meaning have none.
 func (d *Collected) Values(kind Kind, name string) []int64 {
 	var values []int64
 	for key, groups := range d.groups {

@@ -18,12 +18,10 @@ import (
 	"github.com/sgtrace/sgtrace/series"
 )
 
-// minWeight is the part of the time of a request, or of a step, that a stage or kernel must
-// have gained or lost to be told of.
+// minWeight is the smallest change worth reporting, as a part of the time of a request or step.
 const minWeight = 0.01
 
-// words makes the verdict: what is different about the load, what users notice, and
-// which stage and kernel it comes from.
+// words returns the verdict: what is different about the load, what users notice, and which stage and kernel it comes from.
 func (d *Diff) words(rows *diffRows) string {
 	says := append(d.setupInWords(), d.lengths()...)
 	if d.same() {
@@ -46,7 +44,7 @@ func (d *Diff) words(rows *diffRows) string {
 	told := d.toldRows()
 	devices := d.Before.Requests <= 0 && d.After.Requests <= 0
 	if devices {
-		says = append(says, d.within()...) // since when says more than sums
+		says = append(says, d.within()...) // a time says more than sums
 	}
 	says = append(says, d.large(told)...)
 	for _, r := range told {
@@ -63,7 +61,7 @@ func (d *Diff) words(rows *diffRows) string {
 	return strings.Join(append(says, d.countOthers(slices.Concat(told, d.muted), len(says) > differ)...), "; ")
 }
 
-// following tells of the load that follows from other changes: by name only, if any of these are known.
+// following reports the load that follows from other changes: only by name if such changes are known.
 func (d *Diff) following(list []*compare.Load, known bool) []string {
 	if len(list) == 0 || !known {
 		return order.Each(list, (*compare.Load).Words)
@@ -72,7 +70,7 @@ func (d *Diff) following(list []*compare.Load, known bool) []string {
 	return []string{words.Some(names, compare.MaxNames) + " changed with that"}
 }
 
-// setupInWords tells what differs in the setup.
+// setupInWords reports what differs in the setup.
 func (d *Diff) setupInWords() []string {
 	list := order.Each(d.Setup, func(s setup.Setting) string {
 		return fmt.Sprintf("%s %s -> %s", s.Name, words.Clean(s.Before), words.Clean(s.After))
@@ -83,9 +81,8 @@ func (d *Diff) setupInWords() []string {
 	return []string{"Setup differs: " + strings.Join(list, ", ")}
 }
 
-// large tells of the steps and the time of devices that moved more than all of what is told and
-// changed beyond doubt: what costs most leads, and says itself how sure it is. The step is told in any
-// case where nothing else is.
+// large reports the step and the device time that moved by more than all of told, although they are not significant: the
+// largest cost comes first, and says itself how sure it is. It reports the step in any case if nothing else is reported.
 func (d *Diff) large(told []*Row) (says []string) {
 	if d.Before.Requests > 0 || d.After.Requests > 0 {
 		return nil
@@ -118,12 +115,11 @@ func (d *Diff) large(told []*Row) (says []string) {
 	return says
 }
 
-// largePart is the part of the time of a step from which on a change is told that may be
-// chance.
+// largePart is the part of a step's time from which on a change is reported even if it may be chance.
 const largePart = 0.1
 
-// visible tells of metrics of requests that changed so much that everyone sees it, and that
-// may be chance all the same: the captures have too few pieces, or these scatter as much.
+// visible reports metrics of requests that changed so much that everyone sees it, but may be chance all the same,
+// because the captures have too few pieces, or these scatter as much.
 func (d *Diff) visible() []string {
 	var list []string
 	for i := range d.Rows {
@@ -138,15 +134,14 @@ func (d *Diff) visible() []string {
 	return list
 }
 
-// visibleFactor is from which factor on everyone sees a change of a median, if it is
-// visiblePart of the time of a request, too: a queue of microseconds that doubles is none.
-// A p99 of healthy runs differs by factors of hundreds.
+// visibleFactor is the factor from which on everyone sees a change of a median, if it is also visiblePart of the time of a request:
+// nobody sees that a queue of microseconds doubles. The p99 is not used, as it differs by factors of hundreds between healthy runs.
 const (
 	visibleFactor = 2
 	visiblePart   = 0.05
 )
 
-// countOthers tells how many rows changed besides those that were told of, if any were.
+// countOthers reports how many rows changed besides those told. any is whether the verdict already reports a change.
 func (d *Diff) countOthers(told []*Row, any bool) (says []string) {
 	others, small, fresh, gone, slight := 0, 0, 0, 0, 0
 	for i := range d.Rows {
@@ -189,8 +184,7 @@ func (d *Diff) countOthers(told []*Row, any bool) (says []string) {
 	return says
 }
 
-// untested returns how many rows that may matter nobody can tell anything about, and the one
-// that moved the total most.
+// untested returns how many rows that may matter have too little data, and which of them moved the total most.
 func (d *Diff) untested() (most *Row, n int) {
 	for i := range d.Rows {
 		r := &d.Rows[i]
@@ -205,13 +199,13 @@ func (d *Diff) untested() (most *Row, n int) {
 	return most, n
 }
 
-// same reports whether both captures are the same in all numbers.
+// same reports whether all numbers of both captures are the same.
 func (d *Diff) same() bool {
 	return !slices.ContainsFunc(d.Rows, func(r Row) bool { return r.Before != r.After }) &&
 		!slices.ContainsFunc(d.Load, func(l compare.Load) bool { return l.Before != l.After })
 }
 
-// tested reports whether anything could be compared.
+// tested reports whether there was enough data to compare anything.
 func (d *Diff) tested() bool {
 	for i := range d.Load {
 		if d.Load[i].Change.Tested() {
@@ -227,8 +221,7 @@ func (d *Diff) tested() bool {
 	return false
 }
 
-// weight returns the part of the time of a request, or of the work of a step, that the
-// change of the row makes. Metrics of requests matter in any case.
+// weight returns a row's effect, as a part of the time of a request or of the work of a step. Metrics of requests always matter.
 func (d *Diff) weight(r *Row) float64 {
 	if r.Kind == Request {
 		return 1
@@ -236,8 +229,8 @@ func (d *Diff) weight(r *Row) float64 {
 	return d.part(r, r.Effect())
 }
 
-// cost is the part of the time of a request, or of the work of a step, that the change of the row makes; 0 is unknown, as it is of
-// what each of many tokens takes.
+// cost returns a row's effect, as a part of the time of a request or of the work of a step; 0
+// if unknown, as for metrics of each token.
 func (d *Diff) cost(r *Row) float64 {
 	if m := r.metricOf(); r.Kind == Request && (m == metric.ITL || m == metric.TPOT) {
 		return 0
@@ -245,7 +238,7 @@ func (d *Diff) cost(r *Row) float64 {
 	return min(1, d.part(r, r.Effect()))
 }
 
-// part returns the part that a time is of a request, or of the work of a step on the rank.
+// part returns a time as a part of that of a request, or of the work of a step on the rank.
 func (d *Diff) part(r *Row, time int64) float64 {
 	whole := d.whole[d.wholeOf(r)]
 	if whole == 0 {
@@ -254,7 +247,7 @@ func (d *Diff) part(r *Row, time int64) float64 {
 	return distribution.Fraction(distribution.Abs(time), whole)
 }
 
-// wholeOf returns what a row is a part of.
+// wholeOf returns the key of the time that a row is a part of.
 func (d *Diff) wholeOf(r *Row) diffKey {
 	if r.Kind.profiled() {
 		return diffKey{Kind: Kernel, Rank: r.Rank}
@@ -262,8 +255,8 @@ func (d *Diff) wholeOf(r *Row) diffKey {
 	return diffKey{Kind: Request}
 }
 
-// addUp finds how long a request takes, and what a step of every rank works, in the capture
-// in which that is more; in tenths of ns.
+// addUp finds how long a request takes, and how long the device work of a step on every rank
+// takes, in the capture in which that is more; in tenths of ns.
 func (d *Diff) addUp() {
 	before, after := map[diffKey]int64{}, map[diffKey]int64{}
 	d.whole = map[diffKey]int64{}
@@ -278,7 +271,7 @@ func (d *Diff) addUp() {
 	}
 }
 
-// sentence tells how a row changed, and where.
+// sentence says how a row changed, and where.
 func (d *Diff) sentence(r *Row, rows *diffRows) string {
 	text := d.plain(r)
 	if r.Like != "" {
@@ -293,7 +286,7 @@ func (d *Diff) sentence(r *Row, rows *diffRows) string {
 	return text
 }
 
-// plain tells how a row changed.
+// plain says how a row changed.
 func (d *Diff) plain(r *Row) string {
 	text := nameInWords(r)
 	switch r.Kind {
@@ -329,10 +322,10 @@ func nameInWords(r *Row) string {
 	return table.CutMiddle(words.Clean(r.Name), maxVerdictName, table.Style{ASCII: true})
 }
 
-// maxVerdictName is how many characters of a name the verdict has.
+// maxVerdictName limits the characters of a name in the verdict.
 const maxVerdictName = 60
 
-// perUnit ends the sentence that something takes a time; nothing of whole captures.
+// perUnit returns the words to add to a time, such as " per step"; "" if totals are of whole captures.
 func (d *Diff) perUnit(r *Row) string {
 	if unit := d.unit(r); unit != perSecond.String() {
 		return " per " + unit
@@ -340,7 +333,7 @@ func (d *Diff) perUnit(r *Row) string {
 	return ""
 }
 
-// unit returns the divisor of a row's totals.
+// unit returns what a row's totals are divided by.
 func (d *Diff) unit(r *Row) string {
 	switch {
 	case r.Kind.profiled():
@@ -351,11 +344,11 @@ func (d *Diff) unit(r *Row) string {
 	return "request"
 }
 
-// telling returns the number that tells most about the change: the total of what profilers
-// recorded; else the median, unless another one changed more than twice as much.
+// telling returns the most telling number of the row: the total if profiled, otherwise the
+// median, unless another one changed more than twice as much.
 func (r *Row) telling() (what string, c *compare.Change, before, after int64) {
 	most := 0.0
-	numbers := diffNumbers[:] // the total comes first
+	numbers := diffNumbers[:] // the total first
 	if !r.Kind.profiled() {
 		numbers = slices.Concat(diffNumbers[1:], diffNumbers[:1])
 	}
@@ -384,7 +377,7 @@ func (d *Diff) waitsChanged() bool {
 	return r != nil && r.Changed() && d.part(r, r.Effect()) >= visiblePart || slices.ContainsFunc(d.Load, queued)
 }
 
-// paces tells what there is to say of the paces of servers.
+// paces returns what say has to say about each pace.
 func (d *Diff) paces(say func(*pace.Pace) string) (says []string) {
 	for i := range d.Paces {
 		if text := say(&d.Paces[i]); text != "" {
@@ -394,12 +387,12 @@ func (d *Diff) paces(say func(*pace.Pace) string) (says []string) {
 	return says
 }
 
-// pacesTell reports whether paces say what a load does: tokens per second in steps are more where steps are larger.
+// pacesTell reports whether paces already account for a load: tokens per second are higher if steps are larger.
 func (d *Diff) pacesTell(l *compare.Load) bool {
 	return slices.ContainsFunc(metric.Speeds[:], func(m *metric.Metric) bool { return m.Title == l.Name }) && d.annotated((*compare.Change).Tested)
 }
 
-// annotated reports whether a pace of steps that profilers annotated is as asked.
+// annotated reports whether the change of any pace of annotated steps satisfies is.
 func (d *Diff) annotated(is func(*compare.Change) bool) bool {
 	return slices.ContainsFunc(d.Paces, func(p pace.Pace) bool { return p.Annotated && is(&p.Change) })
 }

@@ -10,14 +10,14 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Parts of the time of a request that a mixture must have moved: by a cause, or by what may be its effect.
+// A mixture must have moved this part of the time of a request to be reported: by a cause, or by anything that may be its effect.
 const (
 	movedByCause = 0.1
 	movedAtAll   = 0.2
 )
 
-// keepWithin leaves out what changed within both captures, as that makes them no different, and all but the pace of servers if requests
-// take about as long in both: there is nothing that it hides.
+// keepWithin drops changes that both captures have, as these don't make them different. If requests take about as long in both, it also
+// drops everything but paces that last and the like: there is nothing to explain.
 func (d *Diff) keepWithin() {
 	moved := 0.0
 	for i := range d.Rows {
@@ -34,13 +34,13 @@ func (d *Diff) keepWithin() {
 	d.Before.Within, d.After.Within = keep(d.Before.Within, d.After.Within), keep(d.After.Within, d.Before.Within)
 }
 
-// sides returns both captures.
+// sides returns both sides.
 func (d *Diff) sides() [2]*Side { return [...]*Side{&d.Before, &d.After} }
 
-// maxWithin is how many changes within a capture the verdict tells of.
+// maxWithin limits how many changes within a capture the verdict reports.
 const maxWithin = 2
 
-// within tells of the changes within both captures.
+// within reports the changes within both captures.
 func (d *Diff) within() (says []string) {
 	for i, side := range d.sides() {
 		told := min(maxWithin, len(side.Within))
@@ -54,13 +54,13 @@ func (d *Diff) within() (says []string) {
 	return says
 }
 
-// sideWords are what the command calls the captures.
+// sideWords are the command's words for the captures.
 var sideWords = [...]string{"BEFORE", "AFTER"}
 
-// mixtures say of captures that changed how to compare a part of them that did not: what was before the first change of
-// BEFORE, and what came between the first one of AFTER and the next.
+// mixtures returns notes on how to compare only the steady parts of captures that changed: the time before the first
+// change of BEFORE, and the time between the first change of AFTER and the next.
 func (d *Diff) mixtures() (notes []string) {
-	const second, shortest = trace.Time(time.Second), trace.Time(10 * time.Second) // times of flags are of seconds
+	const second, shortest = trace.Time(time.Second), trace.Time(10 * time.Second) // flags take times in seconds
 	if min(d.Before.Last-d.Before.First, d.After.Last-d.After.First) < shortest {
 		return nil
 	}

@@ -9,11 +9,10 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Burdens returns what one unit of each burden costs, in ns, by weighted least squares. It compares pieces only within a
-// block of time: later pieces may take longer for other reasons. In a block in which the speed of the server changes, much of
-// the variance is due to that, so a block whose unexplained variance exceeds the median weighs less in proportion. Total
-// variance would be the wrong weight: full batches all take equally long, and differ only in the tokens attributed to each.
-// No cost is negative.
+// Burdens returns what one unit of each burden costs, in ns, by weighted least squares. It compares pieces only within a block of
+// time: later pieces may take longer for other reasons. In a block in which the speed of the server changes, much of the variance
+// is due to that, so a block whose unexplained variance exceeds the median weighs less in proportion. Total variance would be the
+// wrong weight: full batches all take equally long, and differ only in the tokens attributed to each. No cost is negative.
 func (p *Pace) Burdens() (by Burden) {
 	const blocks, fewest = 24, 12
 	pieces := p.joined()
@@ -119,8 +118,8 @@ func (c *covariances) solve(some int) (by Burden, explains float64) {
 	return by, explains
 }
 
-// covariances are the normal equations of a block: sums of products of the burdens with each other and with the time
-// per token, weighted by tokens.
+// covariances are the normal equations of a block: sums of products of the burdens with each
+// other and with the time per token, weighted by tokens.
 type covariances struct {
 	normal   [len(Burden{})]Burden
 	right    Burden

@@ -31,8 +31,8 @@ type observer struct {
 
 func (w *observer) inside(t trace.Time) bool { return t >= w.from && t <= w.to }
 
-// Observe returns the paces of all lead ranks that did enough between two times for the given requests, which belong to the ranks'
-// set.
+// Observe returns the paces of all lead ranks that did enough between two times for the given
+// requests, which belong to the ranks' set.
 func Observe(ranks *place.RankSet, requests []*request.Request, from, to trace.Time) Paces {
 	w := &observer{ranks.Set, ranks, from, to}
 	work, endless := make([]workload, len(ranks.Places)), map[int32][]trace.Time{}
@@ -116,9 +116,9 @@ func (w *observer) prefillPacesOf(rank int, x *workload, batches load.Pieces) []
 	return []Pace{p}
 }
 
-// known returns the prefills that are compared, one by one (alone) and in batches, without those that overlap a prefill of unknown size:
-// the prompts of requests that were given up, or never ended, take time for an unknown number of tokens. all are the batches of the
-// compared prefills.
+// known returns the prefills that are compared, one by one (alone) and in batches, without those
+// that overlap a prefill of unknown size: the prompts of requests that were given up, or never
+// ended, take time for an unknown number of tokens. all are the batches of the compared prefills.
 func (x *workload) known(all load.Pieces) (alone, batches load.Pieces) {
 	if len(x.otherPrefills) == 0 {
 		return x.prefills, all
@@ -150,8 +150,7 @@ func (x *workload) add(prefill load.Pieces, decode Piece) {
 	}
 }
 
-// addOther records the work for a request that is not compared. If the end of its decoding is unknown, To is 0 until
-// end sets it.
+// addOther records the work for a request that is not compared. If the end of its decoding is unknown, To is 0 until end sets it.
 func (x *workload) addOther(prefill load.Pieces, decode Piece) {
 	prefilled := trace.Time(0)
 	for _, p := range prefill {
@@ -166,8 +165,8 @@ func (x *workload) addOther(prefill load.Pieces, decode Piece) {
 	}
 }
 
-// end assumes that requests that never end are decoded, and share steps, for as long as the longest compared request,
-// but no longer than until the last compared request ends.
+// end assumes that requests that never end are decoded, and share steps, for as long as the
+// longest compared request, but no longer than until the last compared request ends.
 func (x *workload) end() {
 	longest, last := trace.Time(0), trace.Time(0)
 	for i := range x.decodes {
@@ -254,8 +253,8 @@ func (w *observer) decodeWork(decodes, others []Piece, prefills []load.Prefill) 
 	return list, alone
 }
 
-// prefillWork returns a piece for every batch of prefills. Its burdens are the tokens it computes, the pairs of tokens it
-// attends to, and how many requests are decoded meanwhile.
+// prefillWork returns a piece for every batch of prefills. Its burdens are the tokens it
+// computes, the pairs of tokens it attends to, and how many requests are decoded meanwhile.
 func (w *observer) prefillWork(batches []load.Prefill, running *levelOver) (list []Piece) {
 	for _, b := range batches {
 		if !w.inside(b.From) || b.Tokens <= 0 {

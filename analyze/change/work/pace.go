@@ -6,8 +6,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A Pace is how long a lead rank takes for one kind of work, a token of a request or the prefill of a prompt, corrected
-// for everything else that it does meanwhile.
+// A Pace is how long a lead rank takes for one kind of work, a token of a request or the
+// prefill of a prompt, corrected for everything else that it does meanwhile.
 type Pace struct {
 	Rank   int32
 	Pieces []Piece // ordered by start
@@ -58,8 +58,7 @@ type Paces struct {
 	Endless map[int32][]trace.Time
 }
 
-// NewPace compares pieces with what such work usually takes. The burdens from index others on are the load of other
-// requests.
+// NewPace compares pieces with what such work usually takes. The burdens from index others on are the load of other requests.
 func NewPace(rank int, list []Piece, others int) Pace {
 	p := Pace{Rank: int32(rank), Pieces: list, Sized: others > 0}
 	by := p.Burdens()

@@ -100,8 +100,8 @@ func (p *Pace) PrefillStalls() (out []Stall) {
 	return out
 }
 
-// isLate reports whether several pieces with as much work or more took a third of the time or less: then the amount of work is no excuse,
-// whatever the model says that it costs.
+// isLate reports whether several pieces with as much work or more took a third of the time or
+// less: then the amount of work is no excuse, whatever the model says that it costs.
 func (p *Pace) isLate(x *Piece) bool {
 	const few, less = 3, 3
 	n := 0
@@ -143,9 +143,9 @@ func (w *Paces) EndsByRank() map[int32]Ends {
 	return of
 }
 
-// StandStill reports whether no work ends during a stall, wherever it lies within its bounds; work that begins then is held up, too.
-// Prompts that piled up are computed before decoding goes on, so requests are held up for longer than the rank stood still: StandStill
-// shortens the stall to the time in which nothing ended.
+// StandStill reports whether no work ends during a stall, wherever it lies within its bounds; work that begins
+// then is held up, too. Prompts that piled up are computed before decoding goes on, so requests are held up
+// for longer than the rank stood still: StandStill shortens the stall to the time in which nothing ended.
 func (e *Ends) StandStill(x *Stall) bool {
 	const about = 0.8 // the length is an estimate
 	least, to := trace.Time(about*float64(x.Length)), x.Last+trace.Time(x.Length)

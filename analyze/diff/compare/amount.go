@@ -6,27 +6,27 @@ import (
 	"github.com/sgtrace/sgtrace/internal/significance"
 )
 
-// A Load is something about two captures that explains why they are slow or fast, or says it of
-// the whole: how many requests there are, and how long; how many tokens steps compute.
+// A Load is a number of two captures that explains why they are slow or fast, or describes them
+// as a whole: how many requests there are, and how long they are; how many tokens steps compute.
 type Load struct {
 	Name          string
-	Before, After float64 // NaN is unknown
+	Before, After float64 // NaN if unknown
 	Change        Change
-	Follows       bool // from what is asked of servers, and what they take for it
+	Follows       bool // it follows from what is asked of servers, and from how long they take for it
 }
 
-// An Amount is one of them in one capture.
+// An Amount is a load of one capture, in pieces.
 type Amount struct {
 	Name   string
 	Pieces []significance.Piece
 }
 
-// Sample is the mean of the pieces.
+// Sample returns the mean of the pieces, with the pieces themselves.
 func (l *Amount) Sample() significance.Sample {
 	return significance.Sample{Quantity: significance.Apart.Mean(l.Pieces), Pieces: l.Pieces}
 }
 
-// Amounts compares those of two captures, whose pieces may be a capture each.
+// Amounts compares a load of two captures; captures reports whether each piece is a whole capture.
 func Amounts(before, after *Amount, captures bool) Load {
 	b, a := before.Sample(), after.Sample()
 	l := Load{Name: before.Name, Before: b.Quantity.Value, After: a.Quantity.Value}
@@ -37,7 +37,7 @@ func Amounts(before, after *Amount, captures bool) Load {
 	return l
 }
 
-// How chooses the test for quantities that are made of such pieces.
+// How chooses the test for quantities made of the given pieces.
 func How(before, after []significance.Piece, captures bool) significance.How {
 	switch {
 	case captures:
@@ -48,8 +48,7 @@ func How(before, after []significance.Piece, captures bool) significance.How {
 	return significance.ByScatter
 }
 
-// Appeared tells how likely it is that only one of two captures has something, if both are
-// alike; NaN if they are too short to tell.
+// Appeared returns the probability that only one of two captures has something if both are alike; NaN if they are too short to tell.
 func Appeared(before, after []significance.Piece) float64 {
 	count := func(pieces []significance.Piece) (seen, all int) {
 		for _, p := range pieces {

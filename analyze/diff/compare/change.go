@@ -11,39 +11,36 @@ import (
 const (
 	// Alpha is the probability of finding any change at all where there is none.
 	Alpha = 0.05
-	// MinChange is what a change must be to matter: less than that, captures of the same
-	// thing differ from day to day.
+	// MinChange is the smallest relative change that matters: captures of the same thing differ by that much from day to day.
 	MinChange = 0.03
 )
 
-// A Change is how a number changed, and whether that is more than chance. P is
-// corrected for all numbers of its family.
+// A Change is how a number changed, and whether that is more than chance. Its P is corrected for all numbers of its family.
 type Change struct {
 	Change significance.Change
-	// Sure is Certain if any change that P lets pass would be chance in one of 20 comparisons
-	// at most, Likely if one in 20 of such changes is; "" is that it may be chance, or that
-	// there is not enough data to tell.
+	// Sure is Certain if at most one comparison in 20 has any change by chance with such a P, and Likely if at most
+	// one in 20 such changes is chance. "" means that the change may be chance, or that there is not enough data.
 	Sure finding.Confidence
 }
 
-// UnknownChange is that of a number that a row does not have.
+// UnknownChange is the change of a number that a row does not have.
 var UnknownChange = significance.Change{Ratio: math.NaN(), Low: math.NaN(), High: math.NaN(), P: math.NaN()}
 
-// Significant reports whether the change is likely at least.
+// Significant reports whether the change is at least likely.
 func (c *Change) Significant() bool { return c.Sure != "" }
 
-// Matters reports whether the change is significant, and large enough to be told.
+// Matters reports whether the change is significant, and large enough to report.
 func (c *Change) Matters() bool {
-	return c.Significant() && !(math.Abs(c.Change.Ratio-1) < MinChange) // a ratio to nothing is NaN
+	return c.Significant() && !(math.Abs(c.Change.Ratio-1) < MinChange) // the ratio of something to nothing is NaN
 }
 
 // Tested reports whether the captures are long enough to say anything.
 func (c *Change) Tested() bool { return !math.IsNaN(c.Change.P) }
 
-// Tells reports whether the number says anything: whether it changed, or by how much it may have at most.
+// Tells reports whether the number is informative: it changed, or there is a bound to how much it may have changed.
 func (c *Change) Tells() bool { return c.Tested() && !c.Vague() }
 
-// Size returns by which factor the number changed, in either direction, as a logarithm.
+// Size returns the absolute logarithm of the factor by which the number changed.
 func (c *Change) Size() float64 {
 	if c.Change.Ratio > 0 {
 		return math.Abs(math.Log(c.Change.Ratio))
@@ -51,13 +48,13 @@ func (c *Change) Size() float64 {
 	return 0
 }
 
-// Vague reports whether the number may as well have halved as doubled, so that its interval would
-// only seem to say something: there are too few pieces, or they scatter too much.
+// Vague reports whether the number may as well have halved as doubled: there are too few
+// pieces, or they scatter too much. Its interval would only seem to be informative.
 func (c *Change) Vague() bool {
 	return !c.Significant() && !math.IsNaN(c.Change.Ratio) && !math.IsNaN(c.Change.Low) && !math.IsNaN(c.Change.High) && c.Change.Low <= 0.5 && c.Change.High >= 2
 }
 
-// Correct pays for the questions of one of n families.
+// Correct corrects P of changes for their number and for n families, and sets Sure.
 func Correct(changes []*Change, n float64) {
 	p := order.Each(changes, func(c *Change) float64 { return n * c.Change.P })
 	discoveries := significance.FalseDiscoveries(p)

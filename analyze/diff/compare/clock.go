@@ -14,22 +14,22 @@ import (
 )
 
 const (
-	minAlike     = 20      // kernels of a name in each capture that count
-	clockPart    = 0.9     // of their time that has to change by about as much, half of which beyond doubt
-	clockChange  = 0.1     // from which on that is a clock, and no other day
-	clockScatter = 1.0 / 4 // by how much of the change, as a logarithm, names may differ
-	fewestNames  = 5       // of one rank, which all change alike
+	minAlike     = 20      // kernels of a name that each capture must have
+	clockPart    = 0.9     // part of their time that must change by about the same factor, half of it beyond doubt
+	clockChange  = 0.1     // smallest relative change that is taken for a clock, and not for day-to-day differences
+	clockScatter = 1.0 / 4 // by which fraction of the change, as a logarithm, names may differ
+	fewestNames  = 5       // kernel names of one rank that must change alike
 )
 
-// A Kernel is those of one name in two captures.
+// A Kernel is all kernels of one name, in two captures.
 type Kernel struct {
-	Before, After float64 // mean, in any unit
+	Before, After float64 // mean time, in any unit
 	N             [2]int64
-	Known         bool // that it changed is beyond doubt
+	Known         bool // it changed beyond doubt
 }
 
-// ClockFactor returns how many times as long nearly all kernels take, each by about as much, as if the clock of the GPUs had changed: nothing that is
-// about one kernel does that. It is 0 if they do not take longer or less long alike.
+// ClockFactor returns the factor by which nearly all kernels take longer (or, below 1, less time), as if the GPU
+// clock had changed: a problem of one kernel doesn't look like that. It returns 0 if kernels did not change alike.
 func ClockFactor(kernels []Kernel) float64 {
 	factor, _ := alike(kernels)
 	return factor
@@ -72,7 +72,8 @@ func alike(kernels []Kernel) (factor float64, names int) {
 	return math.Exp(middle), names
 }
 
-// ClocksOfRanks tells of the ranks on which kernels take longer alike, if they do not on others: each is compared with itself.
+// ClocksOfRanks returns a finding for each rank on which kernels take longer or less time
+// alike, unless they do on all ranks. Each rank is compared with itself.
 func ClocksOfRanks(byRank map[string][]Kernel) (found []finding.Finding) {
 	for _, rank := range slices.Sorted(maps.Keys(byRank)) {
 		factor, names := alike(byRank[rank])

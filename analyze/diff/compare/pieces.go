@@ -11,22 +11,21 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// MaxPieces is how many pieces a capture is cut into: as many as tell apart noise and
-// change. More gain nothing, and become alike.
+// MaxPieces is the largest number of pieces of a capture. That is enough to tell change from
+// noise; more pieces gain nothing, and neighbors become alike.
 const MaxPieces = 20
 
-// MinRequests is how many requests a piece of a capture has at least.
+// MinRequests is the least number of requests in a piece of a capture.
 const MinRequests = 10
 
-// Pieces say which piece of a side an instant of a capture lies in.
+// Pieces map an instant of a capture to a piece of its side.
 type Pieces struct {
-	Starts []trace.Time // of all pieces of the capture but the first
+	Starts []trace.Time // starts of all pieces of the capture but the first
 	First  int          // number of the capture's first piece
-	All    int          // how many pieces the side has; 0 is those of the capture
+	All    int          // number of pieces of the side; 0: as many as the capture has
 }
 
-// Cuts returns where pieces begin, but the first; never nil where there is one piece only,
-// which then ends after all times.
+// Cuts returns the starts of all pieces but the first. It is never nil: a single piece ends at the end of time.
 func (p *Pieces) Cuts() []trace.Time {
 	if len(p.Starts) == 0 {
 		return []trace.Time{math.MaxInt64}
@@ -34,10 +33,10 @@ func (p *Pieces) Cuts() []trace.Time {
 	return p.Starts
 }
 
-// N returns how many pieces the side has.
+// N returns the number of pieces of the side.
 func (p *Pieces) N() int { return cmp.Or(p.All, p.Own()) }
 
-// Own returns how many of them the capture has.
+// Own returns the number of pieces of the capture.
 func (p *Pieces) Own() int { return len(p.Starts) + 1 }
 
 // At returns the piece that an instant lies in.
@@ -49,8 +48,7 @@ func (p *Pieces) At(t trace.Time) int {
 	return p.First + n
 }
 
-// CutEvenly makes n pieces that have about as many of the given instants each. It sorts
-// them.
+// CutEvenly cuts into at most n pieces with about the same number of the given instants each. It sorts the instants.
 func CutEvenly(times []trace.Time, n int) *Pieces {
 	slices.Sort(times)
 	p := &Pieces{}
@@ -63,7 +61,7 @@ func CutEvenly(times []trace.Time, n int) *Pieces {
 	return p
 }
 
-// CutTime makes n pieces of the same length.
+// CutTime cuts into n pieces of the same length.
 func CutTime(first, last trace.Time, n int) *Pieces {
 	p := &Pieces{}
 	for i := 1; i < n; i++ {
@@ -72,9 +70,8 @@ func CutTime(first, last trace.Time, n int) *Pieces {
 	return p
 }
 
-// CutOverlapping makes pieces that have the same number of requests. They
-// are longer than nine of ten requests, so that few lie in two of them, and what
-// a group of requests waited for is one observation.
+// CutOverlapping cuts into pieces with the same number of requests, each longer than nine of ten requests
+// are. Few requests then lie in two pieces, and what a group of requests waited for is one observation.
 func CutOverlapping(s *request.Set, list []request.Request) *Pieces {
 	n := len(list)
 	if n == 0 {
@@ -90,23 +87,22 @@ func CutOverlapping(s *request.Set, list []request.Request) *Pieces {
 	return CutRequests(list, span/request.NearestRank(lengths, 90))
 }
 
-// CutRequests makes at most so many pieces with the same number of requests.
+// CutRequests cuts into at most `most` pieces with the same number of requests.
 func CutRequests(list []request.Request, most int64) *Pieces {
 	starts := order.EachRow(list, func(r *request.Request) trace.Time { return r.Start })
 	return CutEvenly(starts, int(max(1, min(MaxPieces, int64(len(starts)/MinRequests), most))))
 }
 
-// Captures says how many captures a side is made of if each counts as one observation.
+// Captures is how many captures a side consists of, if each counts as one observation.
 type Captures struct {
-	N     int // 0 is one capture that is cut into pieces
-	Added int // how many of them are in it
+	N     int // 0: a single capture, cut into pieces
+	Added int // how many have been added so far
 }
 
-// Whole reports whether every piece is a capture.
+// Whole reports whether every piece is a whole capture.
 func (c Captures) Whole() bool { return c.N > 0 }
 
-// Pieces returns the pieces that what is in the capture which is being added belongs to: those
-// that it was cut into, or one for all of it.
+// Pieces returns the pieces for the capture that is being added: those that it was cut into, or one for the whole capture.
 func (c Captures) Pieces(cut *Pieces) *Pieces {
 	if !c.Whole() {
 		return cut

@@ -9,10 +9,10 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/words"
 )
 
-// MaxNames is how many names a sentence has.
+// MaxNames limits the names in a sentence.
 const MaxNames = 3
 
-// Words says how a number changed: "+16.1 % (+14.2 to +18.0)".
+// Words returns how the number changed: "+16.1 % (+14.2 to +18.0)".
 func (c *Change) Words() string {
 	switch {
 	case !c.Tested() && math.IsNaN(c.Change.Ratio):
@@ -31,8 +31,7 @@ func (c *Change) Words() string {
 	return c.Interval(" (", ")")
 }
 
-// scale returns how ratios are written: as percent, or, where it more than doubled, as a
-// factor.
+// scale returns the format for ratios: percent, or a factor if the number at least doubled.
 func (c *Change) scale() (format func(ratio float64) string, unit string) {
 	if c.Change.Ratio >= 2 {
 		return func(ratio float64) string { return "x" + words.ThreeDigits(ratio) }, ""
@@ -40,13 +39,13 @@ func (c *Change) scale() (format func(ratio float64) string, unit string) {
 	return growth, " %"
 }
 
-// bare gives the change without its bounds.
+// bare returns the change without its interval.
 func (c *Change) bare() string {
 	format, unit := c.scale()
 	return format(c.Change.Ratio) + unit
 }
 
-// Interval gives the change with its bounds.
+// Interval returns the change with its interval between open and end.
 func (c *Change) Interval(open, end string) string {
 	format, _ := c.scale()
 	text := c.bare() + open
@@ -61,7 +60,7 @@ func (c *Change) Interval(open, end string) string {
 	return text + format(c.Change.Low) + " to " + format(c.Change.High) + end
 }
 
-// growth returns a ratio as percent: "+16.1".
+// growth formats a ratio as percent: "+16.1".
 func growth(ratio float64) string {
 	percent := 100 * (ratio - 1)
 	if math.Abs(percent) >= 99.95 {
@@ -70,7 +69,7 @@ func growth(ratio float64) string {
 	return fmt.Sprintf("%+.1f", percent)
 }
 
-// InBrackets gives the change with its interval: " (+16.1 %, CI +14.2 to +18.0)".
+// InBrackets returns the change with its interval, in parentheses: " (+16.1 %, CI +14.2 to +18.0; likely)".
 func (c *Change) InBrackets() string {
 	sure := string(c.Sure)
 	switch {
@@ -90,13 +89,13 @@ func (c *Change) InBrackets() string {
 	return " (" + c.Interval(", CI ", "") + "; " + sure + ")"
 }
 
-// PairInWords writes two durations in one unit: "8.10 -> 9.40 ms".
+// PairInWords formats two durations in the same unit: "8.10 -> 9.40 ms".
 func PairInWords(before, after int64) string {
 	s := table.ScaleFor(table.Duration, []int64{before, after})
 	return s.Format(before, false) + " -> " + s.Format(after, false) + " " + s.Unit
 }
 
-// Words says how much there was before and after.
+// Words returns the load before and after.
 func (l *Load) Words() string {
 	return fmt.Sprintf("%s %s -> %s%s", l.Name, words.ThreeDigits(l.Before), words.ThreeDigits(l.After), l.Change.InBrackets())
 }

@@ -20,7 +20,7 @@ func Compare(b, a *Loads, captures bool) (out []compare.Load) {
 			names = append(names, name)
 		}
 	}
-	for name, l := range b.loads { // what happened on one side only
+	for name, l := range b.loads { // count what happened on one side only as 0 on the other
 		if name != "" && a.loads[name] == nil && b.order[name] >= int(series.KnownMetrics) && a.Any() {
 			a.loads[name] = noneOf(l, a.pieces())
 			names = append(names, name)
@@ -47,10 +47,10 @@ func Compare(b, a *Loads, captures bool) (out []compare.Load) {
 	return out
 }
 
-// Any reports whether logs or metrics say anything.
+// Any reports whether logs or metrics have any loads.
 func (m *Loads) Any() bool { return len(m.loads) > 0 }
 
-// Extent adds up what all of them say something of: the time of levels and rates, in s.
+// Extent returns the sum of the time that all levels and rates cover, in s.
 func (m *Loads) Extent() (n float64) {
 	for _, l := range m.loads {
 		for _, p := range l.Pieces {
@@ -67,7 +67,7 @@ func (m *Loads) pieces() int {
 	return 0
 }
 
-// noneOf returns the same load where nothing of it happened.
+// noneOf returns a load like l of which nothing happened.
 func noneOf(l *compare.Amount, pieces int) *compare.Amount {
 	o := &compare.Amount{Name: l.Name, Pieces: make([]significance.Piece, pieces)}
 	for i := range o.Pieces {
@@ -76,8 +76,8 @@ func noneOf(l *compare.Amount, pieces int) *compare.Amount {
 	return o
 }
 
-// compareHistograms compares how many observations were above the bound of a bucket that most of
-// those before were below: buckets tell that exactly, and percentiles only between two bounds.
+// compareHistograms compares the share of observations above the bucket bound below which about
+// nine of ten lay before. Buckets give that share exactly, but percentiles only between two bounds.
 func compareHistograms(name string, before, after *histogramSum, captures bool) (l compare.Load, ok bool) {
 	if before == nil || after == nil || !slices.Equal(before.bounds, after.bounds) {
 		return l, false
@@ -101,13 +101,13 @@ func compareHistograms(name string, before, after *histogramSum, captures bool) 
 	return l, l.Before > 0 || l.After > 0
 }
 
-// A percentileRow is between which bounds of buckets percentiles of a family are on both sides.
+// A percentileRow has the counts of one histogram family on both sides.
 type percentileRow struct {
 	name  string
 	sides [2]*histogramSum
 }
 
-// Percentiles has what buckets of metrics of both sides tell of latencies: between which bounds they are.
+// Percentiles returns a table of the bucket bounds between which latency percentiles of both sides lie.
 func Percentiles(before, after *Loads) *table.Table {
 	var rows []percentileRow
 	b, a := before.histograms, after.histograms

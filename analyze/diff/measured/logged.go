@@ -16,26 +16,26 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// What logs and metrics tell of what is asked of servers comes before what follows from that: more requests are running because more come,
-// or because their steps take longer.
+// Loads in logs and metrics are sorted so that what is asked of servers comes before what follows
+// from it: more requests are running because more arrive, or because their steps take longer.
 const (
-	askedFirst = -10 // in the order of measured loads
+	askedFirst = -10 // ranks of measured loads in that order
 	sparedNext = -5
 )
 
-// followers are the metrics that follow from what is asked of servers, how many there are, and what their steps take: they say
-// why only where none of these is known.
+// followers are metrics that follow from what is asked of servers, from the number of servers, and
+// from how long their steps take: they explain a change only if none of these is known to differ.
 var followers = []series.MetricID{series.Running, series.KVUsage, series.KVTokens, series.SwaUsage, series.MambaUsage, series.Generation, series.PrefillRate,
 	series.NewSeqs, series.NewTokens, series.CachedTokens, series.PendingTokens}
 
-// addRanks adds what is asked of the ranks that log batches or are scraped, and what their steps take.
-// It returns how many servers of each role these are.
+// addRanks adds what is asked of the ranks that log batches or are scraped, and how long their
+// steps take. It returns the number of such servers of each role.
 func (c *adder) addRanks() (servers string) {
 	l := telemetry.Measure(c.set, telemetry.Options{From: c.from, To: c.to})
 	piece := func(b int) int { return c.pieces.At(min(max(l.Start(b), c.from), c.to-1)) }
 	for i := range l.Ranks {
 		r := &l.Ranks[i]
-		if r.Where.Role != request.Decode { // which only gets what prefill servers send
+		if r.Where.Role != request.Decode { // decode servers only get what prefill servers send
 			for k, d := range l.Demands(r) {
 				c.addDemand(&d, askedFirst+k, piece)
 			}
@@ -50,7 +50,7 @@ func (c *adder) addRanks() (servers string) {
 	return countServers(l)
 }
 
-// addDemand adds what is asked of a rank: requests per second are those of all ranks, anything else is a mean.
+// addDemand adds what is asked of a rank: requests per second add up over ranks, anything else is averaged.
 func (c *adder) addDemand(d *telemetry.Demand, rank int, piece func(b int) int) {
 	if d.Name == telemetry.RequestRate {
 		to := c.rate(d.Name, rank, 1)
@@ -68,7 +68,8 @@ func (c *adder) addDemand(d *telemetry.Demand, rank int, piece func(b int) int) 
 	}
 }
 
-// addCached adds the part of prompts that the cache had, of a rank whose lines tell of both.
+// addCached adds the percentage of prompt tokens that were cached, for a rank that reports
+// cached and new tokens, but not their ratio.
 func (c *adder) addCached(l *telemetry.Logged, r *telemetry.Rank, piece func(b int) int) {
 	if r.Has(series.HitRate) || !r.Has(series.CachedTokens) || !r.Has(series.NewTokens) {
 		return
@@ -80,7 +81,7 @@ func (c *adder) addCached(l *telemetry.Logged, r *telemetry.Rank, piece func(b i
 	}
 }
 
-// addStretches adds what decode steps take between two lines, with the prompts that are computed between them.
+// addStretches adds how long decode steps take between two log lines, with the prompts that are computed meanwhile.
 func (c *adder) addStretches(r *telemetry.Rank) {
 	for i := range r.Stretches {
 		x := &r.Stretches[i]
@@ -88,14 +89,14 @@ func (c *adder) addStretches(r *telemetry.Rank) {
 	}
 }
 
-// addGaps adds how long tokens took from scrape to scrape, by a histogram of a server of one rank. As many requests decode, on average, as
-// their gaps are longer together than the time (Little's law): what levels say of one moment fits no mean.
+// addGaps adds how long tokens took from scrape to scrape, from the histogram of a server with one rank. The number of requests being
+// decoded is the sum of their gaps over the time (Little's law): a gauge, read at one moment, does not fit a mean over that time.
 func (c *adder) addGaps(l *telemetry.Logged, r *telemetry.Rank) {
 	gaps := l.Scrapes(r.Server, series.ITL)
 	if gaps.About || !l.IsAlone(r) {
 		return
 	}
-	prompts := map[trace.Time]float64{} // tokens that were computed until a scrape, since the one before it
+	prompts := map[trace.Time]float64{} // by scrape: prompt tokens computed since the scrape before
 	for _, x := range l.Intervals(r.Server, "prompt_tokens_total") {
 		prompts[x.To] += x.N
 	}
@@ -108,12 +109,12 @@ func (c *adder) addGaps(l *telemetry.Logged, r *telemetry.Rank) {
 	}
 }
 
-// addStep adds a step of a rank that ended at some time, took so many s, and gave so many tokens to each request.
+// addStep adds a step of a rank: when it ended, how many s it took, and how many tokens it gave to each request.
 func (c *adder) addStep(r *telemetry.Rank, by pace.Said, end trace.Time, took, tokens float64, f replay.Features) {
 	c.paces.AddSaid(by, &r.Where, took, tokens, f, c.pieces.At(min(max(end, c.from), c.to-1)), c.pieces.N())
 }
 
-// countServers tells how many servers of each role log batches, or are scraped.
+// countServers returns how many servers of each role log batches, or are scraped.
 func countServers(l *telemetry.Logged) string {
 	servers := map[request.Role]map[int32]bool{}
 	for i := range l.Ranks {

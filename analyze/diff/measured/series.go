@@ -12,30 +12,30 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// longestHold is how long a level holds of which nothing more is heard: servers that are idle log
-// nothing, and metrics are scraped more often.
+// longestHold is how long a level is assumed to hold without a new sample: idle servers log
+// nothing, and metrics are scraped more often than that.
 const longestHold = trace.Time(60e9)
 
-// instants are counted, as a rate.
+// instants are the kinds of instants that are counted, as a rate.
 var instants = []series.InstantKind{series.Retraction, series.OutOfMemory, series.PeerLost, series.TransferFailed, series.Timeout, series.Unhealthy, series.Exception, series.Crash}
 
 // Loads are the measurements in logs and metrics of one side.
 type Loads struct {
 	loads      map[string]*compare.Amount
-	order      map[string]int // in which they are told
+	order      map[string]int // the order in which they are reported
 	histograms map[string]*histogramSum
 }
 
-// A histogramSum is what a family of buckets counted on one side, by bound.
+// A histogramSum is what a histogram family counted on one side, by bucket bound.
 type histogramSum struct {
 	bounds []float64
 	counts []float64
 	pieces [][]float64 // counts by piece
 }
 
-// Add adds what logs and metrics say in [from, to): levels by rank as long as they hold, and rates of all ranks
-// together, in pieces of equal length; and to paces what servers say of their steps. It returns how many servers of each role
-// log batches, or are scraped; "" is none.
+// Add adds what logs and metrics say in [from, to): the levels of each rank for as long as they hold, and
+// the rates of all ranks together, in pieces of equal length. It adds what servers report about their
+// steps to paces, and returns how many servers of each role log batches or are scraped; "" if none.
 func (m *Loads) Add(s *series.Set, from, to trace.Time, pieces *compare.Pieces, paces pace.Side) (servers string) {
 	c := &adder{loads: m, paces: paces, set: s, from: from, to: to, pieces: pieces, length: float64(to-from) / 1e9 / float64(pieces.Own()), roles: rolesOf(s), timed: map[string]bool{}}
 	for i := range s.List {
@@ -53,7 +53,7 @@ func (m *Loads) Add(s *series.Set, from, to trace.Time, pieces *compare.Pieces, 
 	return servers
 }
 
-// rolesOf returns the roles of servers that have one.
+// rolesOf returns the roles that servers have.
 func rolesOf(s *series.Set) map[string]bool {
 	roles := map[string]bool{}
 	for i := range s.Servers {
@@ -64,7 +64,7 @@ func rolesOf(s *series.Set) map[string]bool {
 	return roles
 }
 
-// An adder adds what the set of a capture says to pieces of its time.
+// An adder adds the measurements of a capture to the pieces of its time.
 type adder struct {
 	loads    *Loads
 	paces    pace.Side
@@ -73,12 +73,12 @@ type adder struct {
 	pieces   *compare.Pieces
 	length   float64 // of a piece, s
 	roles    map[string]bool
-	timed    map[string]bool // rates whose pieces have their time
+	timed    map[string]bool // rates whose pieces have their length already
 }
 
 func (c *adder) inside(t trace.Time) bool { return t >= c.from && t < c.to }
 
-// named returns the load of a name, which is told in the order of rank.
+// named returns the load with a name, and reports loads in order of rank.
 func (c *adder) named(name string, rank int) *compare.Amount {
 	m := c.loads
 	if m.loads == nil {
@@ -90,7 +90,7 @@ func (c *adder) named(name string, rank int) *compare.Amount {
 	})
 }
 
-// rate returns the load of something that is counted: its pieces have the time of the capture once.
+// rate returns the load of something that is counted per so many seconds, and gives its pieces their length once per capture.
 func (c *adder) rate(name string, rank int, seconds float64) *compare.Amount {
 	l := c.named(name, rank)
 	if !c.timed[name] {
@@ -122,7 +122,7 @@ func (c *adder) add(i int, id series.MetricID) {
 		switch m.Kind {
 		case series.Gauge:
 			hold(v.Time)
-		case series.Mean: // over the time since the sample before it
+		case series.Mean: // mean over the time since the previous sample
 			if last.Time != 0 && v.Time > last.Time && v.Time-last.Time <= longestHold && c.inside(v.Time) {
 				p := &c.named(withUnit(name, m.Unit), int(id)).Pieces[c.pieces.At(v.Time)]
 				seconds := float64(v.Time-last.Time) / 1e9
@@ -147,7 +147,7 @@ func withUnit(name, unit string) string {
 	return name + ", " + unit
 }
 
-// addInstants counts what happened, by its kind.
+// addInstants counts instants, such as crashes, by kind.
 func (c *adder) addInstants() {
 	for i := range c.set.Instants {
 		x := &c.set.Instants[i]
@@ -159,10 +159,10 @@ func (c *adder) addInstants() {
 	}
 }
 
-// addHistogram adds what a family of buckets counted.
+// addHistogram adds the counts of a histogram family.
 func (c *adder) addHistogram(h *series.Histogram) {
 	name := c.set.Labeled(c.set.HistogramName(h.Metric), h.Label)
-	c.named("", 0) // makes the maps
+	c.named("", 0) // allocates the maps
 	sum := order.Memo(c.loads.histograms, name, func() *histogramSum {
 		return &histogramSum{bounds: h.Bounds, counts: make([]float64, len(h.Bounds)), pieces: make([][]float64, c.pieces.N())}
 	})

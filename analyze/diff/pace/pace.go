@@ -17,33 +17,33 @@ import (
 	"github.com/sgtrace/sgtrace/request"
 )
 
-// A Pace tells whether steps of servers take longer for the same work, or because there is more of it.
+// A Pace says whether steps of servers take longer for the same work, or because they have more work.
 type Pace struct {
 	Steps         string  // "decode steps"
-	Before, After float64 // what a step of the same work takes, in ns
+	Before, After float64 // time of a step with the same work, ns
 	Change        compare.Change
-	all           [2]float64   // what all steps take, in ns
+	all           [2]float64   // mean time of all steps, ns
 	unit          string       // of work
-	Work          compare.Load // of each step
+	Work          compare.Load // per step
 	Kind          replay.Kind
 	How           significance.How
 	Samples       [2]significance.Sample
 	Annotated     bool
-	most          [2]int64   // requests that a decode step has
-	atMost        [2]float64 // share of the decode steps that have as many
+	most          [2]int64   // largest number of requests in a decode step
+	atMost        [2]float64 // share of decode steps with that many requests
 	N             [2]int64   // steps that are compared
-	yield         [2]float64 // tokens that a decode step gives to a request, as drafts are accepted; 1 of others
+	yield         [2]float64 // tokens per request and decode step, more than 1 if drafts are accepted; 1 for other steps
 	only          onlyServers
-	late          string // for whom the others wait since
+	late          string // words about the rank that others wait for; "" if none
 }
 
-// withPrefills is what lines and scrapes count as part of a decode step.
+// withPrefills names what log lines and scrapes can't tell apart from a decode step.
 const withPrefills = " and the prefills between them"
 
-// Compare compares what both sides know of steps: as profilers annotated them at a level, on the host or on its device, where both
-// have that.
+// Compare compares the steps that both sides know. If profilers annotated them, it takes those
+// of a level, on the host or on its device, and no others of the same kind.
 func Compare(before, after Side, level uint8, onDevice bool, captures bool) (paces []Pace) {
-	keys := slices.SortedFunc(maps.Keys(before), func(a, b key) int { // decode first, which is most of the time
+	keys := slices.SortedFunc(maps.Keys(before), func(a, b key) int { // decode first, as it takes most of the time
 		return cmp.Or(cmp.Compare(b.kind, a.kind), cmp.Compare(b.level, a.level), cmp.Compare(a.said, b.said), cmp.Compare(a.role, b.role))
 	})
 	annotated, known := map[replay.Kind]bool{}, map[replay.Kind]Said{}
@@ -81,8 +81,8 @@ func compareSteps(of key, sides [2]*steps, captures bool) Pace {
 	if min(len(common[0]), len(common[1])) == 0 {
 		return p
 	}
-	// A model of either side says what the steps of the other would take. Where it has to say it of other work than it
-	// is fitted to, the two disagree, and the one that sees less of a change counts.
+	// Fit a model to each side, and let it predict the steps of both. If one side's work differs from what
+	// the other's model was fitted to, the two disagree; then the model that sees the smaller change counts.
 	var by [2]significance.Change
 	var samples [2][2]significance.Sample
 	for model := range by {
@@ -112,7 +112,7 @@ func compareSteps(of key, sides [2]*steps, captures bool) Pace {
 	return p
 }
 
-// sizesOf counts steps by their size.
+// sizesOf returns the number of steps of each size.
 func sizesOf(list []step) map[[2]int16]int {
 	n := map[[2]int16]int{}
 	for i := range list {
@@ -121,8 +121,8 @@ func sizesOf(list []step) map[[2]int16]int {
 	return n
 }
 
-// A usual says what steps usually take: by a model, corrected for what steps of each size take, which no line
-// describes: kernels have room for certain numbers of requests, and graphs are captured for some.
+// A usual predicts how long steps usually take: by a model, corrected for each size of steps, which a linear model
+// can't describe, as kernels have room for certain numbers of requests, and CUDA graphs are captured for some.
 type usual struct {
 	model  replay.Model
 	bySize map[[2]int16]significance.Piece
@@ -140,7 +140,7 @@ func newUsual(list []step) *usual {
 	return u
 }
 
-// sample counts every step as the part of a mean step that one of its work usually is.
+// sample returns the mean time of steps, each counted by how long its work usually takes, relative to a mean step.
 func (u *usual) sample(list []step) significance.Sample {
 	n := int16(0)
 	for i := range list {
@@ -157,7 +157,7 @@ func (u *usual) sample(list []step) significance.Sample {
 	return significance.Sample{Quantity: significance.Apart.Mean(pieces), Pieces: pieces}
 }
 
-// Apart tells of steps of which none of one side has as much to do as one of the other.
+// Apart reports steps whose work differs so much that no step of one side is comparable to one of the other.
 func (p *Pace) Apart() string {
 	if p.N[0] > 0 || !p.Work.Change.Matters() {
 		return ""
@@ -165,11 +165,10 @@ func (p *Pace) Apart() string {
 	return fmt.Sprintf("%s have %s (%s) and take %s: the steps of both are too different to tell what the same work takes", p.Steps, p.works(), p.Work.Change.Sure, compare.PairInWords(int64(p.all[0]), int64(p.all[1])))
 }
 
-// asLong is how much longer or shorter steps may be, by the ends of the interval, of which it is said that they take
-// as long.
+// asLong is the largest relative difference, by the ends of the confidence interval, at which steps are said to take equally long.
 const asLong = 0.05
 
-// Told is the change that is told: that of some servers if it is theirs only.
+// Told returns the change to report: that of some servers if only these changed.
 func (p *Pace) Told() *compare.Change {
 	if len(p.only.names) > 0 {
 		return &p.only.change
@@ -177,7 +176,7 @@ func (p *Pace) Told() *compare.Change {
 	return &p.Change
 }
 
-// Took returns what a step of the same work takes, in ns, as that is told.
+// Took returns how long a step with the same work took before and after, in ns, for the change that Told returns.
 func (p *Pace) Took() (before, after float64) {
 	if len(p.only.names) > 0 {
 		return p.only.before, p.only.after
@@ -185,7 +184,7 @@ func (p *Pace) Took() (before, after float64) {
 	return p.Before, p.After
 }
 
-// At is where the change is that is told; nothing of several servers.
+// At returns the server that changed; the zero location if several did.
 func (p *Pace) At() place.Location {
 	if len(p.only.names) != 1 || place.Named(p.only.names[0]).Role == request.Other {
 		return place.Location{}
@@ -193,7 +192,7 @@ func (p *Pace) At() place.Location {
 	return place.Named(p.only.names[0])
 }
 
-// Slower tells of steps that take longer or shorter for the same work, and of what their work makes of that.
+// Slower reports steps that take longer or less time for the same work, and how long they take with the work they have.
 func (p *Pace) Slower() string {
 	before, after := p.Took()
 	change, where := p.Told(), ""
@@ -218,8 +217,7 @@ func (p *Pace) Slower() string {
 	return text
 }
 
-// Busier tells of steps that take as long as they did for the same work, and are longer or shorter since there is more of it,
-// or less.
+// Busier reports steps that take equally long for the same work, and became longer or shorter because they have more or less of it.
 func (p *Pace) Busier() string {
 	if !p.Work.Change.Matters() || !p.asLong() || math.Abs(p.all[1]/p.all[0]-1) < compare.MinChange {
 		return ""
@@ -228,7 +226,7 @@ func (p *Pace) Busier() string {
 		p.Steps, compare.PairInWords(int64(p.all[0]), int64(p.all[1])), p.works(), p.Work.Change.Sure, p.Change.Interval(", CI ", ""))
 }
 
-// Same tells of steps that take as long as they did.
+// Same reports steps that take equally long for the same work.
 func (p *Pace) Same() string {
 	if !p.asLong() {
 		return ""
@@ -236,14 +234,14 @@ func (p *Pace) Same() string {
 	return fmt.Sprintf("%s take as long for the same work (%s)", p.Steps, p.Change.Interval(", CI ", ""))
 }
 
-// asLong reports whether steps take as long as they did for the same work, beyond doubt.
+// asLong reports whether steps certainly take equally long for the same work.
 func (p *Pace) asLong() bool {
 	c := &p.Change.Change
 	return p.Change.Tested() && !p.Change.Matters() && len(p.only.names) == 0 && c.Low >= 1-asLong && c.High <= 1+asLong
 }
 
-// Capped tells that decode steps have a limit which they did not have, or had one, if requests wait longer or shorter than before:
-// most steps have exactly as many requests as any.
+// Capped reports that decode steps gained or lost a limit on their requests, if requests wait
+// longer or shorter than before: at least half of the steps are as full as the fullest one.
 func (p *Pace) Capped(waits bool) string {
 	const mostly = 0.5
 	if p.Kind != replay.Decode || !waits || p.most[0] == p.most[1] {
@@ -260,12 +258,12 @@ func (p *Pace) Capped(waits bool) string {
 		p.Steps, p.most[0], p.most[1], 100*p.atMost[limited], when, p.most[limited], finding.Likely)
 }
 
-// works says how much there is to do in a step.
+// works returns the work per step, before and after.
 func (p *Pace) works() string {
 	return fmt.Sprintf("%s -> %s %s each", words.ThreeDigits(p.Work.Before), words.ThreeDigits(p.Work.After), p.unit)
 }
 
-// Loads are the rows of a pace in the table of the load.
+// Loads returns the rows of a pace in the table of the load.
 func (p *Pace) Loads() []compare.Load {
 	return []compare.Load{p.Work, {Name: "ms of " + p.Steps + " for the same work", Before: p.Before / 1e6, After: p.After / 1e6, Change: p.Change}}
 }

@@ -12,10 +12,10 @@ import (
 	"github.com/sgtrace/sgtrace/internal/significance"
 )
 
-// names are those of servers or ranks of one side, each once.
+// names are the distinct servers or ranks of one side.
 type names []string
 
-// index returns the place of a name, which it adds where it is new.
+// index returns the index of a name, adding it if it is new.
 func (n *names) index(name string) int16 {
 	at := slices.Index(*n, name)
 	if at < 0 {
@@ -25,19 +25,19 @@ func (n *names) index(name string) int16 {
 	return int16(at)
 }
 
-// onlyServers are those of several servers whose steps alone take longer, or less time, for the same work; none where all
-// changed, or it may be any of them.
+// onlyServers are the servers that alone take longer, or less time, for the same work; none if
+// all servers changed, or if it might be any of them.
 type onlyServers struct {
 	names         []string
 	before, after float64        // ns
 	change        compare.Change // of all of them together
 }
 
-// certainlyOne is the probability of error of naming a server: nobody asked for it, so that a name must be sure.
+// certainlyOne is the error probability of naming a server. It is low because nobody asked for a name.
 const certainlyOne = 0.01
 
-// apart returns by which factor at most one of several servers differs from all of them, as a logarithm; infinite of fewer than three,
-// which do not tell.
+// apart returns the largest difference between one server and all servers of a side, as the
+// logarithm of a factor; infinite for fewer than three servers, which is too few to tell.
 func apart(side *steps, common []step, usual *usual) (most float64) {
 	if len(side.servers) < 3 {
 		return math.Inf(1)
@@ -51,8 +51,8 @@ func apart(side *steps, common []step, usual *usual) (most float64) {
 	return most
 }
 
-// findOnly compares each server with itself before. One that had another name is compared with all of them, as the servers of
-// a role do the same, but for how much these differ.
+// findOnly compares each server with itself before. A server whose name is new is compared with all servers
+// before, as servers of a role do the same work; it then allows for how much these differ among each other.
 func findOnly(sides [2]*steps, common [2][]step) (found onlyServers) {
 	names := sides[1].servers
 	if len(names) < 2 {
@@ -81,7 +81,7 @@ func findOnly(sides [2]*steps, common [2][]step) (found onlyServers) {
 		c := &list[i]
 		c.Change.P = p
 		switch {
-		case !c.Tested(): // it may have changed as much
+		case !c.Tested(): // it may have changed as well
 			return found
 		case p <= certainlyOne && c.Size() >= math.Log1p(compare.MinChange) && (slices.Contains(sides[0].servers, names[i]) || c.Size() > 2*differ):
 			own = append(own, int16(i))
@@ -105,11 +105,11 @@ func findOnly(sides [2]*steps, common [2][]step) (found onlyServers) {
 	return found
 }
 
-// whoIsLate tells for which rank the others wait since, if that makes at least half of what steps take longer.
+// whoIsLate names the rank that others now wait for, if that makes up at least half of the extra time of steps.
 func (p *Pace) whoIsLate(sides [2]*steps, common [2][]step) string {
 	was, is := p.Took()
 	grown := is - was
-	var waits [2]map[string]float64 // ns in a step, by rank
+	var waits [2]map[string]float64 // by rank: how long others wait for it in a step, ns
 	for side, list := range common {
 		waits[side] = map[string]float64{}
 		n := 0.0

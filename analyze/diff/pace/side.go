@@ -14,67 +14,67 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A Side has the steps of one side by which of them are compared with each other.
+// A Side holds the steps of one side, grouped by which ones are compared with each other.
 type Side map[key]*steps
 
-// A key says which steps of servers are compared with each other: those of a kind, in a role, as requests show
-// them; or as profilers annotated them at a level, on the host or on its device.
+// A key identifies steps that are compared with each other: those of a kind and role, as seen
+// in requests; or those that profilers annotated at a level, on the host or on its device.
 type key struct {
 	kind     replay.Kind
 	role     request.Role
-	level    uint8 // of annotations, as whoever adds them tells these apart; 0: requests show them, or logs and metrics
+	level    uint8 // of annotations, as defined by whoever adds them; 0: from requests, or from logs and metrics
 	onDevice bool
 	said     Said
 }
 
-// Said tells who says what steps take, if neither requests nor profilers do.
+// Said is the source of step times that come from neither requests nor profilers.
 type Said uint8
 
 const (
 	unsaid  Said = iota
-	Logged       // lines of batches
-	Scraped      // metrics that repeat the last one of these
+	Logged       // log lines of batches
+	Scraped      // metrics
 )
 
-// steps are the steps of a key on one side.
+// steps are the steps with one key on one side.
 type steps struct {
 	list []step
-	work []significance.Piece // what steps have to do, and how many these are, in pieces that are longer than requests
-	// tokens came out in so many steps of the requests that tell: more than one of each if drafts are accepted.
+	work []significance.Piece // work of the steps, and number of steps, in pieces that are longer than requests
+	// tokens is what requests got out of steps, for requests that report both: more than one token per step if drafts are accepted.
 	tokens, steps float64
 	servers       names
-	ranks         names // that may be the last to end a step
+	ranks         names // ranks that ended a step last
 }
 
 type step struct {
 	replay.Timed
-	size   [2]int16 // of what is compared: requests or tokens, and the tokens that they attend to
+	size   [2]int16 // size class of requests or tokens, and of the tokens attended to; see sizeOf
 	piece  int16
-	server int16 // of those of its side
-	last   int16 // rank that ended it last, while another waited; -1 is unknown
-	waited int32 // ns
+	server int16 // index into the side's servers
+	last   int16 // index into the side's ranks: the one that ended the step last while others waited; -1 if unknown
+	waited int32 // how long others waited for it, ns
 }
 
-// steps returns the steps of a key, of which there is room for work in so many pieces.
+// steps returns the steps with a key, with the given number of pieces for their work.
 func (s Side) steps(of key, pieces int) *steps {
 	return order.Memo(s, of, func() *steps { return &steps{work: make([]significance.Piece, pieces)} })
 }
 
-// add adds a step of one piece, of which what there was to do belongs to another.
+// add adds a step; its work goes to a piece of its own.
 func (p *steps) add(st *step, work int, amount int64) {
 	p.list = append(p.list, *st)
 	of := &p.work[work]
 	of.Sum, of.Of = of.Sum+float64(amount), of.Of+1
 }
 
-// kindsOfWork say what there is to do in steps.
+// kindsOfWork are the units of work in steps, by kind.
 var kindsOfWork = [...]struct {
 	unit string
 	of   func(*replay.Features) int64
 }{replay.Prefill: {"prompt tokens", func(f *replay.Features) int64 { return f.New }}, replay.Decode: {"requests", func(f *replay.Features) int64 { return f.Requests }}}
 
-// sizeOf tells how large a step is, as compared: requests that decode, or tokens that are computed within a fifth; and the tokens that
-// they attend to, of decode steps within two fifths.
+// sizeOf returns the size class of a step: the number of requests being decoded, or prefilled tokens
+// to within a fifth; and the tokens attended to, to within a fifth, or two fifths for decode steps.
 func sizeOf(kind replay.Kind, f *replay.Features, attended int64) [2]int16 {
 	octaves := func(tokens int64, parts float64) int16 { return int16(parts * math.Log2(float64(max(1, tokens)))) }
 	if kind == replay.Decode {
@@ -83,9 +83,9 @@ func sizeOf(kind replay.Kind, f *replay.Features, attended int64) [2]int16 {
 	return [2]int16{octaves(f.New, 4), octaves(attended, 4)}
 }
 
-// AddServers adds the steps of all servers that began in [from, to), as requests show when each began and ended, and what was in it;
-// to is open where it is 0. overlapping are pieces that are longer than requests: there is as much to do in steps as requests ask for.
-// What a step takes beyond its work does not depend on how long requests are, so that its pieces may be short.
+// AddServers adds the steps of all servers that began in [from, to), as seen in requests; to is open if 0.
+// overlapping are pieces longer than requests, for the work of steps, which is what requests ask for. How
+// long a step takes for its work does not depend on how long requests are, so pieces for that may be short.
 func (s Side) AddServers(set *request.Set, from, to trace.Time, captures compare.Captures, overlapping *compare.Pieces) {
 	type engineStep struct {
 		*replay.Step
@@ -96,7 +96,7 @@ func (s Side) AddServers(set *request.Set, from, to trace.Time, captures compare
 	for i := range run.Engines {
 		e := &run.Engines[i]
 		if e.Role == request.Unified && !slices.ContainsFunc(e.Steps, func(st replay.Step) bool { return st.Kind == replay.Decode }) {
-			continue // it decoded unseen, for which prefills waited
+			continue // it also decoded, invisibly, and its prefills waited for that
 		}
 		for k := range e.Steps {
 			if st := &e.Steps[k]; st.Start >= from && (to == 0 || st.Start < to) {
@@ -115,7 +115,7 @@ func (s Side) AddServers(set *request.Set, from, to trace.Time, captures compare
 	}
 	for at, list := range found {
 		if mixed[at] {
-			continue // servers of several models, which other requests ask for at another time
+			continue // servers of different models, whose shares of requests vary over time
 		}
 		starts := order.Each(list, func(st engineStep) trace.Time { return st.Start })
 		cut := captures.Pieces(compare.CutEvenly(starts, min(compare.MaxPieces, len(starts)/compare.MinRequests)))
@@ -135,7 +135,8 @@ func (s Side) AddServers(set *request.Set, from, to trace.Time, captures compare
 	}
 }
 
-// AddAnnotated adds a step that profilers annotated at a level, whose name says what was in it, and that took so long on the host or on its device.
+// AddAnnotated adds a step that profilers annotated at a level, if its name gives its work;
+// took is its time on the host or on its device, in ns.
 func (s Side) AddAnnotated(n *profile.StepName, level uint8, rank string, took int64, onDevice bool, piece, pieces int) {
 	f := replay.Features{New: int64(max(0, n.Prefilled)), Requests: int64(n.Batch)}
 	kind := replay.Prefill
@@ -156,7 +157,7 @@ func (s Side) AddAnnotated(n *profile.StepName, level uint8, rank string, took i
 	of.add(&x, piece, kindsOfWork[kind].of(&f))
 }
 
-// AddSaid adds a decode step as lines or metrics tell of it, which took so many s and gave so many tokens to each request.
+// AddSaid adds a decode step from logs or metrics: how many s it took, and how many tokens it gave to each request.
 func (s Side) AddSaid(by Said, at *place.Location, took, tokens float64, f replay.Features, piece, pieces int) {
 	if f.Requests < 1 {
 		return
@@ -167,7 +168,7 @@ func (s Side) AddSaid(by Said, at *place.Location, took, tokens float64, f repla
 		piece: int16(piece), server: of.servers.index(at.String()), last: -1}, piece, f.Requests)
 }
 
-// fullest returns how many requests a step has at most, and the share of the steps that have as many.
+// fullest returns the largest number of requests in a step, and the share of steps with that many.
 func (p *steps) fullest() (most int64, share float64) {
 	n := 0
 	for i := range p.list {

@@ -1,4 +1,5 @@
-// Package setup tells how captures were made, and what of: the model, the ranks, the software, and what differs between two.
+// Package setup describes how captures were made, and what they are of: the model, the ranks,
+// and the software. It compares that between two sides.
 package setup
 
 import (
@@ -14,16 +15,14 @@ import (
 	"github.com/sgtrace/sgtrace/request"
 )
 
-// A Setting is something about how a capture was made, or what of. Before and After are
-// what the captures say.
+// A Setting is one fact about how a capture was made, or what it is of, as each capture states it.
 type Setting struct{ Name, Before, After string }
 
-// Layout is how many ranks there are of each role.
+// Layout is the name of the setting with the number of ranks of each role.
 const Layout = "layout"
 
-// Of lists what a capture says about its setup, in the order of display; only
-// Before is set. What it does not say is left out. ranks are those that profilers saw work of: a
-// machine has a hundred other processes. The requests and the information of files may be nil.
+// Of lists the setup of a capture in display order, without what the capture doesn't say; only Before is set. ranks is
+// the number of ranks with profiled work, since a machine has a hundred other processes. requests and files may be nil.
 func Of(requests *request.Set, files *inventory.Inventory, ranks int) []Setting {
 	var list []Setting
 	add := func(name string, values ...string) {
@@ -44,7 +43,7 @@ func Of(requests *request.Set, files *inventory.Inventory, ranks int) []Setting 
 	return list
 }
 
-// Join puts what several captures of one side say together: what they agree on once.
+// Join merges the settings of several captures of one side; values that they agree on appear once.
 func Join(all, more []Setting) []Setting {
 	for _, s := range more {
 		i := slices.IndexFunc(all, func(known Setting) bool { return known.Name == s.Name })
@@ -58,10 +57,10 @@ func Join(all, more []Setting) []Setting {
 	return all
 }
 
-// apart is between what captures of one side say of a setting.
+// apart separates the values that captures of one side have for a setting.
 const apart = " or "
 
-// describeRequests tells the setup of the servers that answered requests.
+// describeRequests adds the setup of the servers that answered requests.
 func describeRequests(s *request.Set, add func(name string, values ...string)) {
 	var models, services, software, layouts []string
 	for i := range s.AllParts() {
@@ -87,8 +86,7 @@ func describeRequests(s *request.Set, add func(name string, values ...string)) {
 	}
 }
 
-// deployment tells how many schedulers each role has, and in which directions:
-// "decode TP2 DP2 on 1 host".
+// deployment returns the number of schedulers of each role along each parallel dimension: "decode TP2 DP2 on 1 host".
 func deployment(s *request.Set) []string {
 	type size struct {
 		parts [4]map[int16]bool
@@ -122,7 +120,7 @@ func deployment(s *request.Set) []string {
 	return list
 }
 
-// describeFiles tells what the files of profilers say about the setup.
+// describeFiles adds the setup recorded in profiler files.
 func describeFiles(v *inventory.Inventory, add func(name string, values ...string)) {
 	var profilers, drivers, runtimes, backends, recorded, graphs, worlds, devices []string
 	for i := range v.Exports {
@@ -153,7 +151,7 @@ func describeFiles(v *inventory.Inventory, add func(name string, values ...strin
 	add("CUDA graphs traced by", graphs...)
 }
 
-// Compare returns what both captures say and that differs.
+// Compare returns the settings that both captures state, with different values.
 func Compare(before, after []Setting) []Setting {
 	var out []Setting
 	for _, b := range before {
@@ -165,7 +163,7 @@ func Compare(before, after []Setting) []Setting {
 	return out
 }
 
-// Report makes a table of what differs in how the captures were made.
+// Report returns a table of the settings that differ.
 func Report(differ []Setting) *table.Table {
 	return table.New("sgtrace.report.diff.setup/v1", "Setup", differ, []table.Field[Setting]{
 		table.TextColumn("of", "what differs, where both captures record it", func(s *Setting) string { return s.Name }),
