@@ -10,28 +10,28 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A query asks what a thread did during a part of a gap. The part lasts weight ns; it may be
-// asked about one moment only, at which from and to are equal.
+// A query asks what a thread did during a part of a gap, which lasts weight ns. If from and to are
+// equal, it asks about that moment only.
 type query struct {
 	from, to trace.Time
 	weight   int64
-	gap      int32 // among the late ones of the device
+	gap      int32 // index among the late gaps of the device
 	reason   gpu.Reason
-	drained  bool // by the call at this moment: it counts beside the causes
+	drained  bool // time after the call at this moment, which let the device run dry: counted apart from the causes
 }
 
-// A cause is a row of sums: why a device was idle, and what the host did.
+// A cause is what sums are grouped by: why a device was idle, and what the host did.
 type cause struct {
 	reason gpu.Reason
 	at     site
-	other  trace.Sym // what another thread did meanwhile; 0 is nothing that matters
+	other  trace.Sym // what another thread did meanwhile; 0 if that does not matter
 	pause  bool      // the thread began and ended nothing for far longer than it takes to launch
 }
 
-// A total is the sum of a cause.
+// A total adds up the parts of gaps with one cause.
 type total struct {
 	tally
-	gap    int32 // the last one, with its device
+	gap    int32 // the last one that was added to, with its device
 	device int32
 	inGap  int64 // ns of the cause in it
 }
@@ -46,7 +46,7 @@ func (t *total) add(device, gap int32, ns int64) {
 	t.longest = max(t.longest, t.inGap)
 }
 
-// totals are sums by cause. Causes are counted by number: to hash one takes as long as to add.
+// totals are sums by cause. They are stored by the number of the cause, as hashing one takes as long as adding to its sum.
 type totals struct {
 	numbers map[cause]int32
 	keys    []cause // by number
@@ -67,7 +67,7 @@ func (t *totals) of(c *cause) int32 {
 	return n
 }
 
-// join adds what others have of a cause.
+// join adds the sum of the same cause from elsewhere.
 func (t *totals) join(c *cause, more *tally) {
 	if more.gaps > 0 {
 		t.sums[t.of(c)].tally.add(more)
@@ -80,16 +80,16 @@ type rankWork struct {
 	names *host.Names
 
 	causes  totals
-	pauses  []pause // parts of them
-	stills  []pause // parts of them, and of what else of the kind may be work of one function
+	pauses  []pause // parts in which the thread paused
+	stills  []pause // the same, and parts as long in one Python function, which may be at work
 	turns   turns
 	drained totals                                       // time after calls that let the device run dry, by call
-	each    func(number int32, gap trace.Time, ns int64) // of a cause; nil is nobody
+	each    func(number int32, gap trace.Time, ns int64) // takes every part of a gap, with the number of its cause; nil is nobody
 	kept    *keptRank                                    // nil keeps nothing
-	// Of the device at hand:
+	// For the current device:
 	device int32
 	late   []lateGap
-	pause  int64                     // ns from which on it is one
+	pause  int64                     // ns from which on standing still is a pause
 	long   map[int32]map[cause]int64 // parts of the longest gaps, by number of the gap
 }
 
@@ -121,7 +121,7 @@ func (w *rankWork) measure(devices []*deviceGaps) {
 	}
 }
 
-// askedAtOnce is how many gaps threads are asked about before they answer: queries take
+// askedAtOnce is how many gaps are turned into queries before threads answer these: queries take
 // memory.
 const askedAtOnce = 1 << 14
 
@@ -143,7 +143,7 @@ func (w *rankWork) walk(d *deviceGaps) {
 	}
 }
 
-// ask divides some late gaps of a device among the threads.
+// ask turns some late gaps of a device into queries to threads.
 func (w *rankWork) ask(d *deviceGaps, first, end int) {
 	for i := first; i < end; i++ {
 		g := &d.late[i]
@@ -172,8 +172,8 @@ func (w *rankWork) ask(d *deviceGaps, first, end int) {
 	}
 }
 
-// askLauncher asks what the launching thread did. From its call on, that is the call, whatever
-// follows it.
+// askLauncher asks what the launching thread did. From its launch on, that is the launching call,
+// whatever follows it.
 func (w *rankWork) askLauncher(g *lateGap, q query) {
 	if q.from < g.launch {
 		before := q
@@ -184,7 +184,7 @@ func (w *rankWork) askLauncher(g *lateGap, q query) {
 	if q.to > g.launch {
 		q.from = max(q.from, g.launch)
 		q.weight = distribution.Between(q.from, q.to)
-		q.from = max(g.launch, g.Gap.From) // it may have begun before
+		q.from = max(g.launch, g.Gap.From) // the launch may have begun before the gap
 		q.to = q.from
 		w.put(g.thread, q)
 	}
@@ -199,7 +199,7 @@ func (w *rankWork) threadOf(id host.ThreadID) int32 {
 	return int32(i)
 }
 
-// put puts a query to a thread. Of no thread, nothing is recorded.
+// put queues a query to a thread. Of an unknown thread nothing is recorded, so the query is counted without a site.
 func (w *rankWork) put(number int32, q query) {
 	if number != unknownThread {
 		t := w.host.threads[number]
@@ -209,7 +209,7 @@ func (w *rankWork) put(number int32, q query) {
 	}
 }
 
-// answer looks at the stack of a thread for all queries to it about gaps of a device.
+// answer answers all queries to a thread about gaps of a device, from its stack.
 func (w *rankWork) answer(t *thread, d *deviceGaps) {
 	byTime := func(a, b query) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to)) }
 	if !slices.IsSortedFunc(t.queries, byTime) {
@@ -224,11 +224,11 @@ func (w *rankWork) answer(t *thread, d *deviceGaps) {
 			continue
 		}
 		for now := q.from; now < q.to; {
-			since := max(s.Changed, d.late[q.gap].Gap.From) // what changed before the gap is not kept
+			since := max(s.Changed, d.late[q.gap].Gap.From) // changes before the gap were not kept
 			at, end, samples := t.seen.refine(s.Here(), since, now, s.Until(q.to))
 			c := cause{reason: q.reason, at: at}
 			length := distribution.Between(now, end)
-			ran := at.did != host.OffCPU && at.did != s.Here().did // it was seen
+			ran := at.did != host.OffCPU && at.did != s.Here().did // a sample shows that
 			if length >= waitsForOthers && c.at.mayWait() && !ran {
 				if blamed, ns := t.others.blame(c, now, end); ns > 0 {
 					w.count(q, blamed, ns, 0)
@@ -254,13 +254,13 @@ func (w *rankWork) answer(t *thread, d *deviceGaps) {
 	t.queries = t.queries[:0]
 }
 
-// count counts a part of a gap, and the samples that tell of it.
+// count counts a part of a gap, and the samples that show its cause.
 func (w *rankWork) count(q *query, c cause, ns int64, samples int) {
 	if ns == 0 {
 		return
 	}
 	if c.at.operator != 0 {
-		c.at.function = 0 // it is how the operator was called
+		c.at.function = 0 // it only calls the operator
 	}
 	if q.drained {
 		w.drained.sums[w.drained.of(&cause{reason: c.reason, at: c.at})].add(w.device, q.gap, ns)
@@ -295,8 +295,7 @@ func (w *rankWork) largest(in map[cause]int64) cause {
 	return best
 }
 
-// compare orders causes by what they are called: the numbers of symbols differ from run to
-// run.
+// compare orders causes by their names, as the numbers of symbols differ from run to run.
 func (w *rankWork) compare(a, b *cause) int {
 	order := cmp.Or(cmp.Compare(a.reason, b.reason), cmp.Compare(a.at.did, b.at.did))
 	for _, of := range [...]func(*cause) trace.Sym{

@@ -12,14 +12,14 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A Collector takes the gaps of all devices while they are measured.
+// A Collector collects the gaps of all devices while they are measured.
 type Collector struct {
 	set   *profile.Set
 	ranks [][]*deviceGaps // of each rank, its devices
 	kept  []keptRank      // by rank, for Late
 }
 
-// Collect returns a collector for the devices of a set. Its Add is for [gpu.Options].
+// Collect returns a collector for the devices of a set. Pass its Add to package gpu as [gpu.Options].Gaps.
 func Collect(set *profile.Set) *Collector {
 	return &Collector{set: set, ranks: make([][]*deviceGaps, len(set.Ranks))}
 }
@@ -27,14 +27,14 @@ func Collect(set *profile.Set) *Collector {
 // deviceGaps are the gaps of a device.
 type deviceGaps struct {
 	device int32
-	// late are those that ended with a late launch, in order; only of these it matters what
-	// the host did. parts are theirs. Both are packed but while the rank is measured.
+	// late are the gaps that ended with a late launch, in order; only for these it matters what the
+	// host did. parts are their parts. Both are packed except while the rank is measured.
 	late     []lateGap
 	parts    []part
 	packed   packedGaps
 	lateTime int64           // ns
-	by       []host.ThreadID // of parts that calls are to blame for
-	// rest is the time of the others by reason.
+	by       []host.ThreadID // threads of the calls that are to blame for parts
+	// rest is the time of all other gaps, by reason.
 	rest    [gpu.NumReasons]tally
 	longest []longGap // of all, the longest first
 }
@@ -44,17 +44,17 @@ type lateGap struct {
 	Gap      gpu.Gap
 	launch   trace.Time // when the call began
 	launched int64      // how long it took, ns
-	parts    int32      // where its parts begin
-	thread   int32      // that launched, of the threads of the rank
+	parts    int32      // index of its first part
+	thread   int32      // thread that launched: index into the threads of the rank
 }
 
-// unknownThread is that of a launch whose call is not in the streams.
+// unknownThread stands for the thread of a launch whose call is not in the streams.
 const unknownThread = -1
 
-// A part is a part of a late gap, from the one before it on.
+// A part is a part of a late gap. It begins where the part before it ends.
 type part struct {
 	to     trace.Time
-	by     int32 // index of the thread of the call that is to blame; noCall
+	by     int32 // thread of the call that is to blame: index into deviceGaps.by, or noCall
 	reason gpu.Reason
 }
 
@@ -63,15 +63,15 @@ const noCall = -1
 // A longGap is one of the longest gaps of a device.
 type longGap struct {
 	Gap    gpu.Gap
-	late   int32      // index of it among the late ones; notLate
+	late   int32      // index among the late gaps, or notLate
 	reason gpu.Reason // of most of it
 	cause  cause      // of most of it, once it is known
 }
 
 const notLate = -1
 
-// A tally is how long something took, in how many gaps, and how long at most in one, in ns;
-// and how many samples tell so.
+// A tally is how long something took in total, in how many gaps, and the most in one gap, in ns; and
+// how many samples show it.
 type tally struct{ time, gaps, longest, samples int64 }
 
 func (t *tally) add(o *tally) {
@@ -130,8 +130,8 @@ func (d *deviceGaps) addLate(g *gpu.IdleGap) {
 	d.packed.add(&lateGap{Gap: g.Gap, launch: g.Launch, launched: g.Launched}, d.parts)
 }
 
-// lateAt returns the late gap that an instant lies in, its end included and its beginning not;
-// if it lies in none, the next one. near is a guess.
+// lateAt returns the index of the late gap that contains t, including its end but not its beginning, or
+// else of the next one. near is a guess.
 func (d *deviceGaps) lateAt(t trace.Time, near int) (at int, found bool) {
 	for i := near; i < min(near+2, len(d.late)); i++ {
 		if g := &d.late[i]; g.Gap.From < t && t <= g.Gap.To {
@@ -149,7 +149,7 @@ func (d *deviceGaps) lateAt(t trace.Time, near int) (at int, found bool) {
 	})
 }
 
-// blamed returns the index of a thread. Calls of one thread follow each other.
+// blamed returns the index of a thread in by. Successive calls are mostly of the same thread.
 func (d *deviceGaps) blamed(id host.ThreadID) int32 {
 	if n := len(d.by); n == 0 || d.by[n-1] != id {
 		d.by = append(d.by, id)
@@ -188,8 +188,8 @@ func lateSpans(devices []*deviceGaps) spans {
 	return joined
 }
 
-// after returns the first span that ends after an instant, len(s) if there is none. near is
-// a guess: what is asked for comes in about the order of time.
+// after returns the first span that ends after an instant, len(s) if there is none. near is a guess:
+// instants come roughly in order.
 func (s spans) after(t trace.Time, near int) int {
 	const tries = 8
 	if near < len(s) && (near == 0 || s[near-1].To <= t) {

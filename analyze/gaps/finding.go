@@ -15,38 +15,38 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/words"
 )
 
-// A cause is worth a finding from these parts on: of the time of devices, which may be less
-// for a thing that no server needs, and of that in which the host was late.
+// A cause is worth a finding from these shares on: of the time of devices (less will do for a thing
+// that no server needs), and of the time for which the host was late.
 const (
 	muchOfTime = 1.0 / 20
 	ofThing    = 1.0 / 50
 	muchOfLate = 1.0 / 5
 )
 
-// A suspect is what may be most of why the host was late: some rows of a table.
+// A suspect may explain most of why the host was late. It consists of some rows of a table.
 type suspect struct {
-	text   string // ends the sentence that a part of host wait
+	text   string // continues "41 % of host wait"
 	rank   suspicion
 	time   int64 // ns
 	table  string
 	rows   []*Cause // the longest first
-	likely bool     // and not certain
+	likely bool     // not certain
 }
 
-// A suspicion says how much a suspect explains. Of suspects of about the same time, the one
-// that explains most counts.
+// A suspicion ranks suspects by how much they explain, the most first. It decides between suspects of
+// about the same time.
 type suspicion uint8
 
 const (
-	thing      suspicion = iota // a call, garbage, a lock, another thread
-	standstill                  // of the hosts of all ranks at once
+	thing      suspicion = iota // a call, garbage collection, a lock, another thread
+	standstill                  // the hosts of most ranks stand still at once
 	drain                       // a call that let the device run dry
-	pauses                      // nothing, for long
-	somewhere                   // Python or operators
-	frameOf                     // all that one function of Python does
+	pauses                      // nothing is recorded for long
+	somewhere                   // in Python or operators
+	frameOf                     // everything that one Python function does
 )
 
-// aboutAll is the part of the time of the longest suspect that is about the same.
+// aboutAll is the share of the longest suspect's time from which on a suspect takes about as long.
 const aboutAll = 2.0 / 3
 
 // wait returns how long devices waited for the host, in ns, and in how many gaps.
@@ -60,7 +60,7 @@ func (g *Gaps) wait() (ns int64, gaps int) {
 	return ns, gaps
 }
 
-// judge says whether the gaps are enough to tell something.
+// judge returns a check of whether there are gaps to judge.
 func (g *Gaps) judge(what string) finding.Check {
 	wait, gaps := g.wait()
 	check := finding.Check{What: what, Of: "gap", N: gaps, Needed: 1} // shares are exact
@@ -70,17 +70,16 @@ func (g *Gaps) judge(what string) finding.Check {
 	return check
 }
 
-// ColdSubkind is what findings are about where the host loads code, compiles, or records CUDA
-// graphs.
+// ColdSubkind is the subkind of findings about hosts that load code, compile, or record CUDA graphs.
 const ColdSubkind = "cold host cause"
 
-// Findings tells what the host did while devices waited for it. length is the time of all
-// devices, in ns.
+// Findings returns what the host did while devices waited for it. length is the time of all devices, in
+// ns.
 func (g *Gaps) Findings(length int64) ([]finding.Finding, finding.Check) {
 	wait, _ := g.wait()
 	check, s := g.judge("what hosts do while GPUs wait"), g.worst()
 	if wait > 0 && !g.Recorded.Code() && g.saw == (host.RecordedThreads{}) && !(s.rank == thing && s.rows[0].Reason == gpu.HostWork) {
-		// A call tells what it does itself; of those that are a reason, the finding about idle time tells.
+		// Calls explain only what they do themselves; if they are the reason, the finding about idle time names them.
 		check.Reason = "no operators, Python functions or ranges were recorded"
 	}
 	if check.State() != finding.LookedAt {
@@ -125,11 +124,11 @@ func (s *suspect) stands(length, wait int64) bool {
 	return distribution.Fraction(s.time, length) >= least && distribution.Fraction(s.time, wait) >= muchOfLate
 }
 
-// counts reports whether a finding may be about a cause: the host was late, and there was
-// something to launch. A host that waits for work that was not recorded is not late: the
-// device was busy; nor is one that waits for other ranks. Between steps there may have been nothing to launch, unless the host did
-// something that it does not do while it waits for requests: a lock that another thread keeps
-// while it works is no such wait.
+// counts reports whether a finding may be about a cause: the host was late, and there was something to
+// launch. A host that waits for unrecorded work is not late, since the device was busy; nor is one that
+// waits for other ranks. Between steps there may have been nothing to launch, unless the host did
+// something that it does not do while it waits for requests, such as waiting for a lock that another
+// thread keeps while it works.
 func (c *Cause) counts() bool {
 	if strings.Contains(c.Call, "ProfilerSt") { // cudaProfilerStop: nobody profiles what serves
 		return false
@@ -154,7 +153,7 @@ func (g *Gaps) devices() string {
 	return "the GPU"
 }
 
-// worst returns the suspect of about most of the time that explains most.
+// worst returns the suspect that explains most among those of about the longest time.
 func (g *Gaps) worst() suspect {
 	list := append(g.drains(), g.pausing(), g.standing(), g.locking())
 	list = append(list, g.places()...)
@@ -185,7 +184,7 @@ func (g *Gaps) drains() (list []suspect) {
 	return list
 }
 
-// places are what hosts did, one by one, by function, and all that a data loader did.
+// places are single causes, their sums by Python function, and all that a data loader did.
 func (g *Gaps) places() (list []suspect) {
 	whole := map[string]int{}
 	for i := range g.Causes {
@@ -222,7 +221,7 @@ func loading(loader string) string {
 	return "is waiting for the data loader, which has workers: " + loader
 }
 
-// sentence ends "41 % of host wait".
+// sentence continues "41 % of host wait".
 func (c *Cause) sentence() string {
 	switch c.Activity {
 	case host.CopyingPageable:
@@ -260,11 +259,11 @@ func (c *Cause) sentence() string {
 	return "is " + c.Where()
 }
 
-// maxEvidence is how many rows stand for a suspect.
+// maxEvidence is how many rows of a suspect are shown as evidence.
 const maxEvidence = 2
 
-// evidence names the rows that a suspect is made of. export tells that some may be of an
-// export of Nsight Systems.
+// evidence names the largest rows of a suspect. export means that some rows may come from an export of
+// Nsight Systems.
 func (s *suspect) evidence(export bool) (list []finding.Evidence) {
 	for _, c := range s.rows[:min(len(s.rows), maxEvidence)] {
 		text := fmt.Sprintf("%s: %s in %s", cmp.Or(c.Where(), c.Activity.String()), words.Nearly(c.Time), words.Counted(int(c.Gaps), "gap"))
@@ -279,7 +278,7 @@ func (s *suspect) evidence(export bool) (list []finding.Evidence) {
 			row = append(row, finding.Row("idle", gpu.ReasonWords[c.Reason], "did", c.Activity.String(), "pause", c.pauses())...)
 		}
 		e := finding.Sentence("%s", text)
-		if !export || c.Call == "" || c.Frame != "" { // else the report divides it by the function that called
+		if !export || c.Call == "" || c.Frame != "" { // otherwise the report divides the row by calling function
 			e = e.In(s.table, row, "time_ns", float64(c.Time))
 		}
 		list = append(list, e)
@@ -287,7 +286,7 @@ func (s *suspect) evidence(export bool) (list []finding.Evidence) {
 	return list
 }
 
-// longestOf tells of the longest gap with a cause of the suspect.
+// longestOf returns the length of the longest gap with a cause of the suspect.
 func (g *Gaps) longestOf(s *suspect) finding.Evidence {
 	for i := range g.Longest {
 		l := &g.Longest[i]

@@ -21,17 +21,17 @@ import (
 type Options struct {
 	ByRank   bool       // one list for each rank
 	From, To trace.Time // the window that gaps were collected in; 0 is open
-	Longest  int        // how many of the longest gaps; 0 is [maxLongest]
-	// Each takes every part of a gap that a late launch ended: its cause, and when the gap
-	// began. Several ranks call it at once; causes of one rank that are equal are one. nil is nobody.
+	Longest  int        // how many of the longest gaps to list; 0 is [maxLongest]
+	// Each takes every part of a late gap: its cause, and when the gap began. It is called for several
+	// ranks at once; equal causes of a rank are the same pointer. nil is nobody.
 	Each func(rank int32, c *Cause, gap trace.Time, ns int64)
-	// Brief is for findings only: the stacks of calls are not read, which are the largest tables
-	// of an export, and where host wait is too small a part of Length, the time of all devices
-	// in ns, neither are samples of threads and when these had cores.
+	// Brief measures only what findings need. It does not read the stacks of calls, which are the
+	// largest tables of an export. Where host wait is too small a part of Length, the time of all
+	// devices in ns, it does not read samples of threads, or when these had cores, either.
 	Brief  bool
 	Length int64
-	// Around names what a device ran in a CUDA graph before and after one of the longest gaps; "" is no
-	// graph. nil is nobody.
+	// Around names what a device ran in a CUDA graph before and after one of the longest gaps; "" if
+	// that is in no graph. It may be nil.
 	Around func(rank string, device int32, from, to trace.Time) (before, after string)
 	// Keep keeps the parts of late gaps for [Collector.Late].
 	Keep bool
@@ -42,13 +42,13 @@ type Options struct {
 // Gaps are the gaps of some devices by what the host did. Times are ns, sums over devices.
 type Gaps struct {
 	Causes []Cause // the longest time first
-	// Drained is the time that followed calls that let a device run dry, by call: what
-	// [gpu.AfterSync] is in Causes, from its other end.
+	// Drained is the time that followed calls that let a device run dry, by call: the [gpu.AfterSync]
+	// time of Causes, seen from its other end.
 	Drained []Cause
 	Longest []Gap // the longest first
 	Idle    int64 // all gaps
 	Late    int64 // gaps that a late launch ended: host wait
-	// Recorded tells which kinds of frames there are, whether in gaps or not.
+	// Recorded says which kinds of frames were recorded, in gaps or elsewhere.
 	Recorded host.RecordedFrames
 
 	saw    host.RecordedThreads
@@ -57,15 +57,15 @@ type Gaps struct {
 	stills []pause                  // likewise; see rankWork
 	ranks  []string                 // names
 	ranges map[rangeOf][]trace.Time // when ranges began, in order
-	export bool                     // some is of Nsight Systems
-	used   int                      // ranks that used devices
+	export bool                     // some inputs are exports of Nsight Systems
+	used   int                      // number of ranks that used devices
 
-	byRank, several, none bool // none of several devices, or of any
+	byRank, several, none bool // several, none: there are several devices, or no device
 
-	runs map[int32]*Gaps // of the run of a rank
+	runs map[int32]*Gaps // by rank, the gaps of its run
 }
 
-// Of returns the gaps of the run that a rank is of, which are all where there are no several runs.
+// Of returns the gaps of the run that a rank belongs to, or all gaps if there is only one run.
 func (g *Gaps) Of(rank int32) *Gaps {
 	if run := g.runs[rank]; run != nil {
 		return run
@@ -73,23 +73,23 @@ func (g *Gaps) Of(rank int32) *Gaps {
 	return g
 }
 
-// A Cause is why devices were idle, and what the thread did that kept them waiting. Names are
-// "" where the stack has no such frame.
+// A Cause is why devices were idle, and what the thread did that kept them waiting. Names are "" where
+// the stack has no such frame.
 type Cause struct {
 	Rank     string // "" where ranks are pooled
 	Reason   gpu.Reason
 	Activity host.Activity
-	// Call is one of CUDA or of the operating system. Operator is the one that the code asked
-	// for, Function the Python function of a library that Frame calls, Frame the innermost one
-	// of the code itself, and Range the innermost range.
+	// Call is a call into CUDA or the operating system. Operator is the one that the code asked for,
+	// Function the Python function of a library that Frame calls, Frame the innermost function of the
+	// code itself, and Range the innermost range.
 	Call, Operator, Function, Frame, Range string
 	Other                                  string // what another thread did meanwhile
 	Pause                                  bool   // the thread began and ended nothing for far longer than it takes to launch
-	Samples                                int64  // that tell so
+	Samples                                int64  // that show this
 	Time                                   int64
 	Gaps                                   int64 // that have a part of it
 	LongestPart                            int64 // in one gap
-	all                                    int64 // Idle
+	all                                    int64 // Gaps.Idle
 }
 
 // A Gap is one of the longest gaps, with the cause of most of it.
@@ -97,10 +97,10 @@ type Gap struct {
 	Gap    gpu.Gap
 	Device int32
 	Cause
-	Before, After string // what the same CUDA graph ran before and after it; "" is no graph
+	Before, After string // what the same CUDA graph ran before and after it; "" if it is in no graph
 }
 
-// Measure finds the causes of the gaps that were collected, reading every stream once.
+// Measure finds the causes of the collected gaps. It reads every stream once.
 func (c *Collector) Measure(opt Options) *Gaps {
 	late := make([]spans, len(c.ranks))
 	parallel.Each(len(late), func(i int) { late[i] = lateSpans(c.ranks[i]) })
@@ -155,7 +155,7 @@ func (c *Collector) Measure(opt Options) *Gaps {
 	return g
 }
 
-// sumUpRun lists what was found of the ranks of a run.
+// sumUpRun lists the results of the ranks of a run.
 func (c *Collector) sumUpRun(all []rankWork, run []int32, opt *Options) *Gaps {
 	of, ranks, nobody := &Collector{set: c.set, ranks: make([][]*deviceGaps, len(c.ranks))}, make([]rankWork, len(all)), new(rankHost)
 	for i := range ranks {
@@ -177,12 +177,12 @@ func (c *Collector) late() (ns int64) {
 	return ns
 }
 
-// devices counts the devices: processes that used none are ranks, too.
+// devices returns the number of devices. Processes that used none are ranks, too.
 func (c *Collector) devices() (n int) {
 	return order.Sum(c.ranks, func(devices []*deviceGaps) int { return len(devices) })
 }
 
-// sumUp lists what was found of all ranks.
+// sumUp lists the results of all ranks.
 func (c *Collector) sumUp(ranks []rankWork, opt *Options) *Gaps {
 	g := &Gaps{Late: c.late(), byRank: opt.ByRank, none: c.devices() == 0, several: c.devices() > 1, export: c.set.Exports}
 	for i := range ranks {
@@ -281,15 +281,15 @@ func (c *Collector) longest(most int) []Gap {
 	return list[:min(len(list), most)]
 }
 
-// Hosts of this part of the ranks stand still at once: that one does so is what it works on, but that all do is no chance, unless all
-// work in the same function of Python.
+// mostRanks is the share of ranks whose hosts must stand still at once. One that does may be at work,
+// but that most do is no coincidence, unless all of them are in the same Python function.
 const mostRanks = 3.0 / 4
 
-// nobody is the rank, and the device, of a pause that many have.
+// nobody is the rank, and the device, of a pause that several ranks share.
 const nobody = -1
 
-// stops returns when the hosts of most ranks stand still at once, in order, the one of the longest time of each; the fewest
-// ranks of any, and the time of all together, ns. nil if they do not, or there is one rank.
+// stops returns when the hosts of most ranks stand still at once, in order, each time as its longest pause; the
+// smallest number of ranks in any of them; and the total time, ns. It returns nil if there are none, or only one rank.
 func (g *Gaps) stops() (list []pause, fewest int, ns int64) {
 	if g.used < 2 {
 		return nil, 0, 0
@@ -298,7 +298,7 @@ func (g *Gaps) stops() (list []pause, fewest int, ns int64) {
 	slices.SortStableFunc(all, func(a, b pause) int { return cmp.Compare(a.at, b.at) })
 	fewest = g.used
 	for from, to := 0, 0; from < len(all); from = to {
-		// Those from..to overlap all of each other, and mostly.
+		// Those from..to all overlap, by more than half.
 		until, ranks, time, longest, working := all[from].at+trace.Time(all[from].ns), map[int32]bool{}, int64(0), &all[from], all[from].in != 0
 		for to = from; to < len(all) && 2*int64(until-all[to].at) > max(longest.ns, all[to].ns); to++ {
 			p := &all[to]
@@ -317,7 +317,7 @@ func (g *Gaps) stops() (list []pause, fewest int, ns int64) {
 	return list, fewest, ns
 }
 
-// standing is the suspect that the hosts of most ranks stand still at once; of no time where they do not.
+// standing is the suspect that the hosts of most ranks stand still at once. Its time is 0 if they do not.
 func (g *Gaps) standing() suspect {
 	stops, fewest, ns := g.stops()
 	s := suspect{rank: standstill, table: "gaps", time: ns}

@@ -12,11 +12,11 @@ import (
 // A thread is what a thread of a rank did in late gaps.
 type thread struct {
 	id      host.ThreadID
-	read    host.Frames  // until all are there
-	frames  []host.Frame // in order, from then on
+	read    host.Frames  // until all frames are read
+	frames  []host.Frame // in order, once they are
 	seen    observed
 	queries []query
-	sweep   sweep // of the device at hand, with those of the other threads
+	sweep   sweep // for the current device
 	others  others
 }
 
@@ -24,16 +24,16 @@ type thread struct {
 type rankHost struct {
 	threads []*thread
 	index   map[host.ThreadID]*thread
-	last    *thread // that was asked for
+	last    *thread // the thread that was looked up last
 	saw     host.RecordedThreads
-	// withRuns are the threads of which it is known when they had a core.
+	// withRuns are the threads of which it was recorded when they had a core.
 	withRuns map[host.ThreadID]bool
 	ranges   rangeStarts
 	late     spans
-	near     int // of late
+	near     int // index into late of the last lookup
 }
 
-// rankHosts are what a stream has of the threads of its ranks.
+// rankHosts are what a stream recorded of the threads of its ranks.
 type rankHosts struct {
 	late  []spans // by rank
 	has   host.RecordedFrames
@@ -63,8 +63,8 @@ func (h *rankHost) thread(id host.ThreadID) *thread {
 	return t
 }
 
-// readHosts reads what the threads of all ranks did in late gaps, in a stream. Those are in the
-// window of opt.
+// readHosts reads what the threads of all ranks in a stream did in late gaps that are in the window of
+// opt.
 func readHosts(s profile.Stream, late []spans, opt *Options) *rankHosts {
 	hosts := &rankHosts{late: late}
 	if opt.From != 0 || opt.To != 0 {
@@ -88,13 +88,13 @@ func readHosts(s profile.Stream, late []spans, opt *Options) *rankHosts {
 	return hosts
 }
 
-// A correlated is a call of a rank, with all that it launched.
+// A correlated identifies a call of a rank, and all that it launched.
 type correlated struct {
 	rank        int32
 	correlation int64
 }
 
-// pageableCopies returns the copies of pageable memory.
+// pageableCopies returns the calls that copy pageable memory.
 func pageableCopies(s profile.Stream) map[correlated]bool {
 	all := map[correlated]bool{}
 	for c := range s.Copies {
@@ -105,7 +105,7 @@ func pageableCopies(s profile.Stream) map[correlated]bool {
 	return all
 }
 
-// joinHosts brings together what the streams have of each rank.
+// joinHosts merges what the streams recorded of each rank.
 func joinHosts(streams []*rankHosts, ranks int) []rankHost {
 	hosts := make([]rankHost, ranks)
 	for _, of := range streams {
@@ -125,7 +125,7 @@ func joinHosts(streams []*rankHosts, ranks int) []rankHost {
 	return hosts
 }
 
-// settle orders the threads, whatever the order of the streams was, and what each did.
+// settle sorts the threads, so that the order of the streams does not matter, and what each of them did.
 func (h *rankHost) settle() {
 	slices.SortFunc(h.threads, func(a, b *thread) int { return a.id.Compare(b.id) })
 	for _, t := range h.threads {
@@ -135,8 +135,8 @@ func (h *rankHost) settle() {
 	}
 }
 
-// findLaunches finds the threads that ended gaps: the call that launched what did so began in
-// the gap, or before it and lasted on, and package gpu saw it there.
+// findLaunches finds the threads that ended gaps: those whose calls are the launches that package gpu
+// saw. Such a call began in the gap, or before it and lasted into it.
 func (h *rankHost) findLaunches(devices []*deviceGaps) {
 	for k, t := range h.threads {
 		near := make([]int, len(devices)) // where the last call was looked for
@@ -162,30 +162,30 @@ func (h *rankHost) findLaunches(devices []*deviceGaps) {
 // such frame.
 type site struct {
 	did host.Activity
-	// call is the innermost call, into CUDA or the operating system; what a call into CUDA asks of the
-	// operating system is that call, unless it waits there.
+	// call is the innermost call into CUDA or the operating system. What a call into CUDA asks of the
+	// operating system counts as that call, unless it waits there.
 	call trace.Sym
 	// operator is the outermost of the operators in the innermost Python function: the one
 	// that the code asked for.
 	operator trace.Sym
-	// function is the Python function, of a library or built in, that frame calls; where there
-	// is no frame, the innermost one.
+	// function is the Python function, of a library or built in, that frame calls; without a frame, the
+	// innermost one.
 	function trace.Sym
-	// frame is the innermost function that is of no library: of Python, or of a stack that was
+	// frame is the innermost function that belongs to no library: of Python, or of a stack that was
 	// recorded as a whole.
 	frame trace.Sym
-	// span is the innermost range where no frame is known; all steps of a kind are one.
+	// span is the innermost range if no frame is known; all steps of a kind are one.
 	span trace.Sym
 }
 
-// within returns the site in a frame that is entered at s.
+// within returns the site inside f, a frame that is entered at s.
 func within(n *host.Names, s site, f *host.Frame) site {
 	m := n.Of(f.Kind, f.Name)
 	switch {
 	case s.did == host.Collecting:
-		return s // finalizers run in it
+		return s // finalizers run during collection
 	case s.did == host.LoadingData && f.Kind == host.PythonFrame && !m.Own:
-		return s // how the loader waits, and moves what it has
+		return s // the loader waits, or moves its data
 	case s.call != 0 && f.Kind == host.SystemFrame && m.Activity == host.SystemCall:
 		return s // the outer call says what it is for: a launch that reads a file loads code
 	case m.Activity == host.LoadingData:
@@ -194,7 +194,7 @@ func within(n *host.Names, s site, f *host.Frame) site {
 	s.did = m.Activity
 	kind := f.Kind
 	if m.Activity == host.InOperator {
-		kind = host.OperatorFrame // some are ranges
+		kind = host.OperatorFrame // some operators are ranges
 	}
 	switch kind {
 	case host.RangeFrame:

@@ -11,26 +11,26 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// An observed is what was seen of a thread, whatever it did: the places at which it was
-// interrupted, and when it had a core.
+// An observed is what was seen of a thread from outside: where it was when it was interrupted, and when
+// it had a core.
 type observed struct {
 	samples []sample
-	period  int64 // ns between two samples of a thread that runs; 0 is unknown
+	period  int64 // ns between two samples of a running thread; 0 is unknown
 	runs    spans
-	// known is when all runs of the thread are known: between them it had no core.
+	// known is the time of which all runs of the thread are known: between these, it had no core.
 	known gpu.Gap
 
 	nextSample, nextRun int // of the sweep
 }
 
-// A sample is a place at an instant. It stands for the time up to the next one, but for no
-// more than a period, and not beyond anything that the thread began or ended meanwhile.
+// A sample is a place at an instant. It stands for the time up to the next one, but for no more than a
+// period, and not beyond anything that the thread began or ended meanwhile.
 type sample struct {
 	from, to trace.Time // to is known once all samples are there
 	place    place
 }
 
-// join adds what another stream has of the same thread.
+// join adds what another stream recorded of the same thread.
 func (o *observed) join(more *observed) {
 	o.samples, o.runs = append(o.samples, more.samples...), append(o.runs, more.runs...)
 	o.period = max(o.period, more.period)
@@ -39,7 +39,7 @@ func (o *observed) join(more *observed) {
 	}
 }
 
-// settle puts all in order.
+// settle sorts samples and runs, and sets until when samples hold.
 func (o *observed) settle() {
 	slices.SortStableFunc(o.samples, func(a, b sample) int { return cmp.Compare(a.from, b.from) })
 	for i := range o.samples {
@@ -55,9 +55,9 @@ func (o *observed) settle() {
 // rewind goes back to the beginning.
 func (o *observed) rewind() { o.nextSample, o.nextRun = 0, 0 }
 
-// refine returns what a thread did at an instant by what was seen of it, if the stack says
-// nothing better, which is the same from since to limit; up to when that holds, and how many
-// samples say so. Instants only move forward.
+// refine returns what a thread did at an instant. Where its stack, which says at from since to limit,
+// is too vague, it goes by what was seen of the thread. It also returns until when that holds, and how
+// many samples show it. Instants only move forward.
 func (o *observed) refine(at site, since, now, limit trace.Time) (refined site, until trace.Time, samples int) {
 	if at.mayBeOff() {
 		runs, end := o.runsAt(now)
@@ -108,8 +108,8 @@ func (o *observed) runsAt(now trace.Time) (runs bool, until trace.Time) {
 	return true, o.runs[o.nextRun].To
 }
 
-// mayBeOff reports whether a thread that is off its core is so for no reason that its stack
-// tells: nothing in it blocks.
+// mayBeOff reports whether nothing in the stack of a thread blocks, so that it does not explain why the
+// thread has no core.
 func (s *site) mayBeOff() bool {
 	switch s.did {
 	case host.NotRecorded, host.InRange, host.InPython, host.InOperator, host.Launching:
@@ -160,7 +160,7 @@ func (c *Collector) readObserved(s profile.Stream, hosts *rankHosts) {
 	}
 }
 
-// readBacktraces reads in which functions calls were made in late gaps.
+// readBacktraces reads from which functions calls were made in late gaps.
 func (c *Collector) readBacktraces(s profile.Stream, hosts *rankHosts) {
 	places := newPlaces(c.set.Syms)
 	inGap := func(x *profile.Sample) bool {
@@ -183,7 +183,7 @@ func (h *rankHost) during(from, to trace.Time) bool {
 	return h.near < len(h.late) && h.late[h.near].From < to
 }
 
-// scheduled notes that it is known when a thread had a core.
+// scheduled notes that it was recorded when a thread had a core.
 func (h *rankHost) scheduled(id host.ThreadID) {
 	if h.withRuns == nil {
 		h.withRuns = map[host.ThreadID]bool{}

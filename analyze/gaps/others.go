@@ -16,14 +16,13 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// waitsForOthers is from how long on it is asked what the other threads did while one did
-// nothing that was recorded, ns. A thread that wants the interpreter lock takes it from one
-// that runs Python after 5 ms; what runs C holds it for longer.
+// waitsForOthers is how long a thread must do nothing that was recorded, ns, before the other threads
+// are looked at. A thread that wants the interpreter lock takes it after 5 ms from one that runs
+// Python; one that runs C holds it for longer.
 const waitsForOthers = 200_000
 
-// mayWait reports whether a thread may wait for another one: it does nothing itself, or it is
-// in a Python function between two things that were recorded, where it needs the interpreter
-// lock.
+// mayWait reports whether a thread may be waiting for another one: it does nothing itself, or it is in
+// a Python function between two recorded events, where it needs the interpreter lock.
 func (s *site) mayWait() bool { return s.did.Idle() || s.did == host.InPython }
 
 // others are the other threads of the process of a thread.
@@ -33,9 +32,8 @@ type others struct {
 	sweeps []sweep
 }
 
-// blame finds what another thread did while the one that a cause is of may have waited for
-// it. It returns the cause with that, and for how many ns; 0 is nothing. Times only move
-// forward.
+// blame finds what another thread did while the thread of c may have waited for it. It returns the
+// cause with that, and for how many ns it did so; 0 if there is none. Times only move forward.
 func (o *others) blame(c cause, from, to trace.Time) (blamed cause, ns int64) {
 	if o.sweeps == nil {
 		own := o.of.host.threads[o.but]
@@ -67,10 +65,9 @@ type work struct {
 	what trace.Sym // what it did for most of that
 }
 
-// workIn returns what a thread did while another one may have waited for it. If that one was
-// in Python, it may as well have run itself: then this one must have entered or left a Python
-// function meanwhile, for which it needs the interpreter lock, and what it did up to there
-// counts.
+// workIn returns what a thread did while another one may have waited for it. If that one was in Python,
+// it may as well have run itself. Then only what this thread did until it last entered or left a Python
+// function counts, since for that it needs the interpreter lock.
 func workIn(s *sweep, n *host.Names, did host.Activity, from, to trace.Time) work {
 	s.MoveTo(from)
 	limit := to
@@ -98,8 +95,8 @@ func workIn(s *sweep, n *host.Names, did host.Activity, from, to trace.Time) wor
 	return sum
 }
 
-// lastTurn returns when a thread last entered or left a Python function in an interval, the
-// beginning if it never did. The thread is there.
+// lastTurn returns when a thread last entered or left a Python function in an interval, from if it
+// never did. s is at from.
 func lastTurn(s *sweep, from, to trace.Time) trace.Time {
 	last := from
 	note := func(t trace.Time) {
@@ -128,10 +125,10 @@ func lastTurn(s *sweep, from, to trace.Time) trace.Time {
 // An avoidable is something that hosts need not do again and again while devices wait.
 type avoidable struct {
 	did                    host.Activity
-	what                   string // that was looked for
-	while                  string // ends the sentence that devices are idle
+	what                   string // what the check looks for
+	while                  string // continues "the GPU is idle"
 	subkind, metric, about string
-	least                  int64 // gaps, at each place in the code that counts
+	least                  int64 // fewest gaps at a place in the code that count
 }
 
 var (
@@ -141,14 +138,14 @@ var (
 		"allocations", "idle in allocations", "a program that keeps memory, in a pool of its own, need not ask for it again; PyTorch keeps what tensors give up, and asks CUDA again after torch.cuda.empty_cache(), or where what it keeps does not fit", 10}
 )
 
-// Pageable tells of copies of pageable memory in which the host was while devices ran nothing, for the reasons
-// asked about, wherever the code makes them. length is the time of all devices, in ns.
+// Pageable returns a finding if devices idle much while the host copies pageable memory, wherever in
+// the code it does, for reasons that of accepts. length is the time of all devices, in ns.
 func (g *Gaps) Pageable(length int64, of func(gpu.Reason) bool) ([]finding.Finding, finding.Check) {
 	return g.avoid(&pageable, length, 0, of)
 }
 
-// Allocations is Pageable of calls that allocate or free memory. cold is the idle time of such
-// while processes start, which is not counted.
+// Allocations is like Pageable for calls that allocate or free memory. cold is the idle time in these
+// while processes start, which does not count.
 func (g *Gaps) Allocations(length, cold int64, of func(gpu.Reason) bool) ([]finding.Finding, finding.Check) {
 	return g.avoid(&allocating, length, cold, of)
 }
@@ -174,7 +171,7 @@ func (g *Gaps) avoid(a *avoidable, length, cold int64, of func(gpu.Reason) bool)
 	share := distribution.Fraction(s.time, length)
 	wait, _ := g.wait()
 	if worst := g.worst(); share < ofThing || worst.stands(length, wait) && worst.rows[0].Activity == a.did {
-		return nil, check // the worst is told anyway
+		return nil, check // the finding about the worst suspect says this
 	}
 	f := finding.Finding{Subkind: a.subkind, Cost: share, Brief: fmt.Sprintf("for %.0f %% of the time, %s, %s", 100*share, words.Nearly(s.time), a.while),
 		Metric: finding.Metric{Name: a.metric, Unit: table.Share, Before: math.NaN(), After: share}}
@@ -191,18 +188,18 @@ func (g *Gaps) areIdle() string {
 	return "the GPU is"
 }
 
-// A place is what a stack of functions says, as a profiler that interrupts threads or that
-// takes the stacks of calls recorded it. Symbols are 0 where there is no such function.
+// A place is where in the code a thread was, by a stack that was recorded when the profiler interrupted
+// it, or at a call. Symbols are 0 where there is no such function.
 type place struct {
 	did      host.Activity // InPython or InNative
-	function trace.Sym     // the innermost one, if it is not frame
-	frame    trace.Sym     // the innermost one that is of no library
+	function trace.Sym     // innermost function, unless that is frame
+	frame    trace.Sym     // innermost function that belongs to no library
 }
 
-// places are what the stacks of one walk say, each looked at once.
+// places caches the places of the stacks of one walk.
 type places struct {
 	syms  *trace.Symbols
-	known map[*profile.Stacks][]place // by stack; did is 0 if it was not looked at
+	known map[*profile.Stacks][]place // by stack; did is 0 until it is looked at
 }
 
 func newPlaces(syms *trace.Symbols) *places {
@@ -243,23 +240,23 @@ func (p *places) look(s *profile.Sample) place {
 	return at
 }
 
-// A thread that wants the interpreter lock (GIL) of CPython waits for 5 ms before it asks the
-// one that has it to give it up, which does so at its next bytecode that may, unless it is in C;
-// if another thread was faster, it waits 5 ms more. So a host whose lock another thread keeps
-// stands still for a turn and a little, or for two, and not for what lies between. Code that
-// sleeps, or works, does that for times of one kind.
+// A thread that wants the interpreter lock (GIL) of CPython waits for 5 ms before it asks its holder to
+// give it up, which that does at its next bytecode that allows it, unless it is in C. If another thread
+// gets the lock first, the wait goes on for 5 ms more. So a host whose lock another thread keeps stands
+// still for a little more than one turn, or than two, and hardly ever for a time between these. Code
+// that sleeps or works takes times of one kind.
 const (
-	moves        = 1_000_000 // ns: a shorter stretch has nothing to do with it
-	turn         = 4_900_000 // ns; clocks tick
-	late         = 1_600_000 // ns, until the other thread gives the lock up, a turn
+	moves        = 1_000_000 // ns: shorter stretches have nothing to do with the lock
+	turn         = 4_900_000 // ns: a little less than 5 ms, as clocks tick
+	late         = 1_600_000 // ns per turn, until the holder gives the lock up
 	manyTurns    = 50
 	mostOfWait   = 2.0 / 3
 	hardlyAny    = 1.0 / 20 // of the stretches
 	eachOfTheTwo = 1.0 / 20
 )
 
-// turns are the stretches in which a thread that may pause moved on no sooner than after
-// [moves], by how long they took.
+// turns are the stretches of at least [moves] in which a thread that may pause did not move on, by
+// their length.
 type turns struct {
 	one, two, more, others int64 // how many took one turn, two, longer, and neither
 	time                   int64 // ns of turns
@@ -287,15 +284,15 @@ func (t *turns) join(o *turns) {
 	t.time = distribution.AddTimes(t.time, o.time)
 }
 
-// tell reports whether the stretches are such turns, and most of the time that devices wait.
+// tell reports whether the stretches are such turns, and most of the time for which devices wait.
 func (t *turns) tell(wait int64) bool {
 	n := float64(t.one + t.two + t.more)
 	return n >= manyTurns && float64(t.one+t.two) >= n/2 && float64(t.one) >= eachOfTheTwo*n && float64(t.two) >= eachOfTheTwo*n &&
 		float64(t.others) <= hardlyAny*n && float64(t.time) >= mostOfWait*float64(wait)
 }
 
-// locking is the suspect that another thread keeps the interpreter lock, though nothing was recorded
-// of it; of no time where stretches do not tell that.
+// locking is the suspect that another thread keeps the interpreter lock, though nothing of that was
+// recorded. Its time is 0 if the stretches do not show it.
 func (g *Gaps) locking() suspect {
 	wait, _ := g.wait()
 	if t := &g.turns; !t.tell(wait) || !g.Recorded[host.OperatorFrame] && !g.Recorded[host.PythonFrame] {

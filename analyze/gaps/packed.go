@@ -14,22 +14,22 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// packedGaps are late gaps of a device with their parts, in order, as bytes: a dozen for each.
-// There may be millions, and a rank needs its own only when it is measured.
+// packedGaps are the late gaps of a device with their parts, in order, packed into a dozen bytes each.
+// There may be millions, and they are needed only while their rank is measured.
 type packedGaps struct {
 	chunks      [][]byte
 	gaps, parts int
-	last        trace.Time // when the last one ended
+	last        trace.Time // end of the last gap
 }
 
 const (
-	// gapChunk is how large chunks are, unless one gap takes more.
+	// gapChunk is the size of a chunk, unless one gap takes more.
 	gapChunk = 1 << 15
-	// A gap takes at most so many bytes, and each of its parts.
+	// The most bytes that a gap takes, and each of its parts.
 	maxPackedGap, maxPackedPart = 5 * binary.MaxVarintLen64, 3 * binary.MaxVarintLen64
 )
 
-// add packs a gap, of which parts and thread do not matter.
+// add packs a gap and its parts. The fields parts and thread of the gap are ignored.
 func (p *packedGaps) add(g *lateGap, parts []part) {
 	p.chunks = withRoom(p.chunks, maxPackedGap+len(parts)*maxPackedPart)
 	last := &p.chunks[len(p.chunks)-1]
@@ -49,7 +49,7 @@ func (p *packedGaps) add(g *lateGap, parts []part) {
 	p.gaps, p.parts, p.last = p.gaps+1, p.parts+len(parts), g.Gap.To
 }
 
-// withRoom is chunks of which the last one has room for so many bytes more.
+// withRoom returns chunks whose last one has room for most more bytes.
 func withRoom(chunks [][]byte, most int) [][]byte {
 	if n := len(chunks); n > 0 && cap(chunks[n-1])-len(chunks[n-1]) >= most {
 		return chunks
@@ -57,8 +57,8 @@ func withRoom(chunks [][]byte, most int) [][]byte {
 	return append(chunks, make([]byte, 0, max(gapChunk, most)))
 }
 
-// spans appends when the gaps were, each with the moment at which it ended: what ended it may
-// have been launched then.
+// spans appends the times of the gaps. Each includes the moment of its end, when whatever ended it may
+// have been launched.
 func (p *packedGaps) spans(to spans) spans {
 	r := gapReader{Packed: memory.Unpack(slices.Clone(p.chunks))}
 	for r.More() {
@@ -68,7 +68,7 @@ func (p *packedGaps) spans(to spans) spans {
 	return to
 }
 
-// unpack returns the gaps and their parts, and gives them up.
+// unpack returns the gaps and their parts, and frees the packed ones.
 func (p *packedGaps) unpack() (late []lateGap, parts []part) {
 	r := gapReader{Packed: memory.Unpack(p.chunks)}
 	late, parts = make([]lateGap, 0, p.gaps), make([]part, 0, p.parts)
@@ -103,13 +103,13 @@ func (r *gapReader) next(parts []part) (lateGap, []part) {
 	return g, parts
 }
 
-// A Window is a time on a rank, by the clock of its host; 0 is open.
+// A Window is a time on a rank, on the clock of its host; 0 is open.
 type Window struct {
 	Rank     int32
 	From, To trace.Time
 }
 
-// Moved is the window on a clock that is ahead by so many ns.
+// Moved returns the window on a clock that is ahead by that many ns.
 func (w Window) Moved(ahead int64) Window {
 	for _, t := range [...]*trace.Time{&w.From, &w.To} {
 		if *t != 0 {
@@ -127,7 +127,7 @@ type Late struct {
 
 // A Work is a place in the code of a host, and how long devices waited while the host was there.
 type Work struct {
-	Where string // "" if it is not known
+	Where string // "" is unknown
 	Time  int64  // ns
 }
 
@@ -135,7 +135,7 @@ type Work struct {
 type keptRank struct {
 	causes []cause
 	chunks [][]byte
-	last   trace.Time // when the gap of the last one began
+	last   trace.Time // start of the gap of the last part
 }
 
 func (k *keptRank) add(number int32, gap trace.Time, ns int64) {
@@ -147,14 +147,14 @@ func (k *keptRank) add(number int32, gap trace.Time, ns int64) {
 	k.last = gap
 }
 
-// Late tells of each window how long devices waited for late launches, in the gaps that began in
-// it, or went on in it, and where their hosts were. [Collector.Measure] must have kept their parts.
+// Late returns, for each window, how long devices waited for late launches, in gaps that began in it or
+// reached into it, and where their hosts were. [Collector.Measure] must have been called with Keep.
 func (c *Collector) Late(windows []Window) []Late {
 	byRank := make([][]int, len(c.ranks)) // windows
 	for i, w := range windows {
 		byRank[w.Rank] = append(byRank[w.Rank], i)
 	}
-	sums := make([]map[string]int64, len(windows)) // by place; only its own rank touches one
+	sums := make([]map[string]int64, len(windows)) // by place; only the goroutine of its rank touches one
 	for i := range sums {
 		sums[i] = map[string]int64{}
 	}
@@ -200,7 +200,7 @@ func (c *Collector) Late(windows []Window) []Late {
 	return out
 }
 
-// Busiest are the places where hosts were while devices waited for late launches for some reasons, over all ranks.
+// Busiest returns where hosts were, over all ranks, while devices waited for late launches, for reasons that of accepts.
 func (g *Gaps) Busiest(of func(gpu.Reason) bool) []Work {
 	sums := map[string]int64{}
 	for i := range g.Causes {
@@ -211,7 +211,7 @@ func (g *Gaps) Busiest(of func(gpu.Reason) bool) []Work {
 	return listed(sums)
 }
 
-// Sum joins the times at the same places.
+// Sum adds up the times at the same places.
 func Sum(list []Work) []Work {
 	sums := map[string]int64{}
 	for _, w := range list {
@@ -220,7 +220,7 @@ func Sum(list []Work) []Work {
 	return listed(sums)
 }
 
-// listed puts the longest time first.
+// listed returns sums as a list, the longest time first.
 func listed(sums map[string]int64) (list []Work) {
 	for where, ns := range sums {
 		list = append(list, Work{where, ns})

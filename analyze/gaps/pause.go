@@ -17,18 +17,18 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A host that launches kernels one by one is late by about the same time before each: that is
-// its cadence, and half of the times by which it is late are less than the median. In a pause it
-// begins and ends nothing for far longer.
+// A host that launches kernels one by one is late by about the same time before each: that is its
+// cadence, and half of its delays are less than the median. In a pause it begins and ends nothing for
+// far longer.
 const (
-	farLonger = 20        // times the median
-	fewPauses = 1.0 / 4   // of all gaps; else they are how the host works
-	leastGaps = 20        // that tell the cadence
+	farLonger = 20        // times the median delay
+	fewPauses = 1.0 / 4   // of all gaps: more are just how the host works
+	leastGaps = 20        // gaps needed to know the cadence
 	never     = 1<<63 - 1 // ns
 )
 
-// pauseFrom returns from how long on it is a pause, in ns, if a thread begins and ends nothing
-// while the device waits for it; never if the gaps tell no cadence.
+// pauseFrom returns the ns from which on it is a pause if a thread begins and ends nothing while the
+// device waits for it; never if the gaps show no cadence.
 func (d *deviceGaps) pauseFrom() int64 {
 	var late []int64
 	for i := range d.late {
@@ -47,8 +47,8 @@ func (d *deviceGaps) pauseFrom() int64 {
 	return from
 }
 
-// lateBy returns for how long of a late gap, in ns, the host had not begun to launch, and nothing
-// that it waits for explains it.
+// lateBy returns how much of a late gap, in ns, passed before the host began to launch, and is not
+// explained by anything that it waited for.
 func (d *deviceGaps) lateBy(i int) (ns int64) {
 	g := &d.late[i]
 	from := g.Gap.From
@@ -61,18 +61,18 @@ func (d *deviceGaps) lateBy(i int) (ns int64) {
 	return ns
 }
 
-// ownWork reports whether a host is late for a reason by what it does itself.
+// ownWork reports whether a reason means that the host is late because of what it does itself.
 func ownWork(r gpu.Reason) bool { return r == gpu.HostWork || r == gpu.AfterSync }
 
-// mayPause reports whether a thread that does not move on pauses: it is in nothing that was
-// recorded, or in what says where it is, and not why it stays there. A function of Python may
-// work all the time, and is told as such.
+// mayPause reports whether a thread that stands still is pausing: it is in nothing that was recorded,
+// or in something that says where it is, but not why it stays there. A Python function may be at work
+// all the time, and is reported by its name.
 func (c *cause) mayPause() bool { return c.standsStill() && c.at.did != host.InPython }
 
-// standsStill reports whether nothing tells why a thread does not move on.
+// standsStill reports whether nothing explains why the thread does not move on.
 func (c *cause) standsStill() bool { return ownWork(c.reason) && silent(c.at.did) }
 
-// silent reports whether nothing tells why a thread that does so does not move on.
+// silent reports whether an activity does not explain why a thread does not move on.
 func silent(did host.Activity) bool {
 	switch did {
 	case host.NotRecorded, host.InRange, host.InPython, host.InOperator:
@@ -85,13 +85,13 @@ func silent(did host.Activity) bool {
 // nothing.
 type pause struct {
 	rank, device int32
-	gap          trace.Time // when it began
+	gap          trace.Time // when the gap began
 	at           trace.Time // the same on the reference clock
 	ns           int64
 	in           trace.Sym // the function of Python that the thread was in; 0 is none
 }
 
-// joinPauses brings together what ranks have of pauses, in order: one for each gap.
+// joinPauses merges the pauses of all ranks, in order: one for each gap.
 func (c *Collector) joinPauses(ranks []rankWork, of func(*rankWork) []pause) []pause {
 	var all []pause
 	for i := range ranks {
@@ -115,8 +115,8 @@ func (c *Collector) joinPauses(ranks []rankWork, of func(*rankWork) []pause) []p
 	return joined
 }
 
-// maxRanges is how many ranges of a name are kept of a rank; of more, it is not told in which of
-// them hosts pause.
+// maxRanges is how many ranges of a name are kept per rank. If there are more, reports do not say in
+// which of them hosts pause.
 const maxRanges = 1 << 16
 
 // rangeStarts are when ranges began, by name, at most maxRanges of each.
@@ -133,7 +133,7 @@ func (s *rangeStarts) add(name trace.Sym, starts ...trace.Time) {
 	*of = append(*of, starts[:min(len(starts), maxRanges-len(*of))]...)
 }
 
-// A rangeOf is a name of ranges of a rank; steps of a kind have one.
+// A rangeOf identifies the ranges of a name on a rank; steps of a kind share one.
 type rangeOf struct {
 	rank int32
 	name string
@@ -165,7 +165,7 @@ func (g *Gaps) Paused(rank, device int32) (ns int64) {
 	return ns
 }
 
-// pausing is the suspect that the host pauses; of no time where it does not.
+// pausing is the suspect that the host pauses. Its time is 0 if it does not.
 func (g *Gaps) pausing() suspect {
 	s := suspect{rank: pauses, table: "gaps"}
 	for i := range g.Causes {
@@ -211,8 +211,8 @@ func (g *Gaps) pausePlace(c *Cause) string {
 	return " in " + where
 }
 
-// pauseSteps returns in every how many ranges of a name hosts pause; 0 if that differs, or there
-// are few. Some ranges may have no pause if most have one.
+// pauseSteps returns n if hosts pause in every nth range of a name, and 0 if the intervals differ or
+// there are few pauses. It is 1 if there are about as many pauses as ranges.
 func (g *Gaps) pauseSteps(name string) (every int) {
 	pauses, ranges := 0, 0
 	for from, to := 0, 0; from < len(g.pauses); from = to {
@@ -244,7 +244,7 @@ func (g *Gaps) pauseSteps(name string) (every int) {
 	return max(0, every)
 }
 
-// ordinal ends the number of one in a row: "10th".
+// ordinal returns the ending of an ordinal number: "10th".
 func ordinal(n int) string {
 	switch {
 	case n%100 >= 11 && n%100 <= 13:
@@ -294,7 +294,7 @@ func (p *pause) words(g *Gaps) string {
 	return text
 }
 
-// manyPauses is how many pauses are too many to say when each was.
+// manyPauses is how many pauses are too many to list with their times.
 const manyPauses = 5
 
 // pauseEvery returns how far apart pauses of the first device begin, in ns, where they come
@@ -315,8 +315,8 @@ func pauseEvery(list []pause) int64 {
 	return int64(period)
 }
 
-// pauseEvidence says when the few pauses were that a finding is about, and tells of pauses where
-// it is about something else.
+// pauseEvidence says when pauses began if the finding is about a few of them, and mentions the pauses
+// if it is about something else.
 func (g *Gaps) pauseEvidence(told *suspect, wait int64) finding.Evidence {
 	s := g.pausing()
 	switch {
@@ -332,7 +332,7 @@ func (g *Gaps) pauseEvidence(told *suspect, wait int64) finding.Evidence {
 	return finding.Evidence{}
 }
 
-// beginAt says when a few pauses begin.
+// beginAt says when pauses begin, if there are few.
 func beginAt(pauses []pause) finding.Evidence {
 	n := len(pauses)
 	if n < 2 || n >= manyPauses || pauses[0].gap <= gpu.Absolute {

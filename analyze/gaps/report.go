@@ -89,7 +89,7 @@ func causeFields[T any](of func(*T) *Cause, paused bool) []table.Field[T] {
 	return append(append(fields, siteFields(of)...), pause)
 }
 
-// pauses is the cell of a cause in the column of pauses.
+// pauses returns the cell of a cause in the column pause.
 func (c *Cause) pauses() string {
 	if c.Pause {
 		return "yes"
@@ -115,8 +115,8 @@ func siteFields[T any](of func(*T) *Cause) []table.Field[T] {
 	}
 }
 
-// Where says in what the thread was: "cudaStreamSynchronize under aten::item in sample()
-// (scheduler.py:2210)". It is "" if nothing tells.
+// Where says where the thread was: "cudaStreamSynchronize under aten::item in sample()
+// (scheduler.py:2210)". It is "" if nothing shows it.
 func (c *Cause) Where() string {
 	var b strings.Builder
 	add := func(joined, name string) {
@@ -143,7 +143,7 @@ func (c *Cause) Where() string {
 	return b.String()
 }
 
-// noteMissing says what was not recorded, and what would have recorded it.
+// noteMissing says what was not recorded, and what would record it.
 func (g *Gaps) noteMissing(t *table.Table) {
 	if g.Late == 0 {
 		return
