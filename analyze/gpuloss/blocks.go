@@ -16,18 +16,18 @@ import (
 	"github.com/sgtrace/sgtrace/internal/order"
 )
 
-// muchSingle is the part of the time for which a device runs kernels of one block alone from
-// which on that is told: all of the device but one multiprocessor is idle then, so it is as much as
-// of all idle time. Every model has some: of positions, of sampling, of reductions to a number.
+// muchSingle is the least share of the time with nothing but kernels of one block that is reported. All
+// multiprocessors but one are idle then, so it is the same as for idle time. Every model has some such
+// kernels: for positions, for sampling, for reductions to a number.
 const muchSingle = muchIdle
 
-// SingleBlocks tells whether devices run nothing but kernels of one block for much of the
-// time, and which.
+// SingleBlocks finds out whether devices run nothing but kernels of one block for much of the time, and
+// which kernels.
 func SingleBlocks(g *gpu.GPUs) ([]finding.Finding, finding.Check) {
 	t, check := total(g, "kernels of one block")
 	single := g.Total(func(d *gpu.GPU) int64 { return d.Single })
 	if single == 0 && check.Reason == "" {
-		check.Reason = "no kernel of one block was recorded" // the producer may record no sizes of grids
+		check.Reason = "no kernel of one block was recorded" // the producer may not record grid sizes
 	}
 	share := t.part(single)
 	if check.State() != finding.LookedAt || share < muchSingle {
@@ -53,7 +53,7 @@ func SingleBlocks(g *gpu.GPUs) ([]finding.Finding, finding.Check) {
 // maxSingle is how many kernels are named.
 const maxSingle = 3
 
-// A singleKernel is a kernel that runs as one block, on all ranks.
+// A singleKernel is a kernel that runs as one block, over all ranks.
 type singleKernel struct {
 	name    string
 	time    int64 // ns
@@ -78,12 +78,11 @@ func singleKernels(g *gpu.GPUs) (list []singleKernel) {
 	return list
 }
 
-// muchEager is the part of the time of devices that steps without CUDA graphs have to
-// cost.
+// muchEager is the least share of GPU time that steps without CUDA graphs must cost.
 const muchEager = 0.02
 
-// EagerSteps tells of decode steps that were not launched as CUDA graphs though others of
-// about that batch size were.
+// EagerSteps finds decode steps that were launched without CUDA graphs, though others of about their
+// batch size were launched with one.
 func EagerSteps(g *gpu.GPUs) ([]finding.Finding, finding.Check) {
 	t, check := total(g, "decode steps without a CUDA graph")
 	lost, eager, graph := int64(0), 0, 0
@@ -91,7 +90,7 @@ func EagerSteps(g *gpu.GPUs) ([]finding.Finding, finding.Check) {
 	for i := range g.Graphs {
 		u := &g.Graphs[i]
 		if u.Graph.N == 0 {
-			continue // nothing to compare: no graph of that batch size may exist
+			continue // nothing to compare with: there may be no graph of that batch size
 		}
 		eager, graph = eager+u.Eager.N, graph+u.Graph.N
 		lost = distribution.AddTimes(lost, u.Lost())
@@ -116,8 +115,8 @@ func EagerSteps(g *gpu.GPUs) ([]finding.Finding, finding.Check) {
 		finding.Sentence("decode%s on %s: median %s with a graph, %s without", batch, worst.Rank, words.Nearly(worst.Graph.P50), words.Nearly(worst.Eager.P50)))}, check
 }
 
-// noGraphs tells of decode steps that no CUDA graph was made for: of all if none was launched
-// as a graph, or else of those with more requests than any that was.
+// noGraphs returns evidence of decode steps for which no CUDA graph was made: all of them if none ran
+// as a graph, or else those with more requests than any that did.
 func noGraphs(g *gpu.GPUs) finding.Evidence {
 	eager, graph, beyond := 0, 0, 0
 	for i := range g.Graphs {
@@ -133,11 +132,11 @@ func noGraphs(g *gpu.GPUs) finding.Evidence {
 	return finding.Sentence("none of %s decode steps ran as a CUDA graph: the host launches every kernel by itself", words.Thousands(int64(eager)))
 }
 
-// namedFailures is how many names of failed calls are told.
+// namedFailures is how many names of failed calls are shown.
 const namedFailures = 4
 
-// FailedCalls tells which calls failed that ask devices for work. What they cost is a part of
-// such calls.
+// FailedCalls finds failed calls among those that ask devices for work. Their cost is the share of such
+// calls that failed.
 func FailedCalls(g *gpu.GPUs) ([]finding.Finding, finding.Check) {
 	var failed []*gpu.CallTime // the most failures first
 	known, failures := int64(0), int64(0)
@@ -176,21 +175,21 @@ func failureText(c *gpu.CallTime) string {
 	return fmt.Sprintf("%s of %s %s calls failed: %s", words.Thousands(c.Results.Failed()), words.Thousands(c.Results.Known), c.Name, how)
 }
 
-// Another process on a device makes many kernels wait, and costs more than what passes: of such
-// kernels, so many tell, and they wait for this part of the time of the device.
+// Another process on a device delays many kernels, and costs more than a moment: at least this many
+// kernels must be held back, for this share of the device's time.
 const (
 	manyWithheld = 10
 	muchWithheld = 1.0 / 50
 )
 
-// withheld reports whether a device holds kernels back for another process. Most of these were
-// launched while nothing ran: the others may wait for work before them that was not recorded.
+// withheld reports whether a device holds kernels back for another process. Most of these must have
+// been launched while nothing ran, as the others may wait for earlier work that was not recorded.
 func withheld(g *gpu.GPU) bool {
 	h := &g.Held
 	return h.N >= manyWithheld && 2*h.Late >= h.N && distribution.Fraction(h.Time, g.Length()) >= muchWithheld
 }
 
-// Withheld tells of devices that start kernels late though nothing recorded keeps them from it.
+// Withheld finds devices that start kernels late though nothing recorded keeps them from it.
 func Withheld(g *gpu.GPUs) ([]finding.Finding, finding.Check) {
 	t, check := total(g, "kernels that the GPU starts late")
 	starts, devices := int64(0), 0

@@ -13,12 +13,12 @@ import (
 	"github.com/sgtrace/sgtrace/profile/kernelname"
 )
 
-// coldStart tells of the time in which a process starts, if that is much: it says nothing
-// about how the process serves or trains.
+// coldStart returns a finding about the time in which a process starts, if that is much of the capture:
+// it says nothing about how the process serves or trains.
 func coldStart(g *gpu.GPUs, t *gpuTime) []finding.Finding {
 	cold := t.cold.Total()
 	share := t.part(cold)
-	if share < muchCold || 2*t.cold.Time[gpu.ProfilerStart] >= cold { // it is no start of theirs
+	if share < muchCold || 2*t.cold.Time[gpu.ProfilerStart] >= cold { // only the profilers start
 		return nil
 	}
 	most := largest(&t.cold)[0]
@@ -37,29 +37,29 @@ func coldStart(g *gpu.GPUs, t *gpuTime) []finding.Finding {
 		percent(cold, idle), words.IsOrAre(int(t.cold.Gaps)), words.Counted(int(t.cold.Gaps), "gap"), where,
 		coldClause(g, t, most), are(g), percent(t.warm()-(idle-cold), t.warm()))
 	started := mostlyStarts(g, t)
-	calls := slices.DeleteFunc(slices.Clone(g.Calls), func(c gpu.CallTime) bool { return c.Starts && !started }) // it was before
+	calls := slices.DeleteFunc(slices.Clone(g.Calls), func(c gpu.CallTime) bool { return c.Starts && !started }) // CUDA started before the devices' time
 	f := shareFinding(StartSubkind, "cold start", share, text, coldReasons(g, t), loads(t), callEvidence(calls, most), longestCold(t))
 	if 2*t.cold.Loads.Total >= cold {
-		f.Confidence = finding.Likely // nothing but its length tells that a launch loads code
+		f.Confidence = finding.Likely // only the length of a launch shows that it loads code
 	}
 	return []finding.Finding{f}
 }
 
-// coldClause says what the host does in gaps of a start that are mostly for a reason.
+// coldClause says what the host does in the gaps of a start, most of which are for reason r.
 func coldClause(g *gpu.GPUs, t *gpuTime, r gpu.Reason) string {
 	clause := strings.Replace(reasonClauses[r], "because ", "while ", 1)
 	switch {
 	case r != gpu.Modules:
 	case mostlyStarts(g, t):
 		clause = "while CUDA, or a library of it, starts"
-	case 4*t.cold.Time[r] < t.cold.Total(): // what loads code between its calls does the rest
+	case 4*t.cold.Time[r] < t.cold.Total(): // whatever loads code works between its calls, too
 		return "before a first kernel, for which the host loads code"
 	}
 	return howMuch(distribution.Fraction(t.cold.Time[r], t.cold.Total())) + clause
 }
 
-// mostlyStarts reports whether CUDA, or a library of it, starts in most of the time for which code
-// is loaded. Launches that load it start nothing, and what starts before the first work of a device delays none.
+// mostlyStarts reports whether most of the time in which code is loaded is calls in which CUDA, or one of its libraries,
+// starts. Launches that load code do not count, nor do calls before the first work of a device, which delay nothing.
 func mostlyStarts(g *gpu.GPUs, t *gpuTime) bool {
 	starts := int64(0)
 	for i := range g.Calls {
@@ -70,8 +70,8 @@ func mostlyStarts(g *gpu.GPUs, t *gpuTime) bool {
 	return 2*min(starts, t.cold.Time[gpu.Modules]-t.cold.Loads.Total) >= t.cold.Time[gpu.Modules]
 }
 
-// largest returns the reasons: those that are known to be cold, that of most of the time first,
-// and what the host does between.
+// largest returns the cold reasons, the one of most time first, and then the reasons for what the host
+// does between them.
 func largest(c *gpu.Cold) []gpu.Reason {
 	var list []gpu.Reason
 	for reason, t := range c.Time {
@@ -79,7 +79,7 @@ func largest(c *gpu.Cold) []gpu.Reason {
 			list = append(list, gpu.Reason(reason))
 		}
 	}
-	vague := func(r gpu.Reason) int { // what is not known to be cold comes last
+	vague := func(r gpu.Reason) int { // reasons that may not be cold come last
 		if r.Cold() || r == gpu.Allocation {
 			return 0
 		}
@@ -105,7 +105,7 @@ func coldReasons(g *gpu.GPUs, t *gpuTime) finding.Evidence {
 	return finding.Sentence("cold, by reason: %s of the time", strings.Join(parts, ", "))
 }
 
-// loads tells of first launches that load code.
+// loads describes the first launches that load code.
 func loads(t *gpuTime) finding.Evidence {
 	l := &t.cold.Loads
 	if l.N == 0 {
@@ -125,13 +125,13 @@ func longestCold(t *gpuTime) finding.Evidence {
 	return finding.Sentence("%s", text)
 }
 
-// busyApart tells how busy devices are apart from the start.
+// busyApart says how busy devices are apart from the start.
 func busyApart(g *gpu.GPUs, t *gpuTime) finding.Evidence {
 	busy := g.Total((*gpu.GPU).Busy)
 	return finding.Sentence("for the rest of the time, %s, %s %s busy", words.Nearly(t.warm()), are(g), percent(busy, t.warm()))
 }
 
-// percent writes a part with as many digits as tell it from all and nothing.
+// percent formats a share with enough digits to tell it from all and from nothing.
 func percent(part, whole int64) string {
 	share := 100 * distribution.Fraction(part, whole)
 	if share > 99 && part < whole || share < 1 && part > 0 {
@@ -140,18 +140,18 @@ func percent(part, whole int64) string {
 	return fmt.Sprintf("%.0f %%", share)
 }
 
-// eagerLaunch is how long a host takes at most to launch an operator of Python, ns. One that
-// takes longer does something else.
+// eagerLaunch is the longest that a host takes to launch a Python operator, ns. If it takes longer, it
+// does something else.
 const eagerLaunch = 100_000
 
-// smallKernels tells that kernels are too short for a host that launches them one by one: by the
-// time in which it does so, without that in which it pauses.
+// smallKernels says that kernels are too short for a host that launches them one by one. It looks at
+// the time in which the host does so, without its pauses.
 func smallKernels(g *gpu.GPUs, paused Paused) finding.Evidence {
 	n, time, length, pauses := int64(0), int64(0), int64(0), int64(0)
 	for i := range g.GPUs {
 		device := &g.GPUs[i]
 		n += device.Kernels
-		// A pause while the process starts is cold already.
+		// Pauses while the process starts are cold already.
 		pause := max(0, paused(device.RankIndex, device.Device)-device.Cold.Time[gpu.HostWork])
 		pauses = distribution.AddTimes(pauses, pause)
 		time, length = distribution.AddTimes(time, device.KernelTime), distribution.AddTimes(length, launching(device)-pause)
@@ -166,8 +166,8 @@ func smallKernels(g *gpu.GPUs, paused Paused) finding.Evidence {
 	return finding.Sentence("%skernels take %s on average, and one is launched every %s: larger batches or CUDA graphs help, faster kernels do not", apart, words.Nearly(time/n), words.Nearly(length/n))
 }
 
-// launching returns the time in which the host of a device may launch kernel after kernel, in ns:
-// it starts nothing, waits for no requests, allocates nothing, and no copy runs alone.
+// launching returns the time in which the host of a device may launch kernel after kernel, in ns: it
+// starts nothing, waits for no requests, allocates nothing, and no copy runs alone.
 func launching(device *gpu.GPU) int64 {
 	ns := device.Length() - device.Cold.Total() - device.Lead - device.Trail - device.Exposed(kernelname.ClassMemory)
 	for reason, t := range device.Waits.Time {

@@ -11,7 +11,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/words"
 )
 
-// callEvidence tells which of the calls a reason is about, those of most time.
+// callEvidence names the calls with the most time among those that cause a reason.
 func callEvidence(calls []gpu.CallTime, reason gpu.Reason) finding.Evidence {
 	i := slices.IndexFunc(calls, func(c gpu.CallTime) bool { return c.Reason == reason })
 	if i < 0 {
@@ -21,7 +21,7 @@ func callEvidence(calls []gpu.CallTime, reason gpu.Reason) finding.Evidence {
 	return finding.Sentence("%s: %s, %s in all, %s at most", c.Name, words.Counted(int(c.N), "call"), words.Nearly(c.Time), words.Nearly(c.Max))
 }
 
-// longestGap tells of the longest gap of t, and why if it is not for the reason that leads.
+// longestGap describes the longest gap of t, with its reason if that is not lead.
 func longestGap(g *gpu.GPUs, t *gpuTime, lead gpu.Reason) finding.Evidence {
 	longest, why := t.longest[lead], ""
 	for reason, gap := range t.longest {
@@ -42,7 +42,7 @@ func longestGap(g *gpu.GPUs, t *gpuTime, lead gpu.Reason) finding.Evidence {
 	return finding.Sentence("%s", text+why)
 }
 
-// launchDelay tells how far ahead of the device the host launches.
+// launchDelay says how long after their launch kernels start: a host that is ahead of the device has a queue.
 func launchDelay(g *gpu.GPUs) finding.Evidence {
 	device := &g.GPUs[0]
 	if device.Delay.N == 0 {
@@ -75,8 +75,8 @@ func do(g *gpu.GPUs, verb string) string {
 	return devices(g) + " " + verb
 }
 
-// lone returns the only one of several devices of whose time something takes the share or more;
-// nil if all have it, or more than one.
+// lone returns the device that alone among several spends share of its time or more on something; nil
+// if all do, or more than one.
 func lone(g *gpu.GPUs, of func(*gpu.GPU) int64, share float64) *gpu.GPU {
 	var found []*gpu.GPU
 	for i := range g.GPUs {
@@ -90,8 +90,8 @@ func lone(g *gpu.GPUs, of func(*gpu.GPU) int64, share float64) *gpu.GPU {
 	return found[0]
 }
 
-// outlier tells in brackets which device has more of something than twice what any other has, by a tenth of the time or more, as a part of
-// their time; "" if none does.
+// outlier names, in brackets, the device that spends a share of its time on something that is twice as
+// large as any other device's, and a tenth of the time larger; "" if there is none.
 func outlier(g *gpu.GPUs, of func(*gpu.GPU) int64) string {
 	const times = 2
 	var most *gpu.GPU
@@ -114,8 +114,8 @@ func outlier(g *gpu.GPUs, of func(*gpu.GPU) int64) string {
 	return fmt.Sprintf(" (%s %.0f %%, %s %.0f %%)", g.Label(most), 100*first, others, 100*second)
 }
 
-// spread tells on which device a part of the time is least and on which most; nothing of
-// one device. column is that of the part, in ns, in the table of devices.
+// spread says on which device a share of the time is smallest, and on which largest; it returns nothing
+// for one device. column is the column of that time, in ns, in the table of devices.
 func spread(g *gpu.GPUs, column string, of func(*gpu.GPU) int64) finding.Evidence {
 	if len(g.GPUs) < 2 {
 		return finding.Evidence{}

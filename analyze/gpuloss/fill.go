@@ -17,38 +17,38 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A Fill is the kernels of one name and launch that do not fill the GPU.
+// A Fill is the kernels of one name and launch shape that do not fill the GPU.
 type Fill struct {
 	Kernel    string
 	Shape     profile.LaunchShape
 	Units     int64 // multiprocessors, or compute units, of the GPU
 	Step      profile.StepKind
-	Batch     int32 // requests of the steps; -1 is unknown
+	Batch     int32 // batch size of the steps; -1 is unknown
 	Instances int64
 	Total     int64 // ns
-	// Persistent tells by its name that the kernel is written to start few blocks, each of which does
-	// many parts of the work: few blocks then say nothing.
+	// Persistent reports that, by its name, the kernel is written to start few blocks, each of which
+	// does many parts of the work: few blocks then mean nothing.
 	Persistent bool
-	// Tensor tells that it multiplies matrices. Such kernels hold much in registers and shared memory
-	// on purpose, and fetch ahead instead of waiting with many threads.
+	// Tensor reports that it multiplies matrices. Such kernels hold much in registers and shared memory
+	// on purpose, and prefetch instead of hiding latency with many threads.
 	Tensor bool
 
 	Resident  int64   // blocks that a multiprocessor holds at once; 0 is unknown
-	Occupancy float64 // part of its threads that these are
+	Occupancy float64 // share of its threads that these occupy
 	Limit     operators.Limit
 	amd       bool
 }
 
-// Fills are how kernels fill the GPU.
+// Fills are all kernels that do not fill the GPU.
 type Fills struct {
 	Rows         []Fill
 	Under, Known int64 // ns of kernels with fewer blocks than units, and of those whose blocks are known
 	All          int64 // ns of all kernels
-	// shapes are how the kernels of each name were launched.
+	// shapes are the launch shapes of the kernels of each name.
 	shapes map[string]map[profile.LaunchShape]bool
 }
 
-// A fillKey says what a Fill is of.
+// A fillKey identifies a Fill.
 type fillKey struct {
 	name  trace.Sym
 	shape profile.LaunchShape
@@ -60,13 +60,13 @@ type fillKey struct {
 // persistent are texts in the names of kernels that start at most one block per multiprocessor.
 var persistent = []string{"persistent", "nvjet", "streamk", "stream_k", "sm90", "sm100", "sm103", "nccl", "cross_device_reduce", "allreduce", "all_reduce", "device::flash", "ampere_persist"}
 
-// isPersistent tells it by the name of a kernel.
+// isPersistent reports whether the name of a kernel says that it is persistent.
 func isPersistent(name string) bool {
 	lower := strings.ToLower(name)
 	return slices.ContainsFunc(persistent, func(text string) bool { return strings.Contains(lower, text) })
 }
 
-// waves returns how many times all multiprocessors are filled, one after another; NaN is unknown.
+// waves returns how many times the blocks fill all multiprocessors, one wave after another; NaN is unknown.
 func (f *Fill) waves() float64 {
 	if f.Resident == 0 {
 		return math.NaN()
@@ -77,8 +77,8 @@ func (f *Fill) waves() float64 {
 // few reports whether there are fewer blocks than multiprocessors.
 func (f *Fill) few() bool { return f.Shape.Blocks < f.Units }
 
-// idle returns the part of the time for which multiprocessors have no block, on average, if blocks take equally
-// long: those that there are too few blocks for, and in the last wave of a few those that have no more to do.
+// idle returns the share of the time for which multiprocessors have no block, on average, if blocks take equally long:
+// those for which there are too few blocks, and in the last of several waves those that have nothing more to do.
 func (f *Fill) idle() float64 {
 	waves := f.waves()
 	switch {
@@ -91,11 +91,11 @@ func (f *Fill) idle() float64 {
 }
 
 const (
-	muchUnfilled = 0.2  // of the last wave: less is within what blocks differ by
-	lowOccupancy = 0.25 // of the threads: fewer may be too few to wait for memory meanwhile
+	muchUnfilled = 0.2  // idle share from which on the last wave counts: less is within the variation of blocks
+	lowOccupancy = 0.25 // of the threads: fewer may not hide the latency of memory
 )
 
-// why says how a kernel does not fill the GPU; "" is that it does.
+// why says how a kernel fails to fill the GPU; "" means that it does fill it.
 func (f *Fill) why() string {
 	switch {
 	case f.Shape.Blocks == 1 && f.Shape.Threads == 1:
@@ -110,7 +110,7 @@ func (f *Fill) why() string {
 	return ""
 }
 
-// fillSums are the kernels of a stream, by what fills a GPU.
+// fillSums are the kernels of a stream, by how they fill a GPU.
 type fillSums struct {
 	all  int64 // ns
 	rows map[fillKey]*Fill
@@ -140,7 +140,7 @@ func sumFills(set *profile.Set, s profile.Stream, steps *profilewalk.KernelSteps
 	return x
 }
 
-// fillsOf returns the kernels that do not fill the GPU, of sums of all streams.
+// fillsOf adds up the sums of all streams, and returns the kernels that do not fill the GPU.
 func fillsOf(set *profile.Set, streams []fillSums) *Fills {
 	all := &Fills{shapes: map[string]map[profile.LaunchShape]bool{}}
 	rows := map[fillKey]*Fill{}
@@ -228,7 +228,7 @@ func (f *Fills) Report() *table.Table {
 	return t
 }
 
-// fillsAt returns how many times the blocks fill the GPU; NaN is that they do.
+// fillsAt returns by which factor there are too few blocks to fill the GPU; NaN if there are enough.
 func (f *Fill) fillsAt() float64 {
 	if !f.few() {
 		return math.NaN()

@@ -18,28 +18,27 @@ import (
 	"github.com/sgtrace/sgtrace/profile/kernelname"
 )
 
-// GPU time is compute, communication and copies that nothing hides, and idle time; these
-// add up to the whole. Every part but compute is a finding from a tenth on: what that costs is
-// a GPU in ten. More is needed where physics takes its part of a run that is as fast as it can
-// be, or nobody knows whether there was work.
+// GPU time is compute, exposed communication and copies, and idle time; these add up to the whole.
+// Every part but compute is a finding from a tenth on, which costs one GPU in ten. The limit is higher
+// where even the fastest run needs some of it, or where it is unknown whether there was work.
 const (
-	muchIdle    = 1.0 / 4  // all of it: a device needs a microsecond or two between any two kernels
-	muchLate    = 1.0 / 10 // without the gaps between kernels that were launched
+	muchIdle    = 1.0 / 4  // all idle time: a device needs a microsecond or two between any two kernels
+	muchLate    = 1.0 / 10 // without the gaps between kernels that had been launched
 	muchBetween = 1.0 / 2  // between steps, where there may be no requests
-	muchOutside = 1.0 / 10 // of the time of kernels, in no step: annotations do not say then when there is work
-	muchCopied  = 1.0 / 10 // copies: serving copies tokens, and no weights
+	muchOutside = 1.0 / 10 // of kernel time, outside of steps: then annotations do not show when there is work
+	muchCopied  = 1.0 / 10 // copies: serving copies tokens, not weights
 	muchCold    = 1.0 / 10 // while a process starts
-	// Communication that nothing hides: training computes beside it, but tensor parallel serving
-	// communicates in every layer, and the next one needs the result. At its best that takes 9 %
-	// of the time on four H100, and 13 % on four MI300X.
+	// Exposed communication: training computes meanwhile, but tensor parallel serving communicates in
+	// every layer, and the next layer needs the result. At best that takes 9 % of the time on four
+	// H100, and 13 % on four MI300X.
 	muchExposed        = 3.0 / 20
 	muchExposedServing = 1.0 / 4
-	// shortest is the least time, in ns, that steps of one kind take to be judged by themselves.
+	// shortest is the least time, in ns, of the steps of one kind to be judged separately.
 	shortest = 10_000_000
 )
 
-// Idle tells whether devices are idle for much of the time while there may be work, all the
-// time or in steps of one kind, and why: the largest reason leads.
+// Idle finds out whether devices are idle for much of the time while there may be work, overall or in
+// steps of one kind, and why. The largest reason leads.
 func Idle(g *gpu.GPUs, paused Paused) ([]finding.Finding, finding.Check) {
 	t, check := idleTotal(g, "idle time")
 	if check.State() != finding.LookedAt {
@@ -49,8 +48,8 @@ func Idle(g *gpu.GPUs, paused Paused) ([]finding.Finding, finding.Check) {
 		devices: spread(g, "idle_ns", (*gpu.GPU).IdleTime)})...), check
 }
 
-// IdleBetweenSteps tells whether devices are idle between steps for most of the time, or for much of it where kernels
-// are launched there.
+// IdleBetweenSteps finds out whether devices are idle between steps for most of the time, or for much
+// of it if kernels are launched there.
 func IdleBetweenSteps(g *gpu.GPUs) ([]finding.Finding, finding.Check) {
 	t, check := idleTotal(g, "time between steps")
 	if len(g.Steps) == 0 && check.Reason == "" {
@@ -76,9 +75,9 @@ func IdleBetweenSteps(g *gpu.GPUs) ([]finding.Finding, finding.Check) {
 	return []finding.Finding{shareFinding(BetweenSubkind, "time between steps", share, text, longestGap(g, &t, gpu.BetweenSteps))}, check
 }
 
-// Exposure tells whether devices spend much of their time on communication that nothing
-// hides, all the time or in steps of one kind, and whether they did enough to tell. waiting is
-// evidence of how much of the communication is waiting for other ranks.
+// Exposure finds out whether devices spend much of their time on communication that nothing hides,
+// overall or in steps of one kind. waiting is evidence of how much of the communication is waiting for
+// other ranks.
 func Exposure(g *gpu.GPUs, waiting []finding.Evidence) ([]finding.Finding, finding.Check) {
 	t, check := total(g, "exposed communication")
 	if check.State() != finding.LookedAt {
@@ -92,7 +91,7 @@ func Exposure(g *gpu.GPUs, waiting []finding.Evidence) ([]finding.Finding, findi
 	return found, check
 }
 
-// MuchExposed is the part of GPU time from which on exposed communication is much.
+// MuchExposed returns the share of GPU time from which on exposed communication is a finding.
 func MuchExposed(g *gpu.GPUs) float64 {
 	if len(g.Served) > 0 {
 		return muchExposedServing
@@ -100,8 +99,8 @@ func MuchExposed(g *gpu.GPUs) float64 {
 	return muchExposed
 }
 
-// ExposedMetric is the metric of findings about exposed communication; of one in steps of one kind,
-// " in decode" follows.
+// ExposedMetric is the metric of findings about exposed communication. For steps of one kind, " in
+// decode" follows.
 const ExposedMetric = "exposed communication"
 
 // exposureFinding says how much communication nothing hides.
@@ -111,7 +110,7 @@ func exposureFinding(g *gpu.GPUs, t *gpuTime) finding.Finding {
 	return shareFinding("communication", ExposedMetric, share, text)
 }
 
-// Exposed names communication that nothing hides, as far as that was recorded.
+// Exposed names exposed communication. If only communication was recorded, nothing shows whether compute hides it.
 func Exposed(g *gpu.GPUs) string {
 	if g.OnlyCommunication() {
 		return "communication"
@@ -119,8 +118,7 @@ func Exposed(g *gpu.GPUs) string {
 	return "communication that does not overlap with compute"
 }
 
-// ExposedCopies tells whether devices spend much of their time on copies while no kernel
-// runs.
+// ExposedCopies finds out whether devices spend much of their time on copies while no kernel runs.
 func ExposedCopies(g *gpu.GPUs) ([]finding.Finding, finding.Check) {
 	t, check := total(g, "exposed copies")
 	share := t.part(t.copies)
@@ -135,7 +133,7 @@ func ExposedCopies(g *gpu.GPUs) ([]finding.Finding, finding.Check) {
 	return []finding.Finding{shareFinding("copies", "exposed copies", share, text, evidence...)}, check
 }
 
-// shareFinding is a finding about a share of GPU time. Empty evidence is left out.
+// shareFinding returns a finding about a share of GPU time. It drops empty evidence.
 func shareFinding(subkind, metric string, share float64, text string, evidence ...finding.Evidence) finding.Finding {
 	f := finding.Finding{Subkind: subkind, Cost: share, Text: text,
 		Metric: finding.Metric{Name: metric, Unit: table.Share, Before: math.NaN(), After: share}}
@@ -143,7 +141,7 @@ func shareFinding(subkind, metric string, share float64, text string, evidence .
 	return f
 }
 
-// reasonClauses end the sentence that a device is idle.
+// reasonClauses complete the sentence "the GPU is idle".
 var reasonClauses = [gpu.NumReasons]string{
 	gpu.Capturing:     "while the host records CUDA graphs, and what it launches does not run",
 	gpu.Compiling:     "while the host compiles code",
@@ -162,16 +160,16 @@ var reasonClauses = [gpu.NumReasons]string{
 	gpu.NotRecorded:   "for reasons that the capture does not show: the launches were not recorded",
 }
 
-// Subkinds of findings about idle time that others add to.
+// Subkinds of findings about idle time. Other packages add to some of them.
 const (
 	HostSubkind    = "host"  // the host is late
 	StartSubkind   = "start" // a process starts
 	MeetSubkind    = "meet"  // the host waits for other ranks
 	idleSubkind    = "idle"
-	BetweenSubkind = "steps" // between them
+	BetweenSubkind = "steps" // between steps
 )
 
-// subkind is what findings of a reason are about.
+// subkind returns the subkind of findings about a reason.
 func subkind(r gpu.Reason) string {
 	if r.OfHost() {
 		return HostSubkind
@@ -182,13 +180,13 @@ func subkind(r gpu.Reason) string {
 	return idleSubkind
 }
 
-// IdleMetric is the metric of the finding that devices are idle; of one in steps of one kind, " in decode" follows.
+// IdleMetric is the metric of the finding that devices are idle. For steps of one kind, " in decode" follows.
 const IdleMetric = "idle time"
 
 // Paused returns for how long a device of a rank waited for a host that paused, in ns.
 type Paused func(rank, device int32) int64
 
-// AboutIdle reports whether a finding tells of idle time of devices.
+// AboutIdle reports whether a finding is about idle time of devices.
 func AboutIdle(f *finding.Finding) bool {
 	switch f.Subkind {
 	case HostSubkind, StartSubkind, MeetSubkind, idleSubkind, BetweenSubkind:
@@ -223,7 +221,7 @@ func tellIdle(g *gpu.GPUs, t *gpuTime, paused Paused) finding.Finding {
 		evidence = append(evidence, burdens(g)...)
 	}
 	who := ""
-	if all := g.Total((*gpu.GPU).IdleTime); t.length == g.Length() && all-t.idle() < t.length/100 { // else it is of a part of the time
+	if all := g.Total((*gpu.GPU).IdleTime); t.length == g.Length() && all-t.idle() < t.length/100 { // otherwise t is a part of the time
 		who = outlier(g, (*gpu.GPU).IdleTime)
 	}
 	text := fmt.Sprintf("%s idle %s%s, %s%s", are(g), t.idleInWords(), who, howMuch(distribution.Fraction(t.waits[most], t.idle())), clauseOf(g, t, most))
@@ -245,8 +243,8 @@ func tellIdle(g *gpu.GPUs, t *gpuTime, paused Paused) finding.Finding {
 	return f
 }
 
-// idleInWords says which part of the time is idle, and apart which lies between steps: there may
-// have been nothing to run.
+// idleInWords says which share of the time is idle. Idle time between steps is named separately, as
+// there may have been nothing to run.
 func (t *gpuTime) idleInWords() string {
 	idle, between := 100*distribution.Fraction(t.idle(), t.warm()), 100*distribution.Fraction(t.waits[gpu.BetweenSteps], t.warm())
 	switch {
@@ -261,8 +259,8 @@ func (t *gpuTime) idleInWords() string {
 	return percent(t.idle(), t.warm()) + " of the time"
 }
 
-// clauseOf ends the sentence that devices are idle for a reason. Where most of it is at the
-// edges of steps, no launch is late: there is none before, or behind.
+// clauseOf completes the sentence that devices are idle, for a reason. If most of it is at the edges of
+// steps, no launch is late: there is none before, or after.
 func clauseOf(g *gpu.GPUs, t *gpuTime, r gpu.Reason) string {
 	lead, trail := g.Total(func(d *gpu.GPU) int64 { return d.Lead }), g.Total(func(d *gpu.GPU) int64 { return d.Trail })
 	switch {
@@ -275,7 +273,7 @@ func clauseOf(g *gpu.GPUs, t *gpuTime, r gpu.Reason) string {
 	return reasonClauses[r]
 }
 
-// howMuch says which part of idle time the largest reason is, in front of its clause.
+// howMuch says what share of idle time the largest reason has; its clause follows.
 func howMuch(part float64) string {
 	switch {
 	case part < 0.5:
@@ -286,7 +284,7 @@ func howMuch(part float64) string {
 	return ""
 }
 
-// burdens say why the host may be faster than the capture shows: recording takes its time.
+// burdens says why the host may be faster than the capture shows: recording slows it down.
 func burdens(g *gpu.GPUs) (caveats []finding.Evidence) {
 	if len(g.Recorded) > 0 {
 		caveats = append(caveats, finding.Sentence("the profiler also recorded %s, which slows the host: expect less of this without", strings.Join(g.Recorded, ", ")))
@@ -297,8 +295,8 @@ func burdens(g *gpu.GPUs) (caveats []finding.Evidence) {
 	return caveats
 }
 
-// largest returns the reasons of at least 1 % of the time but that between steps, the
-// largest first.
+// largest returns the reasons with at least 1 % of the time, the largest first. It leaves out time
+// between steps.
 func (t *gpuTime) largest() []gpu.Reason {
 	var list []gpu.Reason
 	for reason := gpu.Capturing; reason < gpu.NumReasons; reason++ {
@@ -310,8 +308,8 @@ func (t *gpuTime) largest() []gpu.Reason {
 	return list
 }
 
-// Worst returns, for what a finding of this package says of all devices, the rank whose device
-// spent the largest part of its time on that, and the kind of work that shows it. "" is no rank.
+// Worst returns the rank whose device spent the largest share of its time on what a finding of this
+// package is about, and the class of work that shows it. "" is no rank.
 func Worst(g *gpu.GPUs, subkind string) (rank string, shows kernelname.Class) {
 	shows = kernelname.ClassCompute
 	of := (*gpu.GPU).IdleTime
@@ -334,12 +332,12 @@ func Worst(g *gpu.GPUs, subkind string) (rank string, shows kernelname.Class) {
 	return rank, shows
 }
 
-// muchOfRegime is the part of all time that something has to cost in steps of one kind if it
-// is large in these only.
+// muchOfRegime is the least share of all time that something must cost if it is large only in steps of
+// one kind.
 const muchOfRegime = 1.0 / 20
 
-// A regime is what all devices did in steps of one kind. Prefill and decode are two: what
-// is large in one of them may be small in the mixture.
+// A regime is what all devices did in steps of one kind. Prefill and decode are separate regimes: what
+// is large in one may be small in the mixture.
 type regime struct {
 	name string // "decode"
 	gpuTime
@@ -362,21 +360,20 @@ func regimes(g *gpu.GPUs) []regime {
 	return out
 }
 
-// A largePart is a part of GPU time that is a finding where it is large.
+// A largePart is a part of GPU time that is a finding if it is large.
 type largePart struct {
 	of    func(*gpuTime) int64
-	time  func(*gpuTime) int64 // of which it is a part
+	time  func(*gpuTime) int64 // what it is a share of
 	least float64
-	// avoidable is that without what a fast run has, too, which is told from muchLate on; nil is
-	// nothing.
+	// avoidable is the part that a fast run does not have; it counts from muchLate on. nil is none.
 	avoidable func(*gpuTime) int64
 	tell      func(*gpu.GPUs, *gpuTime) finding.Finding
 	// devices says how devices differ over the whole time.
 	devices finding.Evidence
 }
 
-// judge tells whether a part is large of the whole time, or of that of a regime. What it
-// costs is a part of the whole in either case.
+// judge finds out whether a part is large in the whole time, or in that of a regime. Its cost is a
+// share of the whole in either case.
 func judge(g *gpu.GPUs, whole *gpuTime, p *largePart) (found []finding.Finding) {
 	regimes := regimes(g)
 	if p.share(whole) >= p.least && whole.part(p.of(whole)) >= muchOfRegime {
@@ -399,7 +396,7 @@ func judge(g *gpu.GPUs, whole *gpuTime, p *largePart) (found []finding.Finding) 
 	return found
 }
 
-// ofWhole tells of all the time.
+// ofWhole returns the finding about the whole time.
 func (p *largePart) ofWhole(g *gpu.GPUs, whole *gpuTime, regimes []regime) finding.Finding {
 	f := p.tell(g, whole)
 	f.Cost = whole.part(p.of(whole))
@@ -411,11 +408,11 @@ func (p *largePart) ofWhole(g *gpu.GPUs, whole *gpuTime, regimes []regime) findi
 	return f
 }
 
-// share returns which part of the time it is.
+// share returns the part's share of the time.
 func (p *largePart) share(t *gpuTime) float64 { return distribution.Fraction(p.of(t), p.time(t)) }
 
-// inRegimes tells how large a part is in each regime, the largest first: "in decode 41 %,
-// in prefill 6 %"; nothing without regimes.
+// inRegimes says how large a part is in each regime, the largest first: "in decode 41 %, in prefill 6
+// %". It is empty without regimes.
 func (p *largePart) inRegimes(regimes []regime) finding.Evidence {
 	part := func(r *regime) float64 { return p.share(&r.gpuTime) }
 	regimes = slices.Clone(regimes)

@@ -10,13 +10,13 @@ import (
 // A gpuTime is what some devices did, all the time or in steps of one kind, in ns.
 type gpuTime struct {
 	length, comm, copies int64
-	waits                [gpu.NumReasons]int64 // without what is cold
+	waits                [gpu.NumReasons]int64 // without cold time
 	cold                 gpu.Cold
 	longest              [gpu.NumReasons]deviceGap
-	withheld             int64 // for another process, and in no wait
+	withheld             int64 // held back for another process; in no wait
 }
 
-// A deviceGap is a gap and the device that ran nothing then; nil is none.
+// A deviceGap is a gap of a device; of is nil if there is none.
 type deviceGap struct {
 	gap gpu.Gap
 	of  *gpu.GPU
@@ -43,13 +43,13 @@ func (t *gpuTime) add(g *gpu.GPU, did *gpu.Activity, length int64) {
 // exposed returns the time of communication that nothing hides.
 func (t *gpuTime) exposed() int64 { return t.comm }
 
-// warm returns the time without what is cold, of which idle time is a part.
+// warm returns the time without cold time, which idle time is a share of.
 func (t *gpuTime) warm() int64 { return t.length - t.cold.Total() }
 
 // whole returns all of the time.
 func (t *gpuTime) whole() int64 { return t.length }
 
-// idle returns the idle time, without that between steps and what is cold.
+// idle returns the idle time, without cold time and time between steps.
 func (t *gpuTime) idle() int64 {
 	total := int64(0)
 	for reason, wait := range t.waits {
@@ -60,12 +60,12 @@ func (t *gpuTime) idle() int64 {
 	return total
 }
 
-// late returns the idle time without gaps that devices need themselves.
+// late returns the idle time without the gaps that devices need to start kernels.
 func (t *gpuTime) late() int64 { return t.idle() - t.waits[gpu.LaunchGap] }
 
 func (t *gpuTime) part(ns int64) float64 { return distribution.Fraction(ns, t.length) }
 
-// total adds up what all devices did, and says whether that is enough to judge something.
+// total adds up what all devices did, and checks whether there is enough to judge something.
 func total(g *gpu.GPUs, what string) (t gpuTime, check finding.Check) {
 	rows := int64(0)
 	for i := range g.GPUs {
@@ -80,7 +80,7 @@ func total(g *gpu.GPUs, what string) (t gpuTime, check finding.Check) {
 	return t, check
 }
 
-// idleTotal is total for what tells of idle time, which a recording of some kernels does not show.
+// idleTotal is total for findings about idle time, which a recording of communication only does not show.
 func idleTotal(g *gpu.GPUs, what string) (gpuTime, finding.Check) {
 	t, check := total(g, what)
 	if g.OnlyCommunication() {

@@ -12,7 +12,7 @@ import (
 	"github.com/sgtrace/sgtrace/profile/kernelname"
 )
 
-// largestCopies tells of the operations that copy longest.
+// largestCopies describes the operations that copy longest.
 func largestCopies(g *gpu.GPUs) []finding.Evidence {
 	sums := map[string]*gpu.CopyKind{}
 	for i := range g.GPUs {
@@ -60,12 +60,12 @@ func copiesOf(n int64) string {
 	return words.Thousands(n) + " copies"
 }
 
-// muchMigrated is the part of the time from which on pages that move while kernels run are
-// told of: the kernels wait for them.
+// muchMigrated is the least share of the time for which pages move while kernels run that is reported:
+// the kernels wait for them.
 const muchMigrated = 1.0 / 10
 
-// Migrations tells whether pages of unified memory move while kernels run. Other copies that
-// run beside kernels are hidden by them; these hold them up.
+// Migrations finds out whether pages of unified memory move while kernels run. Kernels hide other
+// copies that run at the same time; they wait for these.
 func Migrations(g *gpu.GPUs) ([]finding.Finding, finding.Check) {
 	t, check := total(g, "page migrations")
 	rows, moved := int64(0), int64(0)
@@ -73,7 +73,7 @@ func Migrations(g *gpu.GPUs) ([]finding.Finding, finding.Check) {
 	for i := range g.GPUs {
 		device := &g.GPUs[i]
 		if rows += device.Migrated; 2*device.Migrated < device.Rows-device.Kernels {
-			continue // most of what moves is copied
+			continue // most copies are explicit
 		}
 		moved = distribution.AddTimes(moved, device.Sum(func(r gpu.Running) bool { return r.Has(kernelname.ClassMemory) && r.Has(kernelname.ClassCompute) }))
 		for k := range device.Copies {

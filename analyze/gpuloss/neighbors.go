@@ -26,11 +26,11 @@ type ran struct {
 
 func (r *ran) end() trace.Time { return r.start + trace.Time(r.dur) }
 
-// A kernelKind is what a name says.
+// A kernelKind is what the name of a kernel says.
 type kernelKind struct {
 	kind  kernelname.Kind
 	lower string
-	bare  string // without what it was called with
+	bare  string // without parameters
 	fits  places
 }
 
@@ -40,17 +40,17 @@ func kernelKindOf(name string) *kernelKind {
 	return k
 }
 
-// An occurrence is a pattern in the kernels of a stream, in steps of one kind, or a run without one.
+// An occurrence is a pattern, or a run of small kernels, among the kernels of a stream in steps of one kind.
 type occurrence struct {
 	what, how, source string
 	step              profile.StepKind
-	kernels           string // names of most occurrences
+	kernels           string // names of the kernels in most occurrences
 	n                 int64
-	most              int64 // that have the names of kernels
+	most              int64 // number of occurrences with these names
 	total, saves      int64 // ns
 }
 
-// A seeker finds what neighbors on streams one kernel could do.
+// A seeker finds neighbors on streams that one kernel could replace.
 type seeker struct {
 	kinds  *trace.PerName[*kernelKind]
 	of     server
@@ -65,7 +65,7 @@ type seeker struct {
 
 const numSteps = profile.StepDecode + 1
 
-// seek finds what neighbors on the streams of some processes one kernel could do, and what could run at once.
+// seek finds neighbors on the streams of some processes that one kernel could replace, and what could run at the same time.
 func seek(set *profile.Set, s profile.Stream, steps *profilewalk.KernelSteps, of server, opt *profilewalk.Options) *seeker {
 	x := &seeker{steps: steps.CountServer(opt), kinds: trace.EachName(set.Syms, kernelKindOf), of: of, all: map[string]*occurrence{}, overlaps: map[profile.StepKind]*overlap{}}
 	devices := map[device][]ran{}
@@ -87,7 +87,7 @@ func seek(set *profile.Set, s profile.Stream, steps *profilewalk.KernelSteps, of
 		}
 		memory.Free(all)
 	}
-	// What comes less often than in every second layer is of no layer: sampling, or the beginning of a step.
+	// What occurs less often than in every other layer belongs to no layer: sampling, or the beginning of a step.
 	often := map[string]int64{}
 	for _, f := range x.all {
 		often[f.whole()] += f.n
@@ -106,7 +106,7 @@ func (x *seeker) seekOn(kernels []ran) {
 	}
 }
 
-// whole returns the key of what counts together: kernels of one pattern have other names for other sizes.
+// whole returns the key by which occurrences add up: kernels of one pattern have different names for different sizes.
 func (f *occurrence) whole() string {
 	name := f.what
 	if f.source == "" {
@@ -115,7 +115,7 @@ func (f *occurrence) whole() string {
 	return profilewalk.StepKinds[f.step] + "\x00" + name
 }
 
-// countAttention counts how many times attention is computed: some splits it into several kernels.
+// countAttention counts how often attention is computed. Kernels of attention in a row count once, as some servers split it into several.
 func (x *seeker) countAttention(kernels []ran) {
 	within := false
 	for i := range kernels {
@@ -127,10 +127,10 @@ func (x *seeker) countAttention(kernels []ran) {
 	}
 }
 
-// adjacent is how far apart, in ns, neighbors may be: what is launched later is no part of a layer's work.
+// adjacent is how far apart neighbors may be, in ns: what is launched later does not belong to the same work of a layer.
 const adjacent = 50_000
 
-// step looks at the first kernel of some, and returns how many kernels it is done with.
+// step looks for what begins with the first kernel, and returns how many kernels are done.
 func (x *seeker) step(kernels []ran) int {
 	for i := range patterns {
 		if p := &patterns[i]; fits(i, kernels, x.kinds) && together(kernels[:len(p.kinds)]) {
@@ -155,14 +155,14 @@ func (x *seeker) step(kernels []ran) int {
 	return max(1, n)
 }
 
-// inPieces is attention of several kernels.
+// inPieces names attention that several kernels compute.
 const inPieces = "attention in pieces: product, softmax, product"
 
-// maxBetween is how many kernels that scale, mask, and convert scores are between the products and the softmax.
+// maxBetween is the most kernels that scale, mask, and convert scores between a product and the softmax.
 const maxBetween = 6
 
-// attentionInPieces returns how many of some kernels compute the scores of attention with one product, their softmax, and
-// the result with another product; 0 is that they do not begin so.
+// attentionInPieces returns how many of the first kernels compute attention: its scores with one
+// product, their softmax, and the result with another product. It returns 0 if they do not begin so.
 func (x *seeker) attentionInPieces(kernels []ran) int {
 	n := 0
 	for _, kind := range [...]kernelname.Kind{kernelname.KindGEMM, kernelname.KindSoftmax, kernelname.KindGEMM} {
@@ -180,10 +180,10 @@ func (x *seeker) attentionInPieces(kernels []ran) int {
 	return n
 }
 
-// plain are kinds of kernels that change each number, or move it.
+// plain are kinds of kernels that change each number by itself, or move it.
 var plain = map[kernelname.Kind]bool{kernelname.KindElementwise: true, kernelname.KindCopy: true}
 
-// begins reports whether a pattern begins with some kernels.
+// begins reports whether a pattern begins with the first kernel.
 func (x *seeker) begins(kernels []ran) bool {
 	for i := range patterns {
 		if fits(i, kernels, x.kinds) {
@@ -202,8 +202,8 @@ func together(kernels []ran) bool {
 	return true
 }
 
-// count counts an occurrence. Of one kernel for all, the longest of them is what it takes at least; of attention in
-// pieces, each may be slow for what it writes between.
+// count counts an occurrence. One kernel for all takes at least as long as the longest of them. Of attention
+// in pieces, even the longest may be slow because of what it writes in between, so all of it may be saved.
 func (x *seeker) count(what, how, source string, kernels []ran) {
 	names := make([]string, len(kernels))
 	total, longest := int64(0), int64(0)

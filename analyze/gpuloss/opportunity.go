@@ -30,22 +30,22 @@ type Opportunity struct {
 	How, Source string
 }
 
-// Opportunities lists what could be faster, that which saves most first.
+// Opportunities lists what could be faster, the largest saving first.
 type Opportunities struct {
 	List   []Opportunity
 	all    int64 // ns of all kernels
-	steps  int64 // of all ranks; 0 is not known
+	steps  int64 // of all ranks; 0 is unknown
 	layers int64 // how often attention was computed
-	// pieces are names of kernels that attention was computed with in pieces.
+	// pieces are names of kernels that compute attention in pieces.
 	pieces map[string]bool
 }
 
-// small parts are not worth a row: of the time of all kernels, the part that something could save.
+// minSaved is the least share of kernel time that an opportunity must save for a row.
 const minSaved = 0.005
 
 func newOpportunities() *Opportunities { return &Opportunities{pieces: map[string]bool{}} }
 
-// finish leaves out what is small, and orders the rest.
+// finish drops small opportunities, and sorts the others.
 func (o *Opportunities) finish() {
 	o.List = slices.DeleteFunc(o.List, func(x Opportunity) bool { return !(distribution.Fraction(x.Saves, o.all) >= minSaved) })
 	slices.SortFunc(o.List, func(a, b Opportunity) int {
@@ -59,7 +59,7 @@ var operatorsOf = map[server][]string{
 	vllm:   {"vllm::unified_attention_with_output", "vllm::unified_attention", "vllm::all_reduce", "_C::rotary_embedding", "_C::silu_and_mul", "_C_cache_ops::reshape_and_cache_flash"},
 }
 
-// serverOf tells which server was traced, by what it calls its operators and steps.
+// serverOf returns which server was traced, by the names of its operators and steps.
 func serverOf(set *profile.Set) server {
 	for _, of := range []server{sglang, vllm} { // SGLang may call operators of vLLM
 		for _, name := range operatorsOf[of] {
@@ -89,8 +89,8 @@ func serverOf(set *profile.Set) server {
 	return anyServer
 }
 
-// neighbors adds what the order of kernels tells: what could run at once, and what one kernel could do instead of
-// several, whose names it returns.
+// neighbors adds what the order of kernels shows: what could run at the same time, and several kernels
+// that one could replace, whose names it returns.
 func (o *Opportunities) neighbors(streams []*seeker) map[string]bool {
 	o.overlaps(streams)
 	all, kernels := map[string]*occurrence{}, map[string]bool{}
@@ -139,8 +139,7 @@ func (o *Opportunities) overlaps(streams []*seeker) {
 	}
 }
 
-// muchPadding is the part of the tokens of a captured graph that a step does not have, from where on that
-// is worth a row.
+// muchPadding is the share of a captured graph's tokens that a step must lack to be worth a row.
 const muchPadding = 0.25
 
 // padding adds the replays of graphs that were captured for many more tokens than the step has.
@@ -177,8 +176,8 @@ func (o *Opportunities) padding(g *graphs.Graphs) {
 	}
 }
 
-// farFromRoof adds the operators that take more than twice as long as a GPU of that kind can need. inPattern
-// are kernels that one with a neighbor could replace: it is not told twice.
+// farFromRoof adds the operators that take more than twice as long as a GPU of that kind needs at best.
+// inPattern are kernels that a pattern already replaces: they are not listed twice.
 func (o *Opportunities) farFromRoof(roofs *operators.Rooflines, fills *Fills, inPattern map[string]bool) {
 	few := map[string]*Fill{}
 	for i := range fills.Rows {
@@ -193,7 +192,7 @@ func (o *Opportunities) farFromRoof(roofs *operators.Rooflines, fills *Fills, in
 		}
 		kind := kernelname.KindOf(r.Kernel)
 		if o.pieces[profile.BareName(r.Kernel)] && (kind == kernelname.KindSoftmax || strings.HasSuffix(r.Row.Name, "bmm")) {
-			continue // of attention that one kernel could do
+			continue // part of attention that one kernel could do
 		}
 		what, how := fmt.Sprintf("at %.0f %% of the %s roof", 100*r.Of(), r.Bound), howOf(r)
 		if r.Work.Type == "" && r.Bound == operators.ByMemory {
@@ -222,7 +221,7 @@ func (o *Opportunities) farFromRoof(roofs *operators.Rooflines, fills *Fills, in
 	}
 }
 
-// howOf says what brings operators nearer to their roof that multiply matrices, or send.
+// howOf says what brings operators that multiply matrices, or that send, closer to their roof.
 func howOf(r *operators.Roofed) string {
 	attention, attends := profile.AttentionOf(r.Row.Name)
 	switch {
@@ -240,17 +239,17 @@ func howOf(r *operators.Roofed) string {
 	return "a kernel, or a setting of it, for these sizes: tiles, split-K"
 }
 
-// launchSized is about how long a kernel takes, in ns, that has next to nothing to do: to start, to read, and
-// to write each take microseconds.
+// launchSized is about how long a kernel with almost nothing to do takes, in ns: starting, reading, and
+// writing each take microseconds.
 const launchSized = 10_000
 
-// farOff is from where on a kernel is far from its roof.
+// farOff is the share of the reachable roof below which a kernel is far from it.
 const farOff = 0.5
 
 // waits are texts in the names of kernels that wait on purpose.
 var waits = []string{"spin", "sleep", "wait", "barrier"}
 
-// singleThreads adds kernels of one thread: any loop in them is as slow as can be.
+// singleThreads adds kernels of one thread: loops in them are as slow as can be.
 func (o *Opportunities) singleThreads(fills *Fills) {
 	for i := range fills.Rows {
 		f := &fills.Rows[i]
@@ -261,7 +260,7 @@ func (o *Opportunities) singleThreads(fills *Fills) {
 	}
 }
 
-// Lead says in a sentence what would save most; "" is nothing.
+// Lead says in a sentence what would save most; "" if there is nothing.
 func (o *Opportunities) Lead() string {
 	if len(o.List) == 0 {
 		return ""
@@ -270,7 +269,7 @@ func (o *Opportunities) Lead() string {
 	return fmt.Sprintf("The most, at most %.1f %% of the time of kernels: %s (%s).", 100*distribution.Fraction(x.Saves, o.all), x.title(), table.Shorten([]string{x.Where}, maxWhere)[0])
 }
 
-// maxWhere is how many letters of where something is a sentence has.
+// maxWhere is the most letters that a sentence has for where something is.
 const maxWhere = 70
 
 // title says what was seen, in which steps.
@@ -281,8 +280,8 @@ func (x *Opportunity) title() string {
 	return x.What + ", in " + profilewalk.StepKinds[x.Step] + " steps"
 }
 
-// OpportunitiesFromKernels finds what could be faster from the kernels alone: what one could do in place of several, and what
-// could run at once. It needs neither shapes nor captures.
+// OpportunitiesFromKernels finds what could be faster from the kernels alone: several that one could
+// replace, and what could run at the same time. It needs neither shapes nor captures.
 func OpportunitiesFromKernels(set *profile.Set, opt profilewalk.Options) *Opportunities {
 	o, found, of := newOpportunities(), make([]*seeker, len(set.Streams)), serverOf(set)
 	profilewalk.EachStream(set, func(i int, s profile.Stream) {
@@ -293,11 +292,11 @@ func OpportunitiesFromKernels(set *profile.Set, opt profilewalk.Options) *Opport
 	return o
 }
 
-// muchSaved is the part of the time of kernels that is worth a finding.
+// muchSaved is the least share of kernel time that is worth a finding.
 const muchSaved = 0.05
 
-// Finding tells of that which would save most, if it is much. That nothing would is not said: what the kernels
-// of layers could be is not known.
+// Finding returns a finding about the largest saving, if that is much. It does not say that nothing
+// could be saved, as it does not know what the kernels of layers could be.
 func (o *Opportunities) Finding() ([]finding.Finding, finding.Check) {
 	check := finding.Check{What: "kernels that one could do together", Of: "layer", N: int(o.layers), Needed: minBlocks}
 	share := 0.0
@@ -315,7 +314,7 @@ func (o *Opportunities) Finding() ([]finding.Finding, finding.Check) {
 	return []finding.Finding{f}, check
 }
 
-// minBlocks is in how many layers kernels are looked at before anything is said of each.
+// minBlocks is the fewest layers that must be seen before anything is said about each.
 const minBlocks = 8
 
 // Report returns the table.
@@ -345,7 +344,7 @@ func (o *Opportunities) Report() *table.Table {
 	return t
 }
 
-// Faster is what of the work of GPUs could be faster, and what tells it.
+// Faster is what of the work of GPUs could be faster, and the tables that show it.
 type Faster struct {
 	*Opportunities
 	Fills *Fills

@@ -10,22 +10,22 @@ import (
 	"github.com/sgtrace/sgtrace/profile/kernelname"
 )
 
-// exchanges are texts in the names of kernels that send tokens to the GPUs of their experts, and results back.
-// What shared experts compute depends on neither.
+// exchanges are texts in the names of kernels that send tokens to the GPUs of their experts, and
+// results back. Shared experts depend on neither.
 var exchanges = []string{"dispatch", "combine", "alltoall", "all_to_all", "sendrecv"}
 
-// A device is one of a rank.
+// A device identifies a device of a rank.
 type device struct{ rank, device int32 }
 
-// An overlap is what in layers with shared experts could run at once, and does not.
+// An overlap is what could run at the same time in layers with shared experts, and does not.
 type overlap struct {
 	layers        int64
 	total, saves  int64 // ns
 	other, shared string
 }
 
-// findOverlaps finds layers in which the GPU waits for the exchange of tokens, with nothing else on it, and computes
-// shared experts before or after.
+// findOverlaps finds layers in which the GPU does nothing but wait for the exchange of tokens, and
+// computes shared experts before or after.
 func (x *seeker) findOverlaps(set *profile.Set, all []ran) {
 	for from := 0; from < len(all); {
 		to := from + 1
@@ -39,7 +39,7 @@ func (x *seeker) findOverlaps(set *profile.Set, all []ran) {
 
 func (x *seeker) kindOf(r *ran) kernelname.Kind { return x.kinds.Of(r.name).kind }
 
-// addOverlap looks at the kernels of a layer, from its attention on, among all of a device.
+// addOverlap looks at the kernels of one layer, which begins with its attention, among all kernels of a device.
 func (x *seeker) addOverlap(all []ran, from, to int, set *profile.Set) {
 	layer := all[from:to]
 	shared, exchange := x.sharedExperts(layer), ran{}
@@ -67,8 +67,8 @@ func (x *seeker) addOverlap(all []ran, from, to int, set *profile.Set) {
 	o.other, o.shared = profile.BareName(set.Syms.Name(exchange.name)), profile.BareName(set.Syms.Name(layer[shared[0]].name))
 }
 
-// sharedExperts returns the kernels of shared experts in a layer: a product, an activation, and a product, in a layer
-// that has routed experts, too.
+// sharedExperts returns the indices of the kernels of shared experts: product, activation, and product,
+// in a layer that also has routed experts.
 func (x *seeker) sharedExperts(layer []ran) (list []int) {
 	if !slices.ContainsFunc(layer, func(r ran) bool { return x.kindOf(&r) == kernelname.KindExperts }) {
 		return nil
@@ -96,10 +96,10 @@ func (x *seeker) sharedExperts(layer []ran) (list []int) {
 	return list
 }
 
-// maxAround is how many kernels before one are looked at, of which any may still run.
+// maxAround is how many kernels before one are checked for still running.
 const maxAround = 64
 
-// alone returns for how long a kernel has the GPU for itself.
+// alone returns for how long kernel i has the GPU to itself, ns.
 func alone(all []ran, i int) int64 {
 	k := &all[i]
 	at, free := k.start, int64(0)

@@ -9,7 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A server is what ran the model.
+// A server is the program that ran the model.
 type server string
 
 const (
@@ -18,7 +18,7 @@ const (
 	vllm      server = "vLLM"
 )
 
-// switches turn a fusion on; "" is that there is none.
+// switches are what turns a fusion on; "" if there is nothing.
 type switches struct {
 	cuda, rocm string
 }
@@ -30,13 +30,13 @@ func (s switches) on(amd bool) string {
 	return s.cuda
 }
 
-// A pattern is neighbors on a stream that one kernel can do.
+// A pattern is neighbors on a stream that one kernel can replace.
 type pattern struct {
 	name string
-	// kinds are those of the neighbors, in order.
+	// kinds are the kinds of the neighbors, in order.
 	kinds []kernelname.Kind
-	// names are texts of which each neighbor's name has one, "" any; without are texts that none
-	// has: those of fused kernels, which do the work of several.
+	// names has a text for each neighbor that its name must contain; "" is any name. without are texts
+	// that no name may contain: they mark fused kernels, which do the work of several.
 	names   []string
 	without []string
 
@@ -48,7 +48,7 @@ const (
 	sglangServer = "https://docs.sglang.io/advanced_features/server_arguments.html"
 )
 
-// patterns are tried in this order at each kernel: a kernel is in one only.
+// patterns are tried in this order at each kernel. A kernel is in one pattern only.
 var patterns = []pattern{
 	{name: "all-reduce, then norm", kinds: []kernelname.Kind{kernelname.KindCommunication, kernelname.KindNorm}, names: []string{"reduce", ""}, without: []string{"fusion", "reduce_scatter", "reducescatter"},
 		sglang: switches{"--enable-flashinfer-allreduce-fusion", "--enable-aiter-allreduce-fusion"}, vllm: switches{cuda: "pass_config fuse_allreduce_rms"}},
@@ -73,16 +73,16 @@ var patterns = []pattern{
 }
 
 var (
-	// ropeFused are texts in the names of kernels that turn queries and keys, and do more: to split one
-	// for another fusion gains nothing.
+	// ropeFused are texts in the names of kernels that rotate queries and keys and do more: splitting
+	// these for another fusion gains nothing.
 	ropeFused    = []string{"qk_norm_rope", "qknorm_rope", "rope_store", "rope_kv", "rope_cat", "rope_concat", "set_kv", "and_cache"}
 	qkNormSGLang = switches{"--enable-fused-qk-norm-rope", "--enable-fused-qk-norm-rope"}
 	qkNormVLLM   = switches{"pass_config enable_qk_norm_rope_fusion", "pass_config enable_qk_norm_rope_fusion"}
 	addNorm      = switches{"a norm that adds the residual: fused_add_rmsnorm", "a norm that adds the residual: add_rmsnorm of aiter"}
 )
 
-// how says what would turn a fusion on, and where that is written. Where the server has no switch for it, no
-// opportunity is told: "" is returned.
+// how returns what would turn a fusion on, and where that is documented. It returns "" if the server
+// has no switch for it: then there is no opportunity.
 func (p *pattern) how(of server, amd bool) (how, source string) {
 	s, v := p.sglang.on(amd), p.vllm.on(amd)
 	switch of {
@@ -100,13 +100,13 @@ func (p *pattern) how(of server, amd bool) (how, source string) {
 	return how, source
 }
 
-// places are where in patterns a kernel may be, by its name: a bit for each neighbor of each.
+// places are the positions in patterns that a kernel fits, by its name: a bit for each neighbor of each pattern.
 type places uint64
 
-// maxNeighbors is how many a pattern has at most.
+// maxNeighbors is the most neighbors in a pattern.
 const maxNeighbors = 3
 
-// at is the place of a neighbor of a pattern.
+// at returns the bit of a neighbor of a pattern.
 func at(pattern, neighbor int) places { return 1 << (maxNeighbors*pattern + neighbor) }
 
 func placesOf(k *kernelKind) places {
@@ -123,7 +123,7 @@ func placesOf(k *kernelKind) places {
 	return all
 }
 
-// fits reports whether some kernels begin with a pattern.
+// fits reports whether a pattern matches the first kernels.
 func fits(pattern int, kernels []ran, of *trace.PerName[*kernelKind]) bool {
 	neighbors := len(patterns[pattern].kinds)
 	if len(kernels) < neighbors {
@@ -137,15 +137,15 @@ func fits(pattern int, kernels []ran, of *trace.PerName[*kernelKind]) bool {
 	return true
 }
 
-// small are kinds whose kernels move data and compute little: neighbors among them read again what the
-// one before wrote.
+// small are kinds of kernels that move data and compute little: each reads again what the neighbor
+// before it wrote.
 var small = map[kernelname.Kind]bool{kernelname.KindElementwise: true, kernelname.KindCopy: true, kernelname.KindActivation: true, kernelname.KindReduction: true, kernelname.KindNorm: true,
 	kernelname.KindQuantization: true}
 
-// minRun is how many of them are a run.
+// minRun is the fewest small kernels in a row that are a run.
 const minRun = 3
 
-// compiled reports whether a compiler made any of some kernels: then it has merged what it can.
+// compiled reports whether a compiler made any of the kernels: then it has already merged what it can.
 func compiled(kernels []ran, of *trace.PerName[*kernelKind]) bool {
 	return slices.ContainsFunc(kernels, func(k ran) bool { return strings.HasPrefix(of.Of(k.name).lower, "triton_") })
 }

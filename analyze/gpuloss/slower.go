@@ -20,39 +20,39 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Ranks that launch the same kernels as often do the same, as those of a tensor parallel group do. A rank whose kernels take
-// longer than those of its peers then has a slower device, or more to do in each, which names do not tell. That shows without any
-// collective, and of a few kernels: all of them say so.
+// Ranks that launch the same kernels equally often do the same work, like those of a tensor parallel group.
+// If kernels of a rank take longer than those of its peers, its device is slower, or it has more to do in
+// each, which names do not show. This needs no collectives, and shows in few kernels, as all of them agree.
 const (
 	muchSlower   = 1.1  // times as long
 	slowCosts    = 0.02 // of the time of all devices
-	asOften      = 0.05 // by which part the number of kernels of a name may differ: captures do not begin and end at the same kernel
-	sameKernels  = 0.8  // part of the time of a rank's kernels that is of names that its peers launch as often
-	fewestPeered = 10   // kernels of a name, to tell what it takes
-	nearlyAllOf  = 0.8  // of the time: then all are slower, or those of one name are why
-	mostGroups   = 64   // of ranks that launch the same
-	mostPeers    = 64   // that a rank is compared with
+	asOften      = 0.05 // relative difference allowed in the number of kernels of a name: captures do not begin and end at the same kernel
+	sameKernels  = 0.8  // share of a rank's kernel time in names that its peers launch as often
+	fewestPeered = 10   // kernels of a name that are needed to know how long it takes
+	nearlyAllOf  = 0.8  // of the time: from here on all kernels are slower, or those of one name are the cause
+	mostGroups   = 64   // of ranks that launch the same kernels
+	mostPeers    = 64   // most peers that a rank is compared with
 )
 
-// SlowSubkind is that of findings about ranks whose kernels take longer than those of their peers.
+// SlowSubkind is the subkind of findings about ranks whose kernels take longer than those of their peers.
 const SlowSubkind = "slower kernels"
 
-// A peered is the kernels of one name on a rank, and what those of its peers take for as many, ns.
+// A peered is the kernels of one name on a rank, and how long as many take on its peers, ns.
 type peered struct {
 	name        string
 	n           int64
 	took, usual float64
-	median      float64 // the same as took if they took longer by what the median does
+	median      float64 // what took would be if all kernels were slower by as much as the median one
 }
 
 func (p *peered) longer() float64 { return p.took - p.usual }
 
-// A slowRank is a rank beside its peers.
+// A slowRank is a rank compared with its peers.
 type slowRank struct {
 	rank        int32
 	name        string
 	peers       []int32
-	all         int      // how many there are
+	all         int      // number of its peers, including those that it is not compared with
 	kernels     []peered // the largest difference first
 	took, usual float64
 	median      float64
@@ -60,13 +60,13 @@ type slowRank struct {
 
 func (s *slowRank) factor() float64 { return s.took / s.usual }
 
-// isSlower reports whether it takes longer, and not because of a few kernels: so do the medians.
+// isSlower reports whether the rank takes longer, and not just in a few kernels: the medians must be higher, too.
 func (s *slowRank) isSlower() bool {
 	return s.factor() >= muchSlower && s.median/s.usual-1 >= (s.factor()-1)/2
 }
 
-// SlowKernels tells which ranks take longer for the kernels that their peers launch, too. waited is how long others waited for a rank in
-// collectives, in all, as far as that is known.
+// SlowKernels finds ranks that take longer for kernels that their peers launch, too. waited returns how
+// long others waited for a rank in collectives, in total, as far as that is known.
 func SlowKernels(g *gpu.GPUs, waited func(rank int32) int64) (found []finding.Finding, check finding.Check) {
 	check = finding.Check{What: "kernels of ranks that do the same", Of: "rank", Needed: 2}
 	of := map[int32]launched{}
@@ -98,7 +98,8 @@ func SlowKernels(g *gpu.GPUs, waited func(rank int32) int64) (found []finding.Fi
 // launched are the kernels of a rank, by name.
 type launched map[trace.Sym]*gpu.RankKernel
 
-// groupsOf puts ranks together that launch as often what the first of them does. Of very many that all differ, most are left alone.
+// groupsOf groups ranks that launch the same kernels as often as the first rank of their group. If very
+// many ranks all differ, most are in no group.
 func groupsOf(of map[int32]launched) (groups [][]int32) {
 	for _, rank := range slices.Sorted(maps.Keys(of)) {
 		k := slices.IndexFunc(groups, func(group []int32) bool { return launchesAsOften(of[rank], of[group[0]]) })
@@ -112,7 +113,7 @@ func groupsOf(of map[int32]launched) (groups [][]int32) {
 	return groups
 }
 
-// besidePeers compares a rank with others of its group; nil if there are none, or all kernels are few.
+// besidePeers compares a rank with others of its group. It returns nil if there are none, or too few kernels of every name.
 func besidePeers(rank int32, group []int32, of map[int32]launched) *slowRank {
 	s := &slowRank{rank: rank, all: len(group) - 1}
 	for _, other := range group[:min(len(group), mostPeers+1)] {
@@ -151,7 +152,7 @@ func besidePeers(rank int32, group []int32, of map[int32]launched) *slowRank {
 	return s
 }
 
-// launchesAsOften reports whether nearly all that a rank computes is in kernels that another one launches as often.
+// launchesAsOften reports whether nearly all of what either rank computes is in kernels that the other one launches as often.
 func launchesAsOften(x, y launched) bool {
 	part := func(x, y launched) float64 {
 		same, all := 0.0, 0.0
@@ -174,12 +175,12 @@ func isAsOften(x, y *gpu.RankKernel) bool {
 	return math.Abs(a-b) <= max(1, asOften*max(a, b))
 }
 
-// computed returns the time of kernels without what they waited for communication.
+// computed returns the time of kernels without their waits for communication, ns.
 func computed(k *gpu.RankKernel) int64 { return max(0, k.Summary.Total-k.Waited) }
 
-// finding tells of a rank that is slower than its peers. It costs what its kernels take longer, as far as its device is not idle for less time
-// instead, as where its host is late anyway, and what the peers wait for it meanwhile:
-// as collectives tell, or by how much longer they communicate with nothing beside it, and no more than that.
+// finding returns the finding about a rank that is slower than its peers. Its cost is the extra time of its kernels, unless
+// its device is idle for less time instead, as where its host is late anyway, and the time that peers wait for it. Their
+// waiting is what collectives show, or how much longer they have exposed communication, but no more than the extra time.
 func (s *slowRank) finding(g *gpu.GPUs, waited int64) finding.Finding {
 	longer := s.took - s.usual
 	text := fmt.Sprintf("kernels take %s times as long on %s as on %s: %s", words.ThreeDigits(s.factor()), s.name, s.peersText(g), s.which())
@@ -240,7 +241,7 @@ func (s *slowRank) peersText(g *gpu.GPUs) string {
 	return "its peer"
 }
 
-// timeOf adds up times of the devices of a rank, ns.
+// timeOf adds up a time of the devices of a rank, ns.
 func timeOf(g *gpu.GPUs, rank int32, of func(*gpu.GPU) int64) (sum float64) {
 	for i := range g.GPUs {
 		if d := &g.GPUs[i]; d.RankIndex == rank {
@@ -250,7 +251,7 @@ func timeOf(g *gpu.GPUs, rank int32, of func(*gpu.GPU) int64) (sum float64) {
 	return sum
 }
 
-// exposedComm returns for how long a device communicates with nothing beside it, ns.
+// exposedComm returns for how long a device communicates with nothing else running, ns.
 func exposedComm(d *gpu.GPU) int64 { return d.Exposed(kernelname.ClassCommunication) }
 
 // briefly returns the name of a kernel for a sentence.
