@@ -11,8 +11,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A timelineBuilder makes one pass over the requests. Beside the buckets it holds
-// 16 B for every stage that is looked at and for every outermost one.
+// A timelineBuilder makes one pass over the requests. Besides the buckets, it holds 16 B for every
+// stage that it looks at, and for every outermost one.
 type timelineBuilder struct {
 	*Timeline
 	set    *request.Set
@@ -21,15 +21,15 @@ type timelineBuilder struct {
 	all    *meter
 	roles  [request.Other + 1]*meter
 	meters []*meter // by rank
-	brief  bool     // how long something took is of interest for decode steps of ranks only
+	brief  bool     // durations matter for decode steps of ranks only
 }
 
 // A meter measures one place.
 type meter struct {
 	location   place.Location
-	lead       bool // of a rank: see ranks.leads
+	lead       bool // of a rank: see place.RankSet.Leads
 	parts      int  // of requests that it worked on
-	prompts    bool // it is known how long the prompts were
+	prompts    bool // the lengths of prompts are known
 	points     []Point
 	loads      [noState]*Area
 	busy       *Area
@@ -38,13 +38,13 @@ type meter struct {
 	ttft, tpot []timed
 }
 
-// A timed value is how long something took that began in a bucket.
+// A timed is how long something took, and the bucket in which it began.
 type timed struct {
 	bucket int
 	ns     int64
 }
 
-// state is that of a request during a stage.
+// A state is the state of a request during a stage.
 type state uint8
 
 const (
@@ -54,8 +54,8 @@ const (
 	noState
 )
 
-// StateOf tells what a request does in a stage of a server. Who waits for the first
-// decode batch is running on a unified one: the request has its place in the batch.
+// StateOf returns what a request does in a stage of a server. On a unified server, one that waits for
+// its first decode batch is running: it has its place in the batch.
 func StateOf(stage *request.Row, role request.Role) state {
 	if stage.Means == request.DecodeQueueing && role == request.Unified {
 		return StateRunning
@@ -94,7 +94,7 @@ func (b *timelineBuilder) newMeter(p place.Location) *meter {
 	return m
 }
 
-// within cuts an interval to the timeline.
+// within clips an interval to the timeline.
 func (b *timelineBuilder) within(from, to trace.Time) request.Interval {
 	return request.Interval{From: max(from, b.From), To: min(to, b.To)}
 }
@@ -145,7 +145,7 @@ func (b *timelineBuilder) addPart(p *request.Part) {
 	}
 }
 
-// arrive counts a part that begins on a rank; for the role its lead rank counts.
+// arrive counts a part that begins on a rank. Only the lead rank also counts for the role.
 func (b *timelineBuilder) arrive(m *meter, p *request.Part, lead bool) {
 	m.parts++
 	at := b.At(p.Start)
@@ -156,8 +156,7 @@ func (b *timelineBuilder) arrive(m *meter, p *request.Part, lead bool) {
 	}
 }
 
-// addStages adds the stages of a thread to a place; on a rank they are load and
-// tokens, too.
+// addStages adds the stages of a thread to a place. On a rank, they also count as load and tokens.
 func (b *timelineBuilder) addStages(p *request.Part, t int, m *meter, onRank bool) {
 	var out outcome
 	b.set.EachSelectedStage(b.set.StagesOf(t), true, func(i int, outermost bool) {
@@ -187,36 +186,37 @@ func (b *timelineBuilder) addStages(p *request.Part, t int, m *meter, onRank boo
 	}
 }
 
-// MaxHeld is how much of its time a request may wait for the prefills of others, so that the
-// rest tells how long a token takes.
+// MaxHeld is the largest share of its time that a request may wait for the prefills of others for the
+// rest to show how long a token takes.
 const MaxHeld = 0.9
 
 // A Prefill is when a server computed the prompt of a request, or those of a batch.
 type Prefill struct {
-	Request  int // the last one that began
+	Request  int // the last one of the batch that began
 	Requests int
-	From, To trace.Time // To is later
-	Tokens   float64    // that were computed
-	Pairs    float64    // of such a token, and one that it attends to: cached ones, and those before it
+	From, To trace.Time // From is before To
+	Tokens   float64    // computed tokens
+	Pairs    float64    // of a computed token and one that it attends to: a cached one, or one before it
 }
 
-// perNs is how many tokens, and pairs of them, were computed in a nanosecond.
+// perNs returns how many tokens, and pairs of them, were computed per nanosecond.
 func (p *Prefill) perNs() (tokens, pairs float64) {
 	took := float64(p.To - p.From)
 	return p.Tokens / took, p.Pairs / took
 }
 
-// Pieces are the prefill of one request: one, or chunks with other work between them.
+// Pieces are the prefill of one request: in one piece, or in chunks with other work between them.
 type Pieces []Prefill
 
-// Add adds the stage of a prefill, or of a chunk, in the order of starts. What lies within the one before is part of that.
+// Add adds the stage of a prefill, or of a chunk, in the order of starts. A stage that begins before
+// the end of the last one is part of that.
 func (p *Pieces) Add(from, to trace.Time) {
 	if n := len(*p); to > from && (n == 0 || from >= (*p)[n-1].To) {
 		*p = append(*p, Prefill{Requests: 1, From: from, To: to})
 	}
 }
 
-// Of says whose pieces they are: each has as much of the tokens of its prompt that are computed as of the time.
+// Of sets the request of the pieces. Each piece computes a share of its tokens that equals the piece's share of the time.
 func (p Pieces) Of(of int, m *request.Metrics) {
 	took, tokens := p.took(), float64(max(0, m.PrefillTokens()))
 	pairs := tokens * (max(tokens, float64(m.PromptTokens)) - tokens/2)
@@ -226,14 +226,14 @@ func (p Pieces) Of(of int, m *request.Metrics) {
 	}
 }
 
-// took is how long all of them take.
+// took returns how long all pieces take, added up.
 func (p Pieces) took() (ns trace.Time) {
 	return order.SumRows(p, func(x *Prefill) trace.Time { return x.To - x.From })
 }
 
-// Batches makes batches of the prefills of single requests on one server, and orders both by time. The requests
-// of a batch end together. A prompt that does not fit into a batch goes on in the next one, with others: it
-// has as much of its tokens in each as of its time.
+// Batches merges the prefills of single requests on one server into batches, and orders both by time.
+// The requests of a batch end together. A prompt that does not fit into a batch continues in the next
+// one, with others: its tokens are divided by time.
 func Batches(prefills []Prefill) (out []Prefill) {
 	slices.SortStableFunc(prefills, func(a, b Prefill) int { return cmp.Compare(a.From, b.From) })
 	ends := memory.Make[uint32](len(prefills))
@@ -267,7 +267,7 @@ func Batches(prefills []Prefill) (out []Prefill) {
 		pass(p.To)
 		add(p, -1)
 		if running--; running == 0 {
-			perNs, pairs = 0, 0 // without what rounding left
+			perNs, pairs = 0, 0 // drop rounding errors
 		}
 		if i+1 < len(ends) && prefills[ends[i+1]].To-p.To <= request.SameBatch {
 			continue

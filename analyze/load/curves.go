@@ -15,12 +15,12 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/words"
 )
 
-// A Drawing is what is drawn over some buckets.
+// A Drawing is everything that is drawn over some buckets.
 type Drawing struct {
 	Buckets int
-	// Time writes when a bucket begins; Time(Buckets) is the end of the last one.
+	// Time formats when a bucket begins; Time(Buckets) is the end of the last one.
 	Time   func(bucket int) string
-	Marks  []int // buckets to mark, by number from 1 on; those beyond the buckets are left out
+	Marks  []int // buckets to mark, numbered from 1; those outside of the buckets are left out
 	Blocks []Block
 	Notes  []string // printed below
 }
@@ -36,16 +36,16 @@ type Curve struct {
 	Name   string
 	Values []float64
 	Unit   string
-	Size   float64 // of the unit
+	Size   float64 // by which values are divided to be in Unit
 	Peaks  bool    // when several buckets share a column, the highest counts, not the mean
 }
 
-// Add adds a block, without curves that show nothing but zeros.
+// Add adds a block. It drops curves that are zero everywhere.
 func (d *Drawing) Add(title string, curves []Curve) {
 	d.Blocks = append(d.Blocks, Block{title, slices.DeleteFunc(curves, func(c Curve) bool { return !c.any() })})
 }
 
-// any reports whether there is anything to see.
+// any reports whether the curve has a value above zero.
 func (c *Curve) any() bool {
 	return slices.ContainsFunc(c.Values, func(v float64) bool { return v > 0 })
 }
@@ -81,8 +81,8 @@ const (
 	valueWidth = 7
 )
 
-// measure divides the width among names and curves: every bucket has as many
-// columns as there is room for, or several share one.
+// measure divides the width among names and curves. Each bucket gets as many columns as fit, or several
+// buckets share one.
 func (p *curvePrinter) measure() {
 	p.name = len("changes")
 	for _, b := range p.Blocks {
@@ -105,7 +105,7 @@ func (p *curvePrinter) column(b int) int { return b * p.plot / max(1, p.Buckets)
 
 func (p *curvePrinter) printf(format string, args ...any) { fmt.Fprintf(p.out, format, args...) }
 
-// row prints the name of a curve, what is drawn of it, and what stands behind.
+// row prints the name of a curve, the curve, and its lowest and highest value.
 func (p *curvePrinter) row(name, unit, drawn, least, most string) {
 	pad := strings.Repeat(" ", max(0, p.plot-twwidth.Width(drawn)))
 	line := fmt.Sprintf("  %-*s %-*s %s%s %*s %*s", p.name, name, unitWidth, unit, drawn, pad, valueWidth, least, valueWidth, most)
@@ -125,7 +125,7 @@ func (p *curvePrinter) axis() string {
 	}
 	n := p.Buckets
 	write(0, p.Time(0))
-	const apart = 2 // columns between them
+	const apart = 2 // columns between times
 	end, middle := p.Time(n), p.Time(n/2)
 	if len(middle)+apart > p.plot-len(end) {
 		return strings.TrimRight(string(ruler), " ")
@@ -144,13 +144,13 @@ func (p *curvePrinter) marks() string {
 		if b < 0 || b >= p.Buckets {
 			continue
 		}
-		mark := byte('+') // there is room for one digit
+		mark := byte('+') // numbers have one digit
 		if i < 9 {
 			mark = byte('1' + i)
 		}
 		column := p.column(b)
 		for column < p.plot-1 && line[column] != ' ' {
-			column++ // several in one bucket
+			column++ // several changes in one bucket
 		}
 		line[column] = mark
 	}
@@ -183,7 +183,7 @@ var (
 	asciiLevels = []rune(".:-=+*#@")
 )
 
-// draw returns the curve, from zero to most; what is unknown stays blank.
+// draw returns the curve, from zero to most. Unknown values are blank.
 func (p *curvePrinter) draw(c *Curve, most float64) string {
 	glyphs := levels
 	if p.style.ASCII {

@@ -10,21 +10,21 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Doubts are about requests of which spans are missing, so that nobody knows when they
-// arrived, whether two of them are one, or where they were sent: load changed only if it did whatever they were.
-// [Doubts.Sort] follows the last one.
+// Doubts are about requests with missing spans, for which it is unknown when they arrived, whether two
+// of them are one, or where they were sent. Load changed only if it did whichever way that was. Call
+// [Doubts.Sort] after the last one was added.
 type Doubts struct {
 	Arrivals []trace.Time
 	routes   [request.Other + 1][]trace.Time // by role
 }
 
-// DoubtfulArrival reports whether nobody knows when a request arrived, or whether it is
-// the half of another one.
+// DoubtfulArrival reports whether it is unknown when a request arrived, or whether it is half of
+// another request.
 func DoubtfulArrival(r *request.Request) bool {
 	return !r.Complete() && r.Flags&(request.MissingRoot|request.Unjoined) != 0
 }
 
-// Add notes what is doubtful about a request of a set; routed reports whether one knows where a part went.
+// Add notes what is doubtful about a request of a set. routed reports whether it is known where a part went.
 func (d *Doubts) Add(set *request.Set, r *request.Request, routed func(*request.Part) bool) {
 	if DoubtfulArrival(r) {
 		d.Arrivals = memory.Append(d.Arrivals, r.Start)
@@ -46,7 +46,7 @@ func (d *Doubts) Add(set *request.Set, r *request.Request, routed func(*request.
 	}
 }
 
-// Sort puts them in order.
+// Sort sorts the times.
 func (d *Doubts) Sort() {
 	slices.Sort(d.Arrivals)
 	for role := range d.routes {
@@ -61,8 +61,8 @@ func CountWithin(times []trace.Time, from, to trace.Time) float64 {
 	return float64(k - i)
 }
 
-// LeastFactor returns by how much a number changes at least that lies between low and high
-// before and after; 1 if it may be the same.
+// LeastFactor returns the least factor by which a number changed that was between before[0] and
+// before[1], and is between after[0] and after[1]; 1 if it may not have changed.
 func LeastFactor(before, after [2]float64) float64 {
 	switch {
 	case after[0] > before[1]:
@@ -73,13 +73,13 @@ func LeastFactor(before, after [2]float64) float64 {
 	return 1
 }
 
-// RateOf bounds the arrivals per second of n known ones in [from, to).
+// RateOf returns bounds of the arrivals per second in [from, to), of which n are known.
 func (d *Doubts) RateOf(n int, from, to trace.Time) [2]float64 {
 	seconds := float64(to-from) / 1e9
 	return [2]float64{distribution.Ratio(float64(n), seconds), distribution.Ratio(float64(n)+CountWithin(d.Arrivals, from, to), seconds)}
 }
 
-// ShareOf bounds the share of a rank that has own of n known ones of a role in [from, to).
+// ShareOf returns bounds of a rank's share of the arrivals of a role in [from, to). n of these are known, own of them on the rank.
 func (d *Doubts) ShareOf(role request.Role, own, n int, from, to trace.Time) [2]float64 {
 	unknown := CountWithin(d.routes[role], from, to)
 	all := float64(n) + unknown

@@ -53,8 +53,7 @@ func (b *timelineBuilder) finish() {
 	addTokensOf(b.all, b.roles[:])
 }
 
-// level turns what was summed up into means, given how many requests ran at once at most on
-// a place like it.
+// level turns sums into means. most is the most requests that ran at once on any rank of the role.
 func (m *meter) level(t *Timeline, most int) {
 	var totals [noState][]int64
 	for s, l := range m.loads {
@@ -78,8 +77,7 @@ func (m *meter) level(t *Timeline, most int) {
 	}
 }
 
-// sumUp makes the points of a role of its lead ranks, and tells these their
-// shares.
+// sumUp adds up the lead ranks of a role, and sets their shares of it.
 func (b *timelineBuilder) sumUp(role *meter, leads []*meter) {
 	for i := range role.points {
 		p := &role.points[i]
@@ -107,7 +105,7 @@ func (b *timelineBuilder) sumUp(role *meter, leads []*meter) {
 	}
 }
 
-// addTokensOf adds the tokens of all roles.
+// addTokensOf adds up the tokens of all roles.
 func addTokensOf(all *meter, roles []*meter) {
 	for i := range all.points {
 		p := &all.points[i]
@@ -121,7 +119,7 @@ func addTokensOf(all *meter, roles []*meter) {
 	}
 }
 
-// series makes a series of a place, with the stages of the places that it consists of.
+// series returns the series of a place. Its stages include those of the places that it consists of.
 func (b *timelineBuilder) series(m *meter, of ...*meter) Series {
 	s := Series{Location: m.location, Points: m.points, Stages: make([][]Spread, len(m.stages)), Lead: m.lead}
 	for k := range m.stages {
@@ -134,9 +132,9 @@ func (b *timelineBuilder) series(m *meter, of ...*meter) Series {
 	return s
 }
 
-// spreads sums up lists of samples by bucket; nil if there are none.
+// spreads summarizes samples by bucket; nil if there are none.
 func spreads(buckets int, lists ...[]timed) []Spread {
-	next := make([]int, buckets+1) // where the next one of a bucket goes
+	next := make([]int, buckets+1) // where the next sample of a bucket goes
 	total := 0
 	for _, samples := range lists {
 		total += len(samples)
@@ -173,7 +171,7 @@ func spreads(buckets int, lists ...[]timed) []Spread {
 // An outcome is what a thread computed for a part.
 type outcome struct {
 	prefills []trace.Time     // ends of prefills
-	steps    []trace.Time     // ends of the steps after each of which tokens came out
+	steps    []trace.Time     // ends of steps that each yield tokens
 	decode   request.Interval // from the first decode step to the last
 }
 
@@ -192,11 +190,10 @@ func (o *outcome) add(stage *request.Row) {
 	}
 }
 
-// addTokens counts the tokens of a part where they came out, as
-// request.Set.TokenTimes places them, and those of its prompt where that had been
-// computed. With speculation a step yields several: all of a finished request are
-// divided evenly among its steps. Where steps are not traced they are spread over
-// the time of decoding.
+// addTokens counts the tokens of a part where they came out, in the way of request.Set.TokenTimes, and
+// those of its prompt where it had been computed. With speculation, a step yields several: all tokens
+// of a finished request are divided evenly among its steps. If steps are not traced, the tokens are
+// spread over the time of decoding.
 func (b *timelineBuilder) addTokens(p *request.Part, m *meter, o *outcome) {
 	if prompt := p.PromptTokens - max(0, p.CachedTokens); p.PromptTokens >= 0 && len(o.prefills) > 0 {
 		m.prompts = true
@@ -205,7 +202,7 @@ func (b *timelineBuilder) addTokens(p *request.Part, m *meter, o *outcome) {
 	tokens := p.CompletionTokens
 	switch {
 	case p.Role == request.Prefill:
-		return // its only token is that of the decode side
+		return // the decode side counts its only token
 	case len(o.steps) == 0 && tokens > 1 && o.decode.To > o.decode.From:
 		b.spreadTokens(m, o.decode, tokens-1)
 		tokens = 1
@@ -221,8 +218,8 @@ func (b *timelineBuilder) addTokens(p *request.Part, m *meter, o *outcome) {
 	}
 }
 
-// addBareTokens counts the tokens of a part without stages: those of the prompt
-// and the first one where the server says that it came out, the rest until the end.
+// addBareTokens counts the tokens of a part without stages: those of the prompt, and the first one,
+// when the server says that it came out, and the rest evenly until the end.
 func (b *timelineBuilder) addBareTokens(p *request.Part, m *meter) {
 	if p.TTFT < 0 || p.CompletionTokens < 1 {
 		return
@@ -265,10 +262,10 @@ func MostAtOnce(intervals []request.Interval) int {
 	return most
 }
 
-// Busy returns how much of what a place can do it does: with requests running on average, and
-// one or more for some part of the time. A server that prefills is busy while it does. One
-// that decodes can do more the more requests run, so that it is busy as far as as many run
-// as ever did at once on a place like it; NaN if that was never more than one.
+// Busy returns how much of its capacity a place uses, given the mean number of running requests, and
+// the share of the time in which at least one ran. A server that prefills is busy while it does. One
+// that decodes gains capacity with the batch, so it is busy in proportion to the most requests that
+// ever ran at once on a place like it; NaN if that was never more than one.
 func Busy(role request.Role, running, covered float64, most int) float64 {
 	switch {
 	case role == request.Prefill || role == request.Encoder:
@@ -279,7 +276,7 @@ func Busy(role request.Role, running, covered float64, most int) float64 {
 	return running / float64(most)
 }
 
-// addUnion adds the time that at least one of the intervals covers. It sorts them.
+// addUnion adds the time that at least one of the intervals covers. It sorts the intervals.
 func addUnion(area *Area, intervals []request.Interval) {
 	slices.SortFunc(intervals, func(x, y request.Interval) int { return cmp.Compare(x.From, y.From) })
 	for i := 0; i < len(intervals); {

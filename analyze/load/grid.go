@@ -10,25 +10,25 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A Grid divides the time in which something was recorded into buckets of one length, at
-// multiples of it. Where nothing was recorded for long, there are no buckets.
+// A Grid divides the time in which something was recorded into buckets of one length, aligned to
+// multiples of it. Long pauses in the recording have no buckets.
 type Grid struct {
 	Bucket int64 // ns
 	Spans  []Span
 }
 
-// A Span is buckets that follow each other.
+// A Span is a row of consecutive buckets.
 type Span struct {
 	Start trace.Time // of the first bucket
 	First int        // number of the first bucket
 	N     int
 }
 
-// farApart is of how many buckets time is left out in which nothing was recorded.
+// farApart is the length of a pause, in buckets, from which on it has no buckets.
 const farApart = 10
 
-// NewGrid divides the times of recordings; zero chooses buckets such that there are 20 to
-// 60, beside those that are cut off at the ends of recordings.
+// NewGrid divides the times of recordings into buckets. Zero chooses a length such that there are 20 to
+// 60, apart from those that are cut off at the ends of recordings.
 func NewGrid(recorded []request.Interval, bucket time.Duration) *Grid {
 	slices.SortFunc(recorded, func(a, b request.Interval) int { return cmp.Compare(a.From, b.From) })
 	var joined []request.Interval
@@ -53,15 +53,14 @@ func NewGrid(recorded []request.Interval, bucket time.Duration) *Grid {
 	return g
 }
 
-// bucketSteps are the lengths of buckets that are chosen, in s: round ones, so
-// that their limits are.
+// bucketSteps are the bucket lengths to choose from, in s. They are round, so bucket limits are, too.
 var bucketSteps = []float64{
 	1e-6, 2e-6, 5e-6, 1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30,
 	60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400,
 }
 
-// ChooseBucket returns the shortest step of which at most 60 cover an extent; of
-// many days, as many as it takes.
+// ChooseBucket returns the shortest bucket length of which at most 60 cover an extent, in ns. For very
+// long extents it is a number of days.
 func ChooseBucket(extent int64) int64 {
 	const buckets = 60
 	for _, step := range bucketSteps {
@@ -96,7 +95,7 @@ func (g *Grid) N() int {
 	return last.First + last.N
 }
 
-// Start returns when a bucket begins; of N, when the last one ends.
+// Start returns when a bucket begins; Start(N) is when the last one ends.
 func (g *Grid) Start(bucket int) trace.Time {
 	i, found := slices.BinarySearchFunc(g.Spans, bucket, func(s Span, b int) int { return cmp.Compare(s.First, b) })
 	if !found {
@@ -124,7 +123,7 @@ func (g *Grid) Of(t trace.Time) int {
 	return s.First + int(max(0, int64(t-s.Start))/g.Bucket)
 }
 
-// Each calls f for every bucket that [from, to) has a part of, with the length of that, ns.
+// Each calls f for every bucket that overlaps [from, to), with the length of the overlap, ns.
 func (g *Grid) Each(from, to trace.Time, f func(bucket int, length int64)) {
 	for b := g.Of(from); b < g.N(); b++ {
 		start := g.Start(b)
@@ -137,12 +136,12 @@ func (g *Grid) Each(from, to trace.Time, f func(bucket int, length int64)) {
 	}
 }
 
-// fineParts are into how many parts a bucket may be divided to look for changes: the more,
-// the surer they are.
+// fineParts are the numbers of parts into which a bucket may be divided to look for changes: the more,
+// the more reliable these are.
 var fineParts = []int64{8, 5, 4, 2}
 
-// Fine returns the same time in shorter buckets, and how many make one of g; 1 where they
-// cannot be shorter.
+// Fine returns the same time in shorter buckets, no more than most, and how many of them make one of g;
+// 1 if they cannot be shorter.
 func (g *Grid) Fine(most int) (*Grid, int) {
 	for _, n := range fineParts {
 		if g.Bucket%n != 0 || g.N() > most/int(n) {
@@ -157,15 +156,15 @@ func (g *Grid) Fine(most int) (*Grid, int) {
 	return g, 1
 }
 
-// An Area sums up, bucket by bucket, how long intervals last. One costs the same however many buckets
-// it covers: it goes into the first and the last one, and for those between only the ends are noted.
+// An Area adds up, bucket by bucket, how long intervals last. An interval costs the same however many buckets
+// it covers: it is added to the first and the last bucket, and for those between only its ends are noted.
 type Area struct {
 	grid  *Grid
 	parts []int64 // ns of intervals that begin or end in the bucket
-	edges []int64 // how many more intervals cover the bucket than the one before
+	edges []int64 // how many more intervals cover the whole bucket than the one before
 }
 
-// NewArea is of no intervals.
+// NewArea returns an area without intervals.
 func NewArea(g *Grid) *Area {
 	return &Area{g, make([]int64, g.N()), make([]int64, g.N()+1)}
 }
@@ -187,7 +186,7 @@ func (a *Area) Add(from, to trace.Time) {
 	a.edges[last]--
 }
 
-// part adds what of an interval is in a bucket.
+// part adds the part of an interval that is in a bucket.
 func (a *Area) part(b int, from, to trace.Time) {
 	start := a.grid.Start(b)
 	a.parts[b] += max(0, int64(min(to, start+trace.Time(a.grid.Bucket))-max(from, start)))

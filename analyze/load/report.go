@@ -21,8 +21,8 @@ import (
 // A pointRow is one series in one bucket.
 type pointRow struct{ series, bucket int32 }
 
-// Report makes a table of the timeline: a row per place and bucket. What stages
-// take is in CSV and JSON only, as the table would be too wide otherwise.
+// Report makes a table of the timeline: a row per place and bucket. The times of stages are in CSV and
+// JSON only, as the table would be too wide.
 func (t *Timeline) Report() *table.Table {
 	rows := make([]pointRow, 0, len(t.Series)*t.N())
 	for s := range t.Series {
@@ -92,7 +92,7 @@ func goodColumns(series func(*pointRow) *Series) []table.Field[pointRow] {
 	}
 }
 
-// spreadColumns returns the columns of how long something took.
+// spreadColumns returns the columns for how long something took.
 func spreadColumns(name string, of func(*pointRow) []Spread) []table.Field[pointRow] {
 	at := func(r *pointRow) Spread {
 		if spreads := of(r); spreads != nil {
@@ -114,9 +114,9 @@ func spreadColumns(name string, of func(*pointRow) []Spread) []table.Field[point
 	return table.Detail(fields)
 }
 
-// Write draws the timeline as text: a block per place and a line per metric, as a
-// curve over the buckets with its lowest and highest value. Ranks that do the
-// same work side by side are one block, as their lead rank has it. Marks are times to show.
+// Write draws the timeline as text: a block per place, and a line per metric, as a curve over the
+// buckets with its lowest and highest value. Ranks that do the same work side by side are one block,
+// that of their lead rank. marks are times to mark.
 func (t *Timeline) Write(out io.Writer, style table.Style, marks ...trace.Time) error {
 	n := t.N()
 	if n == 0 {
@@ -138,7 +138,7 @@ func (t *Timeline) Write(out io.Writer, style table.Style, marks ...trace.Time) 
 	return p.drawing.Write(out, style)
 }
 
-// clock writes when a bucket begins.
+// clock formats when a bucket begins.
 func (t *Timeline) clock(bucket int) string {
 	layout := "15:04:05"
 	if t.Bucket%int64(time.Second) != 0 {
@@ -173,8 +173,7 @@ func (p *printer) blocks() {
 	}
 }
 
-// roleBlocks draws a role and its lead ranks, or both in one if there is only
-// one.
+// roleBlocks draws a role and its lead ranks, or one block for both if there is only one.
 func (p *printer) roleBlocks(role *Series, ranks []Series) {
 	leads, left := Busiest(ranks)
 	if len(leads) == 1 {
@@ -192,7 +191,7 @@ func (p *printer) roleBlocks(role *Series, ranks []Series) {
 	}
 }
 
-// Busiest returns the lead ranks, or those that a figure has room for, which had most running requests, and how many are left out.
+// Busiest returns the lead ranks with the most running requests, as many as a figure has room for, and how many others there are.
 func Busiest(ranks []Series) (leads []*Series, left int) {
 	for i := range ranks {
 		if ranks[i].Lead {
@@ -230,7 +229,7 @@ func (p *printer) wholeCurves(s *Series) []Curve {
 	return append(list, p.spread("tpot", s.TPOT)...)
 }
 
-// goodput returns the share of the requests that arrived and met the SLO.
+// goodput returns the share of arriving requests that met the SLO.
 func goodput(s *Series) Curve {
 	c := Curve{Name: "goodput", Unit: "%", Size: 1}
 	for _, g := range s.Good {
@@ -239,8 +238,7 @@ func goodput(s *Series) Curve {
 	return c
 }
 
-// rankCurves returns those of a role or a rank; full ones have the tails of the
-// stages, too.
+// rankCurves returns the curves of a role or a rank. Full ones include the tails of stages.
 func (p *printer) rankCurves(s *Series, full bool) []Curve {
 	list := []Curve{
 		p.level(s, "share of arrivals", "%", func(q *Point) float64 { return 100 * q.Share }),
@@ -290,7 +288,7 @@ func (p *printer) level(s *Series, name, unit string, of func(*Point) float64) C
 	return c
 }
 
-// spread makes the curves of the median and of the tail.
+// spread returns the curves of the median and of the tail.
 func (p *printer) spread(name string, spreads []Spread) []Curve {
 	if spreads == nil {
 		return nil

@@ -14,78 +14,74 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A Timeline is how load, throughput and latency went on over time: everywhere,
-// in every role, on every rank. docs/METRICS.md defines the numbers.
+// A Timeline is load, throughput and latency over time: everywhere, in every role, on every rank.
+// docs/METRICS.md defines the numbers.
 type Timeline struct {
 	Grid
 	From, To trace.Time // of the requests
-	Stages   []string   // that Series.Stages are about
+	Stages   []string   // names of Series.Stages
 	// Series are in the order of display: everywhere first, then role by role,
 	// each followed by its ranks.
 	Series []Series
-	// Unfinished requests lack what they were doing when the dump ends.
+	// Unfinished is the number of requests without an end. What they were doing when the dump ends is missing.
 	Unfinished int
-	// Outside are requests that are left out, as they were long before or after all
+	// Outside is the number of requests that are left out, since they are long before or after all
 	// others.
 	Outside int
 }
 
-// A Series is one place over time. What has an element per bucket is nil where
-// nothing is known of it.
+// A Series is one place over time. Slices with an element per bucket are nil if nothing of that kind is
+// known.
 type Series struct {
 	Location place.Location
-	// Lead tells that the rank stands for those that do the same work beside it.
-	// A role has the sum of its lead ranks.
+	// Lead reports that the rank stands for those that do the same work beside it. A role is the sum of
+	// its lead ranks.
 	Lead       bool
 	Points     []Point
 	Stages     [][]Spread // by Timeline.Stages
 	TTFT, TPOT []Spread   // of the requests that arrived; everywhere only
-	// Good counts the requests that arrived and met an SLO; everywhere only, and nil unless
-	// somebody asked.
+	// Good counts the requests that arrived and met an SLO. It is set for everywhere only, if an SLO
+	// was given.
 	Good []Good
 }
 
-// A Good is how many requests met an SLO, of those of which that is known.
+// A Good is how many requests met an SLO, and for how many that is known.
 type Good struct{ Met, Judged int64 }
 
-// A Point is a place in one bucket. A number that is not known is NaN, a count
-// request.Unknown.
+// A Point is a place in one bucket. Unknown numbers are NaN, unknown counts request.Unknown.
 type Point struct {
-	// Arrivals are requests, for a role or rank the parts of requests that began
-	// there.
+	// Arrivals are requests; for a role or rank, the parts of requests that began there.
 	Arrivals int64
-	// Running, Queued and Transferring are how many requests were so, on average
-	// over the bucket. Everywhere, Running is how many were under way.
+	// Running, Queued and Transferring are the mean numbers of requests in these states over the
+	// bucket. Everywhere, Running is the number under way.
 	Running, Queued, Transferring float64
-	// Output are the tokens that came out, Prefill those of prompts that were
+	// Output is the number of tokens that came out, and Prefill that of prompt tokens that were
 	// computed.
 	Output, Prefill int64
-	// Busy is how much of what it can do the place did, see [Busy]; of a role the
-	// mean of its lead ranks.
+	// Busy is how much of its capacity the place used, see [Busy]; for a role, the mean of its lead
+	// ranks.
 	Busy float64
-	// Share is the part of the role's arrivals that a lead rank got.
+	// Share is the share of the role's arrivals that a lead rank got.
 	Share float64
-	// Imbalance is the most running requests that a lead rank of a role had, over
-	// the mean of all.
+	// Imbalance is the most running requests on a lead rank of the role, divided by their mean over all
+	// lead ranks.
 	Imbalance float64
 }
 
-// A Spread is how long something took that began in a bucket: nearest rank
-// percentiles in ns.
+// A Spread summarizes how long something took that began in a bucket: nearest rank percentiles, in ns.
 type Spread struct {
 	N        int
 	P50, P99 int64
 }
 
-// A timeline has so many buckets and points at most: beyond, nobody looks and
-// memory runs out.
+// Limits of a timeline: nobody looks at more buckets and points, and memory would run out.
 const (
 	maxBuckets = 20_000
 	maxPoints  = 2_000_000
 )
 
-// New divides the time of the requests of s into buckets; zero chooses
-// about 60 of a round length.
+// New divides the time of the requests of s into buckets; zero chooses a round length that makes about
+// 60.
 func New(s *request.Set, bucket time.Duration) (*Timeline, error) {
 	e := BulkOf(s)
 	t := &Timeline{From: e.From, To: e.To, Stages: s.WatchedNames(), Outside: e.Outside}
@@ -111,8 +107,8 @@ func New(s *request.Set, bucket time.Duration) (*Timeline, error) {
 	return t, nil
 }
 
-// Whole returns what went on in the time of some requests, on every rank: one bucket. Of stages, it
-// has decode steps only.
+// Whole returns the load on every rank over the time of some requests, in one bucket. Its only stages
+// are decode steps.
 func Whole(of *place.RankSet, all Bulk) *Timeline {
 	t := &Timeline{From: all.From, To: all.To, Stages: of.Set.WatchedNames(), Outside: all.Outside}
 	t.Grid = Grid{Bucket: int64(all.To-all.From) + 1, Spans: []Span{{Start: all.From, N: 1}}}
@@ -122,18 +118,17 @@ func Whole(of *place.RankSet, all Bulk) *Timeline {
 	return t
 }
 
-// At returns the bucket of a time. What lies before the first request or after the last, as
-// clocks of hosts differ, is in the first or the last one.
+// At returns the bucket of a time. As clocks of hosts differ, times before the first request or after
+// the last are in the first or the last bucket.
 func (t *Timeline) At(at trace.Time) int { return t.Of(min(max(at, t.From), t.To)) }
 
-// bounds returns the part of bucket b that lies between the first and the last
-// request: rates are about that.
+// bounds returns the part of bucket b between the first and the last request, which rates refer to.
 func (t *Timeline) bounds(b int) (from, to trace.Time) {
 	from = t.Start(b)
 	return max(from, t.From), min(from+trace.Time(t.Bucket), t.To)
 }
 
-// PerSecond returns what n in bucket b is per second; NaN if n is unknown.
+// PerSecond returns the rate of n in bucket b, per second; NaN if n is unknown.
 func (t *Timeline) PerSecond(b int, n int64) float64 {
 	from, to := t.bounds(b)
 	if n == request.Unknown || to <= from {
@@ -142,7 +137,7 @@ func (t *Timeline) PerSecond(b int, n int64) float64 {
 	return float64(n) / (float64(to-from) / 1e9)
 }
 
-// Notes say what a reader might take for something else.
+// Notes say what a reader might misunderstand.
 func (t *Timeline) Notes() []string {
 	var notes []string
 	if t.Outside > 0 {
@@ -154,18 +149,18 @@ func (t *Timeline) Notes() []string {
 	return notes
 }
 
-// A Bulk is the time in which the requests of a set were.
+// A Bulk is the time of the requests of a set.
 type Bulk struct {
 	From, To trace.Time
-	Outside  int // requests that are not within
+	Outside  int // requests outside of it
 }
 
-// BulkOf returns the time of all requests of s. If some have nothing to do with
-// the others, such as one with a forged time or a probe on the day before, it is
-// that of the others: of nineteen in twenty, if all take a hundred times as long.
+// BulkOf returns the time of all requests of s. If a few have nothing to do with the others, such as
+// one with a forged time or a probe the day before, it is the time of the others: of nineteen in
+// twenty, if all of them take a hundred times as long.
 func BulkOf(s *request.Set) Bulk {
 	const (
-		rare = 40 // one in so many at either end
+		rare = 40 // one in this many at either end
 		far  = 100
 	)
 	n := len(s.Requests)
@@ -192,5 +187,5 @@ func BulkOf(s *request.Set) Bulk {
 	return tight
 }
 
-// Holds reports whether a request is within.
+// Holds reports whether a request is within b.
 func (b *Bulk) Holds(r *request.Request) bool { return r.Start >= b.From && r.End <= b.To }
