@@ -13,12 +13,12 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// What can be changed in a plan. Each returns how much of it there was to change: 0 is nothing.
+// This file has the changes that can be made to a plan. Each returns how much it changed; 0 is nothing.
 
-// at tells whether an engine is at a place: everywhere, in a role, or one of its ranks.
+// at reports whether an engine is at a place: everywhere, a role, or a single rank.
 func (e *Engine) at(w *place.Location) bool { return w.Overlaps(&e.Location) }
 
-// In returns the engines at a place, by index, that lead others.
+// In returns the engines at a place that lead a team, as indexes into Run.Engines.
 func (r *Run) In(at *place.Location) (list []int) {
 	team := *at
 	if team.Scope == place.OneRank {
@@ -32,8 +32,8 @@ func (r *Run) In(at *place.Location) (list []int) {
 	return list
 }
 
-// OnTime lets the ranks at a place end their steps when the last of the others does, from a time
-// on. It returns in how many steps others waited for them.
+// OnTime makes the ranks at a place end their steps, from since on, no later than the last of the other ranks. It
+// returns the number of steps in which others waited for them.
 func (r *Run) OnTime(p *Plan, at *place.Location, since trace.Time) (n int) {
 	late := make([]bool, len(r.ranks.Places))
 	for i := range late {
@@ -62,8 +62,8 @@ func (r *Run) OnTime(p *Plan, at *place.Location, since trace.Time) (n int) {
 	return n
 }
 
-// AsPeers gives engines the steps of the others of their group, from a time on. It returns how
-// many engines these are; none without peers that do the same.
+// AsPeers gives engines the step times of the others of their group, from since on. It returns the number of engines
+// changed, which excludes those without peers.
 func (r *Run) AsPeers(p *Plan, engines []int, since trace.Time) (n int) {
 	for i := range p.Servers {
 		s := &p.Servers[i]
@@ -89,7 +89,8 @@ func (r *Run) AsPeers(p *Plan, engines []int, since trace.Time) (n int) {
 	return n
 }
 
-// pooled returns the timing of some engines together. It is fitted once: a sweep asks for it again and again.
+// pooled returns the timing of several engines together. It is fitted only once, because a sweep asks for it
+// repeatedly.
 func (r *Run) pooled(engines []int, k Kind) timing {
 	key := fmt.Sprint(k, engines)
 	if t, ok := r.pools[key]; ok {
@@ -110,7 +111,7 @@ func (r *Run) pooled(engines []int, k Kind) timing {
 	return t
 }
 
-// then returns a timing as it is until a time, and another one from then on.
+// then returns a timing that is t until since and next from then on.
 func (t timing) then(next timing, since trace.Time) timing {
 	if since == 0 || len(t.off) == 0 {
 		return next
@@ -133,8 +134,8 @@ func (t *timing) add(start trace.Time, off float64, lead int64, m *Model) {
 	t.starts, t.off, t.lead, t.models = append(t.starts, start), append(t.off, off), append(t.lead, lead), append(t.models, m)
 }
 
-// AsBefore gives the engines at a place, from a time until another, the steps that they took
-// before; 0 is to the end. It returns how many engines these are.
+// AsBefore gives the engines at a place, between since and until, the step times from before since; an until of 0 is
+// the end. It returns the number of these engines.
 func (r *Run) AsBefore(p *Plan, at *place.Location, since, until trace.Time) (n int) {
 	engines := r.In(at)
 	for i := range p.Servers {
@@ -155,11 +156,10 @@ func (r *Run) AsBefore(p *Plan, at *place.Location, since, until trace.Time) (n 
 	return n
 }
 
-// FewSteps is how many steps a model needs.
+// FewSteps is the fewest steps that a model needs.
 const FewSteps = 30
 
-// repeated returns a timing whose steps from a time until another are those of before, again and
-// again.
+// repeated returns a timing whose steps between since and until are those of before, repeated.
 func (t timing) repeated(before timing, since, until trace.Time) timing {
 	out := timing{model: before.model, scale: t.scale}
 	n := 0
@@ -174,15 +174,15 @@ func (t timing) repeated(before timing, since, until trace.Time) timing {
 	return out
 }
 
-// Reroute spreads the requests of the groups of some engines in another way, from a time on.
+// Reroute changes how requests are spread over the groups of some engines, from since on.
 func (r *Run) Reroute(p *Plan, engines []int, how Route, since trace.Time) {
 	for _, i := range engines {
 		p.Routes[r.Engines[i].Group] = Routing{how, since}
 	}
 }
 
-// Routed tells which way of spreading requests over a group explains best where they went before
-// a time: in turn, to the least loaded, or at random.
+// Routed returns the routing that best explains where the requests of a group went before a time: round robin, least
+// loaded, or random.
 func (r *Run) Routed(group int32, before trace.Time) Route {
 	var servers []int32
 	index := map[int32]int{}
@@ -197,7 +197,7 @@ func (r *Run) Routed(group int32, before trace.Time) Route {
 	}
 	open, after := make([][]trace.Time, len(servers)), make([][]int, len(servers))
 	for s := range after {
-		after[s] = make([]int, len(servers)) // how often each other one was next
+		after[s] = make([]int, len(servers)) // how often each server followed each other one
 	}
 	last, least, n := -1, 0, 0
 	for i := range r.allRequests() {
@@ -238,8 +238,9 @@ func (r *Run) Routed(group int32, before trace.Time) Route {
 	return Random
 }
 
-// inTurn returns how often the server was next that mostly is after the one before, given how often each one was
-// next after each other; 0 if these are not all of them, each once. Nobody knows in which order a router has them.
+// inTurn returns how often the next server was the usual successor of the previous one, given how often each followed
+// each. It returns 0 unless these successors are a permutation of the servers. A router may cycle through its servers
+// in any order.
 func inTurn(after [][]int) (turns int) {
 	next := map[int]bool{}
 	for s, counts := range after {
@@ -253,7 +254,8 @@ func inTurn(after [][]int) (turns int) {
 	return turns
 }
 
-// TypicalTransfers lets no KV cache take longer than its size explains. It returns how many do.
+// TypicalTransfers limits every KV transfer to the time that its size explains. It returns the number of transfers
+// that took clearly longer.
 func (r *Run) TypicalTransfers(p *Plan, at *place.Location, since trace.Time) (n int) {
 	for i := range r.allJobs() {
 		j := &r.jobs[i]
@@ -274,15 +276,15 @@ func (r *Run) TypicalTransfers(p *Plan, at *place.Location, since trace.Time) (n
 	return n
 }
 
-// Evenly lets the requests of a burst that begins at about a time arrive at the rate of before: the time
-// between them is stretched, so that the same requests arrive, and those after it come later. It
-// returns how many times as many came as before; 0 if there is no burst beyond chance.
+// Evenly spreads a burst of requests that begins at about since: it stretches the time between their arrivals to the
+// rate from before, which also delays the requests after the burst. It returns the ratio of the two rates, or 0 if
+// there is no burst beyond chance.
 func (r *Run) Evenly(p *Plan, since trace.Time) float64 {
 	first := sort.Search(len(r.Requests), func(i int) bool { return r.Requests[i].Arrival >= since })
 	if first < FewSteps || first == len(r.Requests) {
 		return 0
 	}
-	const around = 20 // requests before and after the time at which it may begin
+	const around = 20 // number of requests before and after since at which the burst may begin
 	begin, end, factor := r.densest(max(FewSteps, first-around), min(first+around, len(r.Requests)-1))
 	if factor == 0 {
 		return 0
@@ -294,11 +296,11 @@ func (r *Run) Evenly(p *Plan, since trace.Time) float64 {
 	return factor
 }
 
-// densest finds between which arrivals more requests came than before, and how many times as many: where
-// the likelihood of two Poisson processes is farthest above that of one (a scan statistic). The first
-// arrival is one of some; factor is 0 if nothing is beyond chance.
+// densest returns the range of requests that arrived faster than those before, and the ratio of the rates. It
+// maximizes the likelihood of two Poisson processes over that of one (a scan statistic). begin is between lo and hi;
+// factor is 0 if nothing is beyond chance.
 func (r *Run) densest(lo, hi int) (begin, end int, factor float64) {
-	const sure = 8 // nats: a chance below 1 in 1000 with this many beginnings and ends
+	const sure = 8 // nats: a chance below 1 in 1000 for this many beginnings and ends
 	best := float64(sure)
 	for b := lo; b <= hi; b++ {
 		rate := float64(b) / float64(r.Requests[b].Arrival-r.From)
@@ -315,37 +317,37 @@ func (r *Run) densest(lo, hi int) (begin, end int, factor float64) {
 	return begin, end, factor
 }
 
-// Scale multiplies the time of steps.
+// Scale multiplies the time of steps of a kind.
 func (p *Plan) Scale(k Kind, factor float64) {
 	for i := range p.Servers {
 		p.Servers[i].timing[k].scale *= factor
 	}
 }
 
-// limit changes what servers hold at most.
+// limit changes the limits of all servers.
 func (p *Plan) limit(change func(l *limits)) {
 	for i := range p.Servers {
 		change(&p.Servers[i].limits)
 	}
 }
 
-// UnlimitedKV lets nobody wait for KV cache, and nothing be retracted.
+// UnlimitedKV removes all waits for KV cache and all retractions.
 func (p *Plan) UnlimitedKV() { p.limit(func(l *limits) { l.kv = unlimited }) }
 
-// KV multiplies the size of the KV cache. It reports whether anybody ever waited for it.
+// KV multiplies the size of the KV caches. It reports whether any request ever waited for KV cache.
 func (p *Plan) KV(factor float64) (waited bool) {
 	p.limit(func(l *limits) { waited = l.scaleKV(factor) || waited })
 	return waited
 }
 
-// Chunk sets how many tokens of prompts a step computes at most.
+// Chunk sets the most prompt tokens that a step computes.
 func (p *Plan) Chunk(tokens int64) { p.limit(func(l *limits) { l.chunk = tokens }) }
 
-// MaxRunning sets how many requests a batch decodes at most.
+// MaxRunning sets the most requests that a batch decodes.
 func (p *Plan) MaxRunning(n int64) { p.limit(func(l *limits) { l.running = n }) }
 
-// Servers plays n servers of a role instead of those there are, each like one of these, and
-// spreads the requests over them. It returns how many there were.
+// Servers replays n servers of a role, each a copy of one of the recorded ones, with the requests spread over them.
+// It returns the recorded number.
 func (r *Run) Servers(p *Plan, role request.Role, n int, how Route) int {
 	var own, engines []int
 	for i := range p.Servers {
@@ -362,7 +364,7 @@ func (r *Run) Servers(p *Plan, role request.Role, n int, how Route) int {
 		pool[k] = r.pooled(engines, k)
 		pool[k].scale = p.Servers[own[0]].timing[k].scale
 	}
-	for i, at := range own { // others know them by their places
+	for i, at := range own { // switched off, not removed, because others refer to them by index
 		p.Servers[at].Off = i >= n
 	}
 	for i := len(own); i < n; i++ {

@@ -8,8 +8,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// iterate is one round of a loop: it takes in what has come and begins a step, prefill before
-// decode.
+// iterate runs one round of a server's loop: it takes in what has arrived and begins a step, prefill before decode.
 func (p *player) iterate(v *serving, at trace.Time) {
 	joined := int64(0)
 	if v.Role == request.Decode {
@@ -45,7 +44,7 @@ func (p *player) begin(v *serving, k Kind, f Features, at trace.Time) {
 	p.agenda.add(at+trace.Time(took), ends, v.index)
 }
 
-// formPrefill takes waiting jobs into the batch, first come first served, until a limit.
+// formPrefill moves waiting jobs into the batch, first come first served, up to the limits.
 func (p *player) formPrefill(v *serving) bool {
 	v.batch = v.batch[:0]
 	budget := v.limits.chunk
@@ -76,7 +75,7 @@ func (p *player) formPrefill(v *serving) bool {
 			break
 		}
 		if j.gaveUp {
-			continue // what it would have taken, nobody knows
+			continue // it is unknown how long it would have taken
 		}
 		p.hold(v, x, need)
 		add(i)
@@ -85,7 +84,7 @@ func (p *player) formPrefill(v *serving) bool {
 	return len(v.batch) > 0
 }
 
-// produced returns how many tokens a job has given so far.
+// produced returns the number of tokens that a job has produced so far.
 func (x *playing) produced(j *job) int64 {
 	if x.out == 0 {
 		return 0
@@ -93,7 +92,7 @@ func (x *playing) produced(j *job) int64 {
 	return 1 + int64(float64(x.out-1)*j.yield)
 }
 
-// join takes decode halves whose KV cache has come into the batch.
+// join moves decode halves whose KV cache has arrived into the batch.
 func (p *player) join(v *serving, at trace.Time) (n int64) {
 	for len(v.waiting) > 0 && int64(len(v.running)) < v.limits.running {
 		i := v.waiting[0]
@@ -112,14 +111,14 @@ func (p *player) join(v *serving, at trace.Time) (n int64) {
 	return n
 }
 
-// prebuilt lets the first token of a decode half out, which its prefill server has computed.
+// prebuilt emits the first token of a decode half, which its prefill server has computed.
 func (p *player) prebuilt(v *serving, i int32, at trace.Time) {
 	if j := &p.Run.jobs[i]; p.jobs[i].out == 0 && j.prebuilt != 0 {
 		p.emit(v, i, at+trace.Time(j.prebuilt))
 	}
 }
 
-// emit lets a token of a job out, and ends the job with its last one.
+// emit emits a token of a job, and ends the job after its last one.
 func (p *player) emit(v *serving, i int32, at trace.Time) {
 	j, x := &p.Run.jobs[i], &p.jobs[i]
 	if x.out++; x.out == 1 {
@@ -132,7 +131,7 @@ func (p *player) emit(v *serving, i int32, at trace.Time) {
 	}
 }
 
-// complete takes the results of a step.
+// complete applies the results of a step.
 func (p *player) complete(v *serving, at trace.Time) {
 	if v.kind == Decode {
 		p.decoded(v)
@@ -182,8 +181,8 @@ func (p *player) decoded(v *serving) {
 	}
 }
 
-// retract throws out the job that loses least, as SGLang does: the one with the fewest tokens,
-// and of these the one with the longest prompt. It comes back when there is memory.
+// retract throws out the job that loses least, as SGLang does: the one with the fewest tokens, and among these the
+// one with the longest prompt. It comes back when there is memory.
 func (p *player) retract(v *serving) {
 	i := slices.MinFunc(v.running, func(a, b int32) int {
 		return cmp.Or(cmp.Compare(p.jobs[a].out, p.jobs[b].out), cmp.Compare(p.Run.jobs[b].prompt, p.Run.jobs[a].prompt))
@@ -200,7 +199,7 @@ func (p *player) retract(v *serving) {
 	v.waiting = append(v.waiting, i)
 }
 
-// resume brings back those that were thrown out of a decode server.
+// resume brings back jobs that were thrown out of a decode server.
 func (p *player) resume(v *serving, at trace.Time) {
 	for len(v.returned) > 0 {
 		i := v.returned[0]

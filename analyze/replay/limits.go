@@ -13,21 +13,20 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// limits are the capacities of a server, as far as requests ever had to wait for them.
+// limits are the capacities of a server, if requests ever had to wait for them.
 type limits struct {
-	chunk   int64 // tokens of prompts in a step
+	chunk   int64 // prompt tokens in a step
 	batch   int64 // requests in a prefill step
 	running int64 // requests that decode
 	kv      int64 // tokens in the KV cache
-	// margin is how many tokens must be free besides its own for a request that comes back
-	// after a retraction.
+	// margin is how many tokens must be free, in addition to its own, before a retracted request comes back.
 	margin int64
 }
 
 const unlimited = math.MaxInt64 / 4
 
-// findChunks finds how many tokens of prompts a prefill step computes at most: no fewer than any
-// step has that computes whole prompts, and no more than the pieces of a prompt allow.
+// findChunks finds the most prompt tokens that a prefill step computes: at least as many as any step with whole
+// prompts has, and at most as many as the pieces of chunked prompts allow.
 func (r *Run) findChunks() {
 	least, most := map[int32]int64{}, map[int32]int64{}
 	for i := range r.Engines {
@@ -69,8 +68,8 @@ func (r *Run) findChunks() {
 	}
 }
 
-// findLag finds out whether schedulers form a batch while the one before it runs (SGLang's
-// overlap scheduler): what has come at a boundary is then in the step after the next one.
+// findLag finds out whether schedulers form a batch while the previous one runs (SGLang's overlap scheduler). Then a
+// job that arrives at a boundary is in the step after the next one.
 func (r *Run) findLag() {
 	early, late := map[int32]int{}, map[int32]int{}
 	for i := range r.allJobs() {
@@ -80,7 +79,7 @@ func (r *Run) findLag() {
 		}
 		k := sort.Search(len(e.Steps), func(i int) bool { return e.Steps[i].Start >= j.enter })
 		if k == 0 || k == len(e.Steps) || k > 0 && e.Steps[k-1].Done < e.Steps[k].Start {
-			continue // it did nothing
+			continue // it was idle
 		}
 		switch int(j.from) {
 		case k:
@@ -96,32 +95,33 @@ func (r *Run) findLag() {
 	}
 }
 
-// A pool is what the servers of a group show of their limits.
+// A pool is the evidence for the limits of the servers of a group.
 type pool struct {
-	running, batch int64   // most
+	running, batch int64   // the largest observed
 	ran            []int64 // requests in decode steps while others waited
-	cut            []int64 // requests in prefill steps with room, which did not take who waited
+	cut            []int64 // requests in prefill steps with room left that did not take waiting requests
 	retracted      bool
 	rooms          []roomNeeded
 }
 
-// roomNeeded is how much of the KV cache would be taken with what asked for it: a request, or the next
-// tokens of a batch.
+// A roomNeeded is how many tokens the KV cache would hold, including those of a request that asks for room, or the
+// next tokens of a batch.
 type roomNeeded struct {
 	tokens int64
 	given  bool
 }
 
-// join adds what another server shows.
+// join adds the evidence of another server.
 func (p *pool) join(o *pool) {
 	p.running, p.batch, p.retracted = max(p.running, o.running), max(p.batch, o.batch), p.retracted || o.retracted
 	p.ran, p.cut, p.rooms = append(p.ran, o.ran...), append(p.cut, o.cut...), append(p.rooms, o.rooms...)
 }
 
-// fewAsked is how often somebody waits at least before a limit is believed.
+// fewAsked is the fewest waits that are evidence for a limit.
 const fewAsked = 3
 
-// stuckAt returns with how many requests servers decoded while others waited, if as many ran as ever did; 0 is no limit.
+// stuckAt returns the number of requests at which decoding was stuck while others waited: the largest number ever
+// observed, if it usually was about that large. 0 is no limit.
 func (p *pool) stuckAt() int64 {
 	if len(p.ran) >= fewAsked && 10*distribution.LowerMedian(slices.Clone(p.ran)) >= 9*p.running {
 		return p.running
@@ -129,7 +129,7 @@ func (p *pool) stuckAt() int64 {
 	return 0
 }
 
-// findLimits finds out what requests waited for: servers of a group have the same limits.
+// findLimits finds the limits that requests waited for. The servers of a group have the same limits.
 func (r *Run) findLimits() {
 	r.shows, r.asked = make([]pool, len(r.Engines)), make([][]asking, len(r.Engines))
 	for i := range r.Engines {
@@ -153,7 +153,7 @@ func (r *Run) findLimits() {
 	}
 }
 
-// together returns for each server what those of its group show, all but some of them.
+// together returns, for each server, the pooled evidence of its group, except for servers marked in but.
 func (r *Run) together(but []bool) []*pool {
 	pools, of := map[int32]*pool{}, make([]*pool, len(r.Engines))
 	for i := range r.Engines {
@@ -165,7 +165,7 @@ func (r *Run) together(but []bool) []*pool {
 	return of
 }
 
-// limit takes for the limits of a server what a pool shows.
+// limit sets the limits of a server from a pool.
 func (r *Run) limit(i int, p *pool) {
 	l := &r.Engines[i].limits
 	l.batch, l.running, l.kv, l.margin = unlimited, unlimited, unlimited, 0
@@ -181,8 +181,8 @@ func (r *Run) limit(i int, p *pool) {
 	}
 }
 
-// OwnLimits takes for the limits of servers what they show themselves, as far as they do: one of a group may have less than the others.
-// Without effect, it returns false.
+// OwnLimits sets the limits of servers from their own evidence, where they have any, because one server of a group
+// may have less than the others. It returns false if no server has.
 func (r *Run) OwnLimits() bool {
 	own, any := make([]bool, len(r.Engines)), false
 	for i := range r.Engines {
@@ -200,7 +200,7 @@ func (r *Run) OwnLimits() bool {
 	return any
 }
 
-// Most returns how many tokens of prompts the recorded steps computed at most, and how many requests they decoded.
+// Most returns the most prompt tokens that a recorded step computed, and the most requests that one decoded.
 func (r *Run) Most() (tokens, running int64) {
 	for i := range r.Engines {
 		for k := range r.Engines[i].Steps {
@@ -214,7 +214,7 @@ func (r *Run) Most() (tokens, running int64) {
 	return tokens, running
 }
 
-// KV returns how many tokens the KV cache of a server holds that requests had to wait for.
+// KV returns the number of tokens in the largest KV cache that requests had to wait for; 0 if there is none.
 func (r *Run) KV() (tokens int64) {
 	for i := range r.Engines {
 		if kv := r.Engines[i].limits.kv; kv != unlimited {
@@ -224,14 +224,14 @@ func (r *Run) KV() (tokens int64) {
 	return tokens
 }
 
-// ScaleKV makes the KV caches of all servers that have a limit larger or smaller than what was found.
+// ScaleKV multiplies the size of all limited KV caches.
 func (r *Run) ScaleKV(factor float64) {
 	for i := range r.Engines {
 		r.Engines[i].limits.scaleKV(factor)
 	}
 }
 
-// scaleKV multiplies the size of the KV cache. It reports whether there is one.
+// scaleKV multiplies the size of the KV cache. It reports whether it is limited.
 func (l *limits) scaleKV(factor float64) bool {
 	if l.kv == unlimited {
 		return false
@@ -240,15 +240,15 @@ func (l *limits) scaleKV(factor float64) bool {
 	return true
 }
 
-// size returns the size of the KV cache that explains best who got room and who did not. It is sure where
-// it explains most of those who did not: others wait for something else.
+// size returns the size of the KV cache that best explains which requests got room and which did not. It is sure if
+// it explains enough of the refusals; other requests wait for something else.
 func (p *pool) size() (kv int64, sure bool) {
 	slices.SortFunc(p.rooms, func(x, y roomNeeded) int {
 		return cmp.Or(cmp.Compare(x.tokens, y.tokens), order.Bool(x.given, y.given))
 	})
 	refused := order.Count(p.rooms, func(x roomNeeded) bool { return !x.given })
-	above, explained, best := refused, refused, -1 // refused ones with more tokens than kv; all that kv explains
-	next := false                                  // kv is what was given; who is refused next says how much more there can be, a little if few ask
+	above, explained, best := refused, refused, -1 // refusals that needed more than kv; all decisions that kv explains
+	next := false                                  // kv is a granted size; the next larger refusal limits how much larger it may be, which is a little if few asked
 	for _, x := range p.rooms {
 		if !x.given {
 			if next && x.tokens > kv {
@@ -264,24 +264,25 @@ func (p *pool) size() (kv int64, sure bool) {
 	return kv, sure
 }
 
-// fewRefused is how often a request must have waited for room before a limit is believed.
+// fewRefused is the fewest refusals that are evidence for a limit.
 const fewRefused = 3
 
-// An asking is that a request wants room: from a step on, until it gets it at another one.
+// An asking is the wait of a request for room: from the first step at which it wants room to the one at which it gets
+// it.
 type asking struct {
 	from, got int
 	need      int64
 	job       int32
-	behind    int // the step until which somebody waited before it who gave up
+	behind    int // first step at which nobody who later gave up was ahead of it in the queue
 }
 
-// ask notes at which steps of an engine who got room, and who did not: those at the head of the queue,
-// while nothing that was thrown out has to come back first.
+// ask records at which steps of an engine the request at the head of the queue got room, and at which it did not.
+// Steps before which retracted requests must come back do not count.
 func (r *Run) ask(e *Engine, list []asking, p *pool) {
 	r.lineUp(list)
 	list = slices.Clone(list)
 	slices.SortStableFunc(list, func(x, y asking) int { return cmp.Compare(x.got, y.got) })
-	head, taken := 0, int64(0) // the step at which the one before got room, and what was given there
+	head, taken := 0, int64(0) // the step at which the previous request got room, and the tokens granted there
 	for _, a := range list {
 		if r.jobs[a.job].unserved() {
 			continue
@@ -302,10 +303,10 @@ func (r *Run) ask(e *Engine, list []asking, p *pool) {
 	}
 }
 
-// unserved reports whether a job gave up before it had any memory.
+// unserved reports whether a job gave up before it got any memory.
 func (j *job) unserved() bool { return j.gaveUp && j.booked == 0 }
 
-// lineUp puts who asked for room in order, and says who waited behind one that gave up.
+// lineUp sorts askings by arrival, and finds those that waited behind one that gave up.
 func (r *Run) lineUp(list []asking) {
 	slices.SortStableFunc(list, func(x, y asking) int { return cmp.Compare(r.jobs[x.job].reach, r.jobs[y.job].reach) })
 	behind := 0
@@ -317,10 +318,10 @@ func (r *Run) lineUp(list []asking) {
 	}
 }
 
-// findBlocking says how much room those wanted who gave up while they waited for it: more than there was when
-// they were the first ones in the queue, and whoever was next would have had room. Others did not block it.
+// findBlocking estimates how much room was wanted by those that gave up while waiting for it: more than there was
+// while they were at the head of the queue and whoever was next would have fit. Others did not block the queue.
 func (r *Run) findBlocking(e *Engine, list []asking) {
-	given := make([]int64, len(e.Steps)+1) // at each step
+	given := make([]int64, len(e.Steps)+1) // tokens granted at each step
 	for _, a := range list {
 		given[a.got] += a.need
 	}
@@ -342,7 +343,8 @@ func (r *Run) findBlocking(e *Engine, list []asking) {
 	}
 }
 
-// look counts for each step who waited meanwhile, and what was taken. It returns who asked for room.
+// look records, for each step, how many requests were waiting, and how much was in use. It returns those that asked
+// for room.
 func (r *Run) look(e *Engine, engine int, p *pool) (list []asking) {
 	waits, books := make([]int32, len(e.Steps)+1), make([]int64, len(e.Steps)+1)
 	for i := range r.allJobs() {
@@ -384,7 +386,7 @@ func (r *Run) look(e *Engine, engine int, p *pool) (list []asking) {
 		st.held += booked
 		if st.Kind == Decode {
 			p.running = max(p.running, st.Requests)
-			with := st.held + st.Requests // a token more of each
+			with := st.held + st.Requests // one more token for each request
 			if most = max(most, with); st.lost > 0 {
 				p.rooms = append(p.rooms, roomNeeded{with, true}, roomNeeded{with + 1 + st.lost, false})
 			}
@@ -402,7 +404,7 @@ func (r *Run) look(e *Engine, engine int, p *pool) (list []asking) {
 	return list
 }
 
-// first returns the first step of an engine that begins at a time, or later.
+// first returns the first step of an engine that begins at or after a time.
 func (e *Engine) first(t trace.Time) int {
 	return sort.Search(len(e.Steps), func(i int) bool { return e.Steps[i].Start >= t })
 }

@@ -11,37 +11,37 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A Model is what a step takes: Base ns, and so many ns for each of what is in it.
+// A Model predicts the duration of a step: Base ns, and a number of ns per unit of each feature.
 type Model struct {
 	Base                           float64
 	New, Requests, Context, Joined float64
-	Steps                          int     // that it is fitted to; 0 is no model
-	Off                            float64 // median error, as a part of the time
+	Steps                          int     // number of steps that it is fitted to; 0 is no model
+	Off                            float64 // median relative error
 }
 
-// Of returns what the model expects of a step, in ns.
+// Of returns the predicted duration of a step, in ns.
 func (m *Model) Of(f Features) float64 {
 	return max(1000, m.Base+m.New*float64(f.New)+m.Requests*float64(f.Requests)+m.Context*float64(f.Context)+m.Joined*float64(min(1, f.Joined)))
 }
 
-// row returns the factors of the coefficients.
+// row returns the regressors for the coefficients.
 func (f Features) row() [5]float64 {
 	return [5]float64{1, float64(f.New), float64(f.Requests), float64(f.Context), float64(min(1, f.Joined))}
 }
 
-// A Timed is what was in a step, and how long it took, in ns.
+// A Timed is the features of a step, and how long it took, in ns.
 type Timed struct {
 	Features
 	Took int64
 }
 
-// Timed returns what a model is fitted to.
+// Timed returns s for fitting a model.
 func (s *Step) Timed() Timed { return Timed{s.Features, s.took()} }
 
 func (s *Step) took() int64 { return max(1, int64(s.Done-s.Start)) }
 
-// FitModel fits a model to steps by least squares of relative errors, in rounds in which steps
-// that are far off count less (Huber). No coefficient is negative: more work takes no less time.
+// FitModel fits a model to steps by least squares of relative errors, iteratively reweighted so that outliers count
+// less (Huber). No coefficient is negative: more work does not take less time.
 func FitModel(steps []Timed) Model {
 	used := [5]bool{true, true, true, true, true}
 	if len(steps) == 0 {
@@ -66,7 +66,7 @@ func FitModel(steps []Timed) Model {
 	}
 }
 
-// solve is weighted least squares.
+// solve does the weighted least squares.
 func solve(steps []Timed, used [5]bool) [5]float64 {
 	weights := make([]float64, len(steps))
 	for i := range weights {
@@ -74,7 +74,7 @@ func solve(steps []Timed, used [5]bool) [5]float64 {
 	}
 	var beta [5]float64
 	all := order.EachRow(steps, func(s *Timed) int64 { return s.Took })
-	floor := float64(distribution.LowerMedian(all)) / 4 // shorter ones are not known better
+	floor := float64(distribution.LowerMedian(all)) / 4 // shorter times are not known more precisely
 	const rounds = 8
 	for range rounds {
 		var a [5][6]float64
@@ -104,7 +104,7 @@ func solve(steps []Timed, used [5]bool) [5]float64 {
 	return beta
 }
 
-// gauss solves the normal equations for the columns that are used; what does not vary is 0.
+// gauss solves the normal equations for the columns in use. Coefficients of columns that do not vary are 0.
 func gauss(a [5][6]float64, used [5]bool) (beta [5]float64) {
 	var pivots []int
 	whole := a
@@ -129,20 +129,20 @@ func gauss(a [5][6]float64, used [5]bool) (beta [5]float64) {
 	return beta
 }
 
-// timing says what the steps of one kind take on an engine: by its model, times what the steps
-// recorded at that time were off.
+// A timing gives the durations of steps of one kind on an engine: those of its model, times the relative error of the
+// steps recorded at about that time.
 type timing struct {
 	model  Model
 	starts []trace.Time
-	off    []float64 // time taken by time expected, by step
-	lead   []int64   // how long before the last rank the lead rank ended it, ns
-	// models are those of steps that have another than the rest; nil is none.
+	off    []float64 // by step: recorded time divided by predicted time
+	lead   []int64   // ns, by step: how much earlier than the last rank the lead rank ended it
+	// models has the model of each step if they differ; nil if all have model.
 	models []*Model
-	// scale multiplies all of it.
+	// scale multiplies all durations.
 	scale float64
 }
 
-// newTiming makes the timing of steps of one kind.
+// newTiming fits the timing of steps of one kind.
 func newTiming(steps []Step) timing {
 	timed := order.EachRow(steps, (*Step).Timed)
 	t := timing{model: FitModel(timed), scale: 1}
@@ -154,7 +154,7 @@ func newTiming(steps []Step) timing {
 	return t
 }
 
-// fit makes the timings of an engine.
+// fit fits the timings of an engine.
 func (e *Engine) fit() {
 	for k := range kinds {
 		steps := order.Only(e.Steps, func(s Step) bool { return s.Kind == k })
@@ -162,21 +162,21 @@ func (e *Engine) fit() {
 	}
 }
 
-// A cursor goes through the steps of a timing while a run is played.
+// A cursor moves through the steps of a timing during a replay.
 type cursor struct {
 	*timing
 	next int
-	luck bool // steps take what one nearby was off by, and not what they were themselves
+	luck bool // steps get the error of a random nearby step instead of their own
 }
 
-// window is how far from the time that is played a recorded step may be, in steps.
+// window is the number of steps by which a recorded step may differ from the replayed time.
 const window = 12
 
-// take returns how long a step takes that begins at a time, and how long before that the lead
-// rank ends it, in ns. Recorded steps are used one
-// after the other, so that without a change each has its own error; where the run goes another
-// way, those of about that time are. With other luck each takes that of any nearby: a loop then comes to its
-// boundaries sooner or later than recorded, and more so from step to step, as it does in other runs.
+// take returns the duration of a step that begins at a time, and how much earlier the lead rank ends it, in ns.
+// Recorded steps are used in order, so that without a change each gets its own error. If the replay drifts away from
+// the recording, steps from about the same time are used. With luck, each step gets the error of a random nearby one:
+// the loop then reaches its boundaries earlier or later than recorded, increasingly so from step to step, as it would
+// in other runs.
 func (c *cursor) take(f Features, at trace.Time, rng *rand.Rand) (took, lead int64) {
 	n := len(c.off)
 	if n == 0 {
@@ -199,5 +199,5 @@ func (c *cursor) take(f Features, at trace.Time, rng *rand.Rand) (took, lead int
 	return took, min(took, c.lead[i])
 }
 
-// Model predicts how long steps of a kind take on an engine.
+// Model returns the model for steps of a kind on an engine.
 func (e *Engine) Model(k Kind) Model { return e.timing[k].model }

@@ -17,16 +17,16 @@ import (
 type WaitReason uint8
 
 const (
-	Dispatching  WaitReason = iota // on its way to a scheduler: gateway, tokenizer
+	Dispatching  WaitReason = iota // on the way to a scheduler: gateway, tokenizer
 	Booking                        // for KV cache on its decode server
-	Queueing                       // behind steps of others, before its first
+	Queueing                       // behind steps of others, before its first step
 	Prefilling                     // its own prefill
-	Transferring                   // its KV cache
-	Joining                        // for the running step, before it is in one
+	Transferring                   // its KV transfer
+	Joining                        // for the current step to end, before it joins one
 	Decoding                       // its own decode steps
 	HeldUp                         // others' prefills between its decode steps
-	LateRank                       // a rank that ends a step after all others
-	Collective                     // a rank that comes last to collectives of a step, as profiles tell; see package critical
+	LateRank                       // for a rank that ends a step after all others
+	Collective                     // for a rank that comes last to collectives of a step, from profiles; see package critical
 	Returning                      // after its last token
 )
 
@@ -35,19 +35,19 @@ func (w WaitReason) String() string {
 	return [...]string{"dispatch", "kv cache", "queue", "prefill", "transfer", "join", "decode", "held up", "late rank", "collective", "return"}[w]
 }
 
-// A Segment is a piece of the critical path of a request, from the end of the one before.
+// A Segment is a part of the critical path of a request. It begins where the previous one ends.
 type Segment struct {
 	Why   WaitReason
 	Until trace.Time
-	Place int // whose rank is waited for, of [Run.PlaceName]; None
-	From  int // which rank sends the KV cache that is waited for; None
-	// Other is the request that has most tokens in the batch that is waited for, in
-	// Run.Requests, and Tokens how many it has there; None if it is its own batch.
+	Place int // the rank waited for, for [Run.PlaceName]; None
+	From  int // the rank that sends the KV cache waited for; None
+	// Other is the request with the most tokens in the batch waited for, an index into Run.Requests, and Tokens is
+	// how many it has there. It is None if the batch is the request's own.
 	Other  int
 	Tokens int64
 }
 
-// PlaceName names a rank of a segment; "" of none.
+// PlaceName names the rank of a segment; "" for None.
 func (r *Run) PlaceName(place int) string {
 	if place == None {
 		return ""
@@ -55,8 +55,8 @@ func (r *Run) PlaceName(place int) string {
 	return r.ranks.Places[place].String()
 }
 
-// PlaceOf returns the rank that a name in a profile means, for [Run.PlaceName], on a host if that is known ("" is
-// not); None if none does, or several.
+// PlaceOf returns the rank that a name in a profile means, for [Run.PlaceName]. host breaks ties; it is "" if
+// unknown. PlaceOf returns None if no rank, or more than one, matches.
 func (r *Run) PlaceOf(name, host string) int {
 	var all, there []int
 	named := place.Named(name)
@@ -79,7 +79,7 @@ func (r *Run) PlaceOf(name, host string) int {
 	return None
 }
 
-// EngineOf returns the rank whose scheduler stands for the team of a rank; None of none.
+// EngineOf returns the rank whose scheduler leads the team of a rank; None if there is none.
 func (r *Run) EngineOf(place int) int {
 	if list := r.In(&r.ranks.Places[place]); len(list) > 0 {
 		return list[0]
@@ -95,20 +95,20 @@ func (r *Run) RID(q int) string {
 	return r.set.Text(r.set.Requests[r.Requests[q].Index].RID)
 }
 
-// E2E returns what a request took, in ns.
+// E2E returns the E2E latency of a request, in ns.
 func (r *Run) E2E(q int) int64 { return r.set.Requests[r.Requests[q].Index].Metrics.E2E }
 
-// A pathWalk makes the path of one request.
+// A pathWalk builds the critical path of one request.
 type pathWalk struct {
 	*Run
 	out     []Segment
 	at, end trace.Time
 	request int
-	from    int // see [Segment]
+	from    int // as in [Segment]
 }
 
-// Path returns the critical path of a request of Run.Requests that has one, see [Run.Whole]: what it waited
-// for, from its arrival to its end. Its pieces add up to E2E.
+// Path returns the critical path of a request for which [Run.Whole] says that there is one: what it waited for from
+// its arrival to its end. Its segments add up to E2E.
 func (r *Run) Path(q int) []Segment {
 	const tables = 4 // requests, jobs, steps, and marks
 	memory.Touch(tables * memory.FarApart)
@@ -130,7 +130,7 @@ func (r *Run) Path(q int) []Segment {
 	}
 	if a != b {
 		arrived := b.enter
-		if b.tokens == 0 { // nobody looked when it could be put into a batch
+		if b.tokens == 0 { // nobody checked whether it could be put into a batch
 			arrived = b.queued
 		}
 		w.from = int(a.engine)
@@ -148,14 +148,13 @@ func (r *Run) Path(q int) []Segment {
 	return w.out
 }
 
-// Untraced reports whether a request gives tokens whose steps the dump does not have: it takes trace
-// level 3.
+// Untraced reports whether a request produced tokens in steps that were not traced, which takes trace level 3.
 func (r *Run) Untraced(q int) bool {
 	j := &r.jobs[r.answer(&r.Requests[q])]
 	return j.tokens <= 1 && r.set.Parts[j.part].CompletionTokens > int64(j.tokens)
 }
 
-// add adds a piece, which ends no later than the request.
+// add adds a segment, cut at the end of the request.
 func (w *pathWalk) add(s Segment) {
 	s.Until, s.From = min(s.Until, w.end), w.from
 	if s.Until <= w.at {
@@ -174,12 +173,12 @@ func (w *pathWalk) queue(j *job) {
 	w.add(Segment{Why: Queueing, Until: e.Steps[j.from].Start, Place: int(j.engine), Other: None})
 }
 
-// next returns the first step of an engine that ends after now.
+// next returns the first step of an engine that ends after w.at.
 func (w *pathWalk) next(e *Engine) int {
 	return sort.Search(len(e.Steps), func(i int) bool { return e.Steps[i].Done > w.at })
 }
 
-// behind adds a step of others.
+// behind adds a step of other requests.
 func (w *pathWalk) behind(why WaitReason, at, k int) {
 	st := &w.Engines[at].Steps[k]
 	s := Segment{Why: why, Until: st.Done, Place: at, Other: None}
@@ -189,7 +188,7 @@ func (w *pathWalk) behind(why WaitReason, at, k int) {
 	w.add(s)
 }
 
-// largest returns the request with the most tokens in a prefill step, besides the one at hand.
+// largest returns the other request with the most tokens in a prefill step.
 func (w *pathWalk) largest(st *Step) (other int, tokens int64) {
 	other = None
 	for _, m := range w.marks[st.marks[0]:st.marks[1]] {
@@ -201,7 +200,7 @@ func (w *pathWalk) largest(st *Step) (other int, tokens int64) {
 	return other, tokens
 }
 
-// prefill adds the steps in which a job's prompt is computed, and those between its chunks.
+// prefill adds the steps that compute a job's prompt, and the steps between its chunks.
 func (w *pathWalk) prefill(j *job) {
 	e := &w.Engines[j.engine]
 	for k := int(j.from); k < len(e.Steps) && w.at < j.ended; k++ {
@@ -211,7 +210,7 @@ func (w *pathWalk) prefill(j *job) {
 			continue
 		}
 		s := Segment{Why: Prefilling, Until: min(st.Done, j.ended), Place: int(j.engine), Other: None}
-		if other, tokens := w.largest(st); tokens > int64(j.fresh) { // it is there for somebody else, mostly
+		if other, tokens := w.largest(st); tokens > int64(j.fresh) { // the step mostly computes another prompt
 			s.Other, s.Tokens = other, tokens
 		}
 		w.add(s)
@@ -219,8 +218,8 @@ func (w *pathWalk) prefill(j *job) {
 	w.add(Segment{Why: Prefilling, Until: j.ended, Place: int(j.engine), Other: None})
 }
 
-// decode adds the decode steps of a job, the time in them for which others wait for their last
-// rank, and others' prefills between them.
+// decode adds the decode steps of a job, the time in them that is spent waiting for the last rank, and others'
+// prefills between them.
 func (w *pathWalk) decode(j *job) {
 	e := &w.Engines[j.engine]
 	w.add(Segment{Why: Decoding, Until: j.first, Place: int(j.engine), Other: None})
@@ -242,8 +241,8 @@ func (w *pathWalk) decode(j *job) {
 	w.add(Segment{Why: Decoding, Until: j.last, Place: int(j.engine), Other: None})
 }
 
-// Whole returns the requests that have a path, the slowest first: those of which all spans are there,
-// but for those of decode steps.
+// Whole returns the requests that have a critical path, slowest first: those with all spans, except that those of
+// decode steps may be missing.
 func (r *Run) Whole() []int {
 	var keys []order.Key
 	for i := range r.allRequests() {
@@ -255,7 +254,7 @@ func (r *Run) Whole() []int {
 	return order.EachRow(keys, func(x *order.Key) int { return int(x.Index) })
 }
 
-// Find returns a request of the set in Run.Requests, if it has a path; None else.
+// Find returns the index in Run.Requests of a request of the set if it has a critical path, or None.
 func (r *Run) Find(index int) int {
 	if q := int(r.places[index]); q != None && r.Requests[q].whole {
 		return q
@@ -263,8 +262,8 @@ func (r *Run) Find(index int) int {
 	return None
 }
 
-// Stage returns the row of the set that ends with a segment of a request: of the request that is waited
-// for, on the rank that is waited for. It is request.None where none does.
+// Stage returns the row of the set that ends with a segment of request q: a row of the request waited for, on the
+// rank waited for. It returns request.None if there is none.
 func (r *Run) Stage(q int, s *Segment) int {
 	if s.Place == None || s.Why == Dispatching || s.Why == Returning {
 		return request.None
@@ -288,8 +287,8 @@ func (r *Run) Stage(q int, s *Segment) int {
 	return found
 }
 
-// findMissed lets jobs come after the boundary that they missed: their scheduler told of them soon after it,
-// and computed without them, with room for more.
+// findMissed delays jobs that missed a boundary until after it: the scheduler recorded them soon after the boundary
+// and computed a step without them, though it had room.
 func (r *Run) findMissed() {
 	for i := range r.allJobs() {
 		j, e := &r.jobs[i], &r.Engines[r.jobs[i].engine]
@@ -302,8 +301,8 @@ func (r *Run) findMissed() {
 	}
 }
 
-// shake works out how long the handshake of a decode half takes after its scheduler took it in,
-// until it can have memory, and whether it gets that at a boundary only.
+// shake finds how long the handshake of a decode half takes, from when its scheduler takes it in until it can get
+// memory, and whether memory is granted only at boundaries.
 func (r *Run) shake() {
 	var free, polled, busy []int64
 	for i := range r.allJobs() {
@@ -327,11 +326,11 @@ func (r *Run) shake() {
 	}
 }
 
-// nearNs is how long after a boundary memory is still given at it, in ns.
+// nearNs is how long after a boundary a grant of memory still belongs to it, in ns.
 const nearNs = 300_000
 
-// fitShakes sets the handshakes of requests that got memory at a boundary, or that waited for it: it
-// is over by then, and takes what it usually takes as far as that explains it.
+// fitShakes sets the handshakes of requests that got memory at a boundary, or waited for it. The handshake is over by
+// then, and is assumed to take its usual time if that is consistent with the record.
 func (r *Run) fitShakes() {
 	for i := range r.allJobs() {
 		j, e := &r.jobs[i], &r.Engines[r.jobs[i].engine]
@@ -340,10 +339,10 @@ func (r *Run) fitShakes() {
 		}
 		taken := e.next(j.reach)
 		limited := e.limits.kv != unlimited
-		soon := taken + trace.Time(2*r.shakes) // it could have memory by then, if there is any
+		soon := taken + trace.Time(2*r.shakes) // when it could get memory, if there is any
 		b := e.boundary(j.booked)
 		if at := b > 0 && r.polled && e.Steps[b].Done >= taken && (j.booked-e.Steps[b].Done < nearNs || e.next(j.booked) > j.booked); at {
-			j.booked = e.Steps[b].Done // the scheduler tells of it once it has dealt with all that came
+			j.booked = e.Steps[b].Done // the scheduler records it only after dealing with everything that arrived
 			if j.booked == taken {
 				j.booking = 0
 				continue
@@ -355,7 +354,7 @@ func (r *Run) fitShakes() {
 				continue
 			}
 		}
-		if limited { // what is longer is the wait for memory, which is played
+		if limited { // the rest is the wait for memory, which is simulated
 			j.booking = min(j.booking, r.shakes)
 		}
 	}

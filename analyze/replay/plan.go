@@ -7,24 +7,24 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A Plan is what is played: the recorded run, until something of it is changed.
+// A Plan is what to replay: initially the recorded run.
 type Plan struct {
-	// Seed 0 plays with the luck that was recorded; others give each step the error of one nearby, and each
-	// decode half the handshake of one.
+	// With Seed 0, steps and handshakes have their recorded random errors. Other seeds give each step the error of a
+	// nearby step, and each decode half the handshake of a nearby one.
 	Seed    uint64
 	Servers []Server
-	// Arrivals are when requests arrive, by Run.Requests.
+	// Arrivals are the arrival times of requests, as indexed in Run.Requests.
 	Arrivals []trace.Time
-	// Sent is the duration of the KV transfer to a decode half, by job, in ns.
+	// Sent is the duration of the KV transfer to each decode half, by job, in ns.
 	Sent []int64
-	// Routes say how requests of a group of servers are spread; Recorded where nothing is said.
+	// Routes say how requests are spread over a group of servers. Groups without an entry are Recorded.
 	Routes map[int32]Routing
 }
 
-// A Server is an engine that is played.
+// A Server is an engine in a replay.
 type Server struct {
-	Engine int  // that it is, or is like
-	Off    bool // it gets nothing
+	Engine int  // index of the engine that it is, or is a copy of
+	Off    bool // it gets no requests
 	Group  int32
 	Role   request.Role
 	timing [kinds]timing
@@ -32,7 +32,7 @@ type Server struct {
 	lag    int
 }
 
-// Routing is a way to spread requests, for those that arrive from a time on.
+// A Routing is a way to spread the requests that arrive from Since on.
 type Routing struct {
 	How   Route
 	Since trace.Time
@@ -53,7 +53,7 @@ func (r Route) String() string {
 	return [...]string{"as recorded", "round robin", "least loaded", "random"}[r]
 }
 
-// Plan returns the recorded run.
+// Plan returns a plan that replays the recorded run.
 func (r *Run) Plan(seed uint64) *Plan {
 	p := &Plan{Seed: seed, Routes: map[int32]Routing{}, Sent: make([]int64, len(r.jobs)), Arrivals: make([]trace.Time, len(r.Requests))}
 	for i := range r.Engines {
@@ -69,14 +69,13 @@ func (r *Run) Plan(seed uint64) *Plan {
 	return p
 }
 
-// A Latency is what became of a request, in ns.
+// A Latency is the latencies of a request, in ns.
 type Latency struct {
-	Request   int // in Run.Requests
+	Request   int // index into Run.Requests
 	E2E, TTFT int64
 }
 
-// Recorded returns the latencies of the requests that finished, as recorded; TTFT is
-// request.Unknown where nothing tells it.
+// Recorded returns the recorded latencies of the finished requests. TTFT is request.Unknown if it was not recorded.
 func (r *Run) Recorded() []Latency {
 	var out []Latency
 	for i := range r.allRequests() {
@@ -88,7 +87,7 @@ func (r *Run) Recorded() []Latency {
 	return out
 }
 
-// Play plays a plan and returns the latencies of the same requests, in the same order; ok is
+// Play replays a plan and returns the latencies of the same requests as [Run.Recorded], in the same order. ok is
 // false if some of them never end.
 func (r *Run) Play(plan *Plan) (out []Latency, ok bool) {
 	p := newPlayer(r, plan)
@@ -112,7 +111,7 @@ func (r *Run) Play(plan *Plan) (out []Latency, ok bool) {
 	return out, true
 }
 
-// answer returns the job that gives the tokens of a request.
+// answer returns the job that produces the tokens of a request.
 func (r *Run) answer(q *Request) int32 {
 	if q.jobs[1] != None {
 		return q.jobs[1]
@@ -120,7 +119,7 @@ func (r *Run) answer(q *Request) int32 {
 	return q.jobs[0]
 }
 
-// Percentile returns a percentile by nearest rank of a latency; request.Unknown of none.
+// Percentile returns a percentile of a latency by nearest rank; request.Unknown without values.
 func Percentile(list []Latency, of func(*Latency) int64, percent int) int64 {
 	var values []int64
 	for i := range list {
@@ -138,5 +137,5 @@ func Percentile(list []Latency, of func(*Latency) int64, percent int) int64 {
 // E2E returns the latency of the whole request, for [Percentile].
 func E2E(l *Latency) int64 { return l.E2E }
 
-// TTFT returns the time to its first token, for [Percentile].
+// TTFT returns the time to the first token, for [Percentile].
 func TTFT(l *Latency) int64 { return l.TTFT }

@@ -8,10 +8,10 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// An event is something that happens while a run is played.
+// An event is something that happens during a replay.
 type event struct {
 	at   trace.Time
-	seq  int32 // of equal times, the first one first
+	seq  int32 // breaks ties: the smaller one is first
 	what eventKind
 	of   int32 // job, server, or request
 }
@@ -19,13 +19,13 @@ type event struct {
 type eventKind uint8
 
 const (
-	arrives eventKind = iota // a request
-	reaches                  // a job comes to its scheduler
-	shakes                   // a decode half can have memory
+	arrives eventKind = iota // a request arrives
+	reaches                  // a job reaches its scheduler
+	shakes                   // the handshake of a decode half is over, so that it can get memory
 	enters                   // a job can be put into a batch
-	leaves                   // a job that never gets a token
-	ends                     // a step of a server
-	wakes                    // the loop of a server
+	leaves                   // a job that never gets a token leaves
+	ends                     // a step of a server ends
+	wakes                    // the loop of an idle server wakes up
 )
 
 func (e event) before(f event) bool { return e.at < f.at || e.at == f.at && e.seq < f.seq }
@@ -69,21 +69,21 @@ func (a *agenda) pop() event {
 	}
 }
 
-// A playing is a job while a run is played.
+// A playing is the state of a job during a replay.
 type playing struct {
 	server      int32
-	left        int32 // tokens of the prompt to compute
-	out         int32 // how often tokens have come out
+	left        int32 // prompt tokens still to compute
+	out         int32 // number of times that tokens have come out
 	held        int64 // tokens in the KV cache
 	first, last trace.Time
-	here        bool // it has come to its scheduler
+	here        bool // it has reached its scheduler
 	gone        bool // it has left without a token
 	booked      trace.Time
-	come        trace.Time // to its scheduler
-	lined       trace.Time // its place in the queue, among those that come during one step
+	come        trace.Time // when it reached its scheduler
+	lined       trace.Time // its position in the queue, among jobs that arrive during one step
 }
 
-// A player plays a plan.
+// A player replays a plan.
 type player struct {
 	*Run
 	plan    *Plan
@@ -91,36 +91,36 @@ type player struct {
 	agenda  agenda
 	servers []serving
 	jobs    []playing
-	groups  map[int32][]int32 // servers of each group
+	groups  map[int32][]int32 // indexes of the servers of each group
 	turn    map[int32]int
 }
 
-// A serving is a server while a run is played.
+// A serving is the state of a server during a replay.
 type serving struct {
 	*Server
-	index   int // of player.servers
+	index   int // index in player.servers
 	cursors [kinds]cursor
 	busy    bool
-	woken   bool // it does nothing, and will look at what has come
+	woken   bool // it is idle, and about to look at what has arrived
 
-	inbox    []int32 // decode halves that the scheduler has not seen
+	inbox    []int32 // decode halves that the scheduler has not seen yet
 	pending  []int32 // decode halves without memory
-	returned []int32 // thrown out of the batch of a decode server
-	unseen   []int32 // that have come since the last boundary, where a batch is formed ahead
+	returned []int32 // decode halves thrown out of the batch
+	unseen   []int32 // jobs that arrived since the last boundary, if batches are formed ahead
 	waiting  []int32 // in the order of the queue
 	running  []int32
-	chunked  int32 // whose prompt is partly computed
+	chunked  int32 // the job whose prompt is partly computed
 	batch    []portion
 	kind     Kind
-	began    trace.Time // when its step began, and its loop looked at what had come
-	looked   int        // of the waiting ones were there then
-	told     trace.Time // when its lead rank ends the step
+	began    trace.Time // when the current step began, and the loop looked at what had arrived
+	looked   int        // number of waiting jobs at that time
+	told     trace.Time // when the lead rank ends the step
 	kv       int64
 	context  float64
-	load     int // requests that were sent to it and have not ended
+	load     int // requests sent to it that have not ended
 }
 
-// A portion is what a step computes of a job.
+// A portion is the part of a job that a step computes.
 type portion struct {
 	job    int32
 	tokens int32
@@ -188,7 +188,7 @@ func (p *player) run() {
 	}
 }
 
-// arrive sends the jobs of a request on their way.
+// arrive sends the jobs of a request to their servers.
 func (p *player) arrive(q *Request, at trace.Time) {
 	for _, i := range q.jobs {
 		if i == None {
@@ -204,14 +204,14 @@ func (p *player) arrive(q *Request, at trace.Time) {
 	}
 }
 
-// like returns the job whose luck another one has while a plan is played: its own as it was recorded, or that of one
-// nearby in the same role.
+// like returns the job whose random errors a job gets: its own if Seed is 0, else those of a nearby job in the same
+// role.
 func (p *player) like(i int32) *job {
 	j := &p.Run.jobs[i]
 	if p.plan.Seed == 0 {
 		return j
 	}
-	k := i + int32(p.rng.IntN(4*window+1)-2*window) // two jobs of each request, mostly
+	k := i + int32(p.rng.IntN(4*window+1)-2*window) // times 2, as most requests have two jobs
 	if k >= 0 && int(k) < len(p.Run.jobs) {
 		if x := &p.Run.jobs[k]; x.role == j.role && (x.peer == None) == (j.peer == None) && !x.gaveUp {
 			return x
@@ -239,11 +239,11 @@ func (p *player) route(j *job) int32 {
 	case Random:
 		return servers[p.rng.IntN(len(servers))]
 	}
-	rest := slices.Concat(servers[at:], servers[:at]) // ties go in turn
+	rest := slices.Concat(servers[at:], servers[:at]) // ties are broken in turn
 	return slices.MinFunc(rest, func(a, b int32) int { return p.servers[a].load - p.servers[b].load })
 }
 
-// reach takes a job to its scheduler.
+// reach handles a job that reaches its scheduler.
 func (p *player) reach(i int32, at trace.Time) {
 	j, x := &p.Run.jobs[i], &p.jobs[i]
 	x.here, x.come = true, at
@@ -264,7 +264,7 @@ func (p *player) reach(i int32, at trace.Time) {
 	}
 }
 
-// enter puts a job into the queue of its server, or with those that it has not looked at.
+// enter puts a job into the queue of its server, or among those that it has not seen yet.
 func (p *player) enter(i int32, at trace.Time) {
 	v := &p.servers[p.jobs[i].server]
 	if v.busy && v.lag > 0 {
@@ -275,9 +275,9 @@ func (p *player) enter(i int32, at trace.Time) {
 	p.wake(v, at)
 }
 
-// line puts a job into the queue. A loop that is busy looks at the end of its step at what has come, in
-// the order in which it came: a job that it had not seen before by when it came itself, others by when
-// what they waited for came.
+// line puts a job into the queue. A busy loop looks at what has arrived at the end of its step, in order of arrival.
+// For a job that it had not seen before, that is when the job itself came, and for others, when what they were
+// waiting for came.
 func (v *serving) line(p *player, i int32, at trace.Time) {
 	x := &p.jobs[i]
 	x.lined = at
@@ -290,7 +290,7 @@ func (v *serving) line(p *player, i int32, at trace.Time) {
 	}
 }
 
-// see puts what has come into the queue, from which the step after the next one is formed.
+// see moves unseen jobs into the queue, from which the step after the next one is formed.
 func (p *player) see(v *serving, at trace.Time) {
 	for _, i := range v.unseen {
 		if p.Run.jobs[i].early {
@@ -301,12 +301,12 @@ func (p *player) see(v *serving, at trace.Time) {
 	v.unseen = v.unseen[:0]
 }
 
-// held reports whether a prefill half waits for its decode half.
+// held reports whether a prefill half has to wait for its decode half.
 func (p *player) held(j *job) bool {
 	return p.Coupled && j.peer != None && p.Run.jobs[j.peer].booked != 0
 }
 
-// takeIn begins the handshakes of the decode halves that have come.
+// takeIn begins the handshakes of the decode halves that have arrived.
 func (p *player) takeIn(v *serving, at trace.Time) {
 	for _, i := range v.inbox {
 		if took := p.like(i).booking; took > 0 {
@@ -318,7 +318,7 @@ func (p *player) takeIn(v *serving, at trace.Time) {
 	v.inbox = v.inbox[:0]
 }
 
-// pend lets a decode half wait for memory, in the order in which they came.
+// pend lets a decode half wait for memory, in order of arrival.
 func (v *serving) pend(p *player, i int32) {
 	v.pending = append(v.pending, i)
 	for k := len(v.pending) - 1; k > 0 && p.jobs[v.pending[k-1]].come > p.jobs[i].come; k-- {
@@ -326,8 +326,7 @@ func (v *serving) pend(p *player, i int32) {
 	}
 }
 
-// book gives decode halves memory, in order; none gets any while one that was thrown out
-// needs it.
+// book grants memory to decode halves, in order. None gets any while a retracted one needs it.
 func (p *player) book(v *serving, at trace.Time) {
 	n := 0
 	for ; n < len(v.pending) && len(v.returned) == 0; n++ {
@@ -341,7 +340,7 @@ func (p *player) book(v *serving, at trace.Time) {
 			break
 		}
 		if j.gaveUp && j.booked == 0 {
-			continue // what it would have taken, nobody knows
+			continue // it is unknown how long it would have taken
 		}
 		p.hold(v, x, int64(j.prompt))
 		x.booked = at
@@ -369,7 +368,7 @@ func (p *player) release(v *serving, x *playing) {
 	x.held = 0
 }
 
-// wake lets a loop that does nothing look at what has come, all that comes at the same time.
+// wake lets an idle loop look at what has arrived, after everything that arrives at the same time.
 func (p *player) wake(v *serving, at trace.Time) {
 	if !v.busy && !v.woken {
 		v.woken = true

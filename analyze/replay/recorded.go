@@ -17,86 +17,85 @@ import (
 // None is an index that refers to nothing.
 const None = -1
 
-// A Run is a recorded run, taken apart.
+// A Run is a recorded run, reconstructed from its spans.
 type Run struct {
 	Engines  []Engine
-	Requests []Request // by arrival
-	// Coupled tells that a prefill begins only when its decode server has memory for it.
+	Requests []Request // sorted by arrival
+	// Coupled says that a prefill begins only after its decode server has memory for it.
 	Coupled bool
 	Missing Missing
 
-	polled bool  // memory of decode servers is given at boundaries only
-	shakes int64 // what the handshake for it usually takes, in ns
+	polled bool  // decode servers grant memory only at boundaries
+	shakes int64 // ns: usual duration of the handshake for memory
 
 	set    *request.Set
 	ranks  *place.RankSet
-	places []int32 // of requests of the set in Requests; None
+	places []int32 // index in Requests of each request of the set; None
 	jobs   []job
-	marks  []mark               // by engine and end
-	pools  map[string]timing    // of engines together, by kind and engines
-	ends   []trace.Time         // scratch
-	sizes  distribution.SizeFit // of KV caches
-	shows  []pool               // what each engine shows of its limits
-	asked  [][]asking           // who wanted room on each of them
+	marks  []mark               // sorted by engine, then by end
+	pools  map[string]timing    // timings of engines together, by kind and engines
+	ends   []trace.Time         // scratch space
+	sizes  distribution.SizeFit // of KV transfers
+	shows  []pool               // evidence for the limits of each engine
+	asked  [][]asking           // requests that wanted room on each engine
 	From   trace.Time           // the first arrival
 }
 
-// Missing counts what keeps requests from being replayed.
+// Missing counts what prevents requests from being replayed.
 type Missing struct {
-	NoRank, NoSteps, Incomplete int // requests whose scheduler, tokens, or spans are not known
+	NoRank, NoSteps, Incomplete int // requests whose scheduler, tokens, or spans are unknown
 	Pipelines                   bool
-	Bare                        bool // servers have a span for each request, and none for what they did
-	Level                       bool // no decode steps at all, as they need trace level 3
+	Bare                        bool // servers have a span for each request, but none for its stages
+	Level                       bool // there are no decode steps at all, which need trace level 3
 }
 
-// A Request is one that finished, or took time of a server before it was given up.
+// A Request is a request that finished, or that used a server before it was abandoned.
 type Request struct {
 	Index    int // in Set.Requests
 	Arrival  trace.Time
 	jobs     [2]int32 // unified or prefill, then decode; None
-	Measured bool     // it finished, so that its latencies count
-	whole    bool     // it has a path: see Run.Whole
+	Measured bool     // it finished, so its latencies count
+	whole    bool     // it has a critical path: see Run.Whole
 	first    trace.Time
 	last     trace.Time
 }
 
-// A job is what one server computed for a request. Times without a word about it are recorded;
-// ns after the arrival of the request where they say so.
+// A job is the part of a request that one server computed. Times are as recorded; durations are in ns.
 type job struct {
 	request, part, engine, peer int32
 	thread                      int32
 	role                        request.Role
-	prompt, fresh               int32   // tokens of the prompt, and how many of them are computed
-	tokens                      int32   // how often tokens come out
+	prompt, fresh               int32   // tokens of the prompt, and those of them that are computed
+	tokens                      int32   // number of times that tokens come out
 	yield                       float64 // tokens per decode step
 
-	reach  trace.Time // it comes to the scheduler
-	enter  trace.Time // it can be put into a batch
-	queued trace.Time // the scheduler says so
-	booked trace.Time // a decode half has memory
-	ended  trace.Time // prefill is over
+	reach  trace.Time // when it reaches the scheduler
+	enter  trace.Time // when it can be put into a batch
+	queued trace.Time // when the scheduler records that
+	booked trace.Time // when a decode half gets memory
+	ended  trace.Time // when its prefill is over
 	first  trace.Time
 	last   trace.Time
-	left   trace.Time // it leaves its scheduler without ever having had a token
-	from   int32      // first of its marks' steps, among those of the engine; None without marks
+	left   trace.Time // when it leaves its scheduler if it never got a token
+	from   int32      // index of the first step that it has a mark in, among those of the engine; None without marks
 
-	// gaveUp tells that it left because its client did. Nothing tells how long its prompt was: if it had
-	// no memory yet, prompt is such that it waited for that as it did; see findBlocking.
+	// gaveUp says that it left because its client did. The length of its prompt is unknown. If it had no memory yet,
+	// prompt is chosen to explain its wait for memory; see findBlocking.
 	gaveUp bool
 
-	// What the replay keeps.
-	way      int64 // from arrival to reach, ns
-	booking  int64 // from where its scheduler takes it in to where it can have memory, ns
-	release  int64 // from booking to where the prefill may begin, ns
-	sent     int64 // from the end of prefill to the KV cache on the decode server, ns
-	stays    int64 // from booking to where it leaves without ever having had a token, or from arrival if it gave up, ns
-	prebuilt int64 // from the boundary at which it joins to its first token, ns
-	early    bool  // its first token comes when it is seen, and not when it joins, where a batch is formed ahead
+	// The replay keeps these durations, in ns.
+	way      int64 // from the arrival of the request to reach
+	booking  int64 // from when its scheduler takes it in until it can get memory
+	release  int64 // from when memory is booked until the prefill may begin
+	sent     int64 // from the end of prefill until the KV cache is on the decode server
+	stays    int64 // until it leaves if it never got a token: from booked, or from the arrival of the request if it gave up
+	prebuilt int64 // from the boundary at which it joins to its first token
+	early    bool  // if batches are formed ahead: its first token comes when it is seen, not when it joins
 }
 
-// A mark is where a step ended for a job.
+// A mark is the end of a step for a job.
 type mark struct {
-	from trace.Time // when its batch was formed, of a prefill
+	from trace.Time // in a prefill, when its batch was formed
 	end  trace.Time
 	job  int32
 	kind markKind
@@ -108,7 +107,7 @@ const (
 	markSize = int(unsafe.Sizeof(mark{}))
 )
 
-// allRequests and allJobs yield the indexes of all there are: see [memory.Each].
+// allRequests and allJobs yield all indexes: see [memory.Each].
 func (r *Run) allRequests() iter.Seq[int] {
 	return memory.Each(len(r.Requests), int(unsafe.Sizeof(Request{}))+len(Request{}.jobs)*jobSize)
 }
@@ -122,10 +121,10 @@ func (r *Run) marksOf(st *Step) []mark {
 	return marks
 }
 
-// A late says when the ranks of an engine ended a step, in ns after its lead rank.
+// A late is when the ranks of an engine ended a step, in ns after its lead rank.
 type late struct {
-	last, second int32 // the last one, and the one before it
-	worst        int16 // whose end is the last one: an index into RankSet.Places
+	last, second int32 // the last rank, and the one before it
+	worst        int16 // the last rank: an index into RankSet.Places
 }
 
 type markKind uint8
@@ -134,14 +133,14 @@ const (
 	chunkEnd markKind = iota
 	prefillEnd
 	joinEnd
-	thrownOut // of the batch, for lack of KV cache
+	thrownOut // out of the batch, because the KV cache is full
 	decodeEnd
 )
 
-// computed reports whether a mark is of a step: joins and throwing out take no time of their own.
+// computed reports whether a mark belongs to a step: joining and being thrown out take no time.
 func (k markKind) computed() bool { return k != joinEnd && k != thrownOut }
 
-// Read takes the requests of a set apart. [Run.FitSteps] makes a run of that which can be played.
+// Read reconstructs a run from the requests of a set. [Run.FitSteps] prepares it for a replay.
 func Read(s *request.Set) *Run {
 	peers := place.Of(s)
 	r := &Run{set: s, ranks: peers.Ranks, pools: map[string]timing{}}
@@ -157,7 +156,7 @@ func Read(s *request.Set) *Run {
 	return r
 }
 
-// addEngines makes an engine of each rank that leads others.
+// addEngines adds an engine for each rank.
 func (r *Run) addEngines(peers *place.Groups) {
 	for i, at := range r.ranks.Places {
 		r.Engines = append(r.Engines, Engine{Location: at, Group: peers.Group(int32(i)), Leads: r.ranks.Leads[i]})
@@ -167,7 +166,7 @@ func (r *Run) addEngines(peers *place.Groups) {
 	}
 }
 
-// addRequest adds a request with its jobs, as far as it can be replayed.
+// addRequest adds a request with its jobs, if it can be replayed.
 func (r *Run) addRequest(i int) {
 	s := r.set
 	q := &s.Requests[i]
@@ -191,7 +190,7 @@ func (r *Run) addRequest(i int) {
 		if part.Role == request.Decode {
 			slot = 1
 		}
-		if out.jobs[slot] != None { // of a server that died
+		if out.jobs[slot] != None { // an earlier attempt, on a server that died
 			out.Measured = false
 			continue
 		}
@@ -210,7 +209,7 @@ func (r *Run) addRequest(i int) {
 	if at == None {
 		at = out.jobs[0]
 	} else if out.jobs[0] == None {
-		out.Measured = false // nothing tells when its KV cache was there
+		out.Measured = false // the arrival of its KV cache is unknown
 	}
 	out.whole = out.Measured && q.HasAllSteps()
 	out.Measured = out.Measured && r.jobs[at].tokens > 0
@@ -222,7 +221,7 @@ func (r *Run) addRequest(i int) {
 	r.Requests = memory.Append(r.Requests, out)
 }
 
-// newJob reads a part of a request; ok is false if it cannot be replayed.
+// newJob reads a part of a request. ok is false if it cannot be replayed.
 func (r *Run) newJob(q *request.Request, p int) (j job, ok bool) {
 	s := r.set
 	part := &s.Parts[p]
@@ -254,8 +253,7 @@ func (r *Run) newJob(q *request.Request, p int) (j job, ok bool) {
 	return j, true
 }
 
-// reached returns when a part came to its scheduler: when the last thread before it had done
-// its work.
+// reached returns when a part reached its scheduler: when the last thread before it ended.
 func (r *Run) reached(p *request.Part, lead int) trace.Time {
 	s := r.set
 	begin := s.Threads[lead].Start
@@ -271,7 +269,7 @@ func (r *Run) reached(p *request.Part, lead int) trace.Time {
 	return min(at, begin)
 }
 
-// readStages fills in what the lead rank of a job did, and its marks.
+// readStages fills in the stages of a job on the lead rank, and adds its marks.
 func (r *Run) readStages(j *job) {
 	s := r.set
 	at := int32(len(r.jobs))
@@ -326,7 +324,7 @@ func (r *Run) readStages(j *job) {
 	r.countTokens(j, before)
 }
 
-// countTokens puts the marks of a job in order, which begin at one, and counts its tokens by them.
+// countTokens sorts the marks of a job, which start at index before, and counts its tokens from them.
 func (r *Run) countTokens(j *job, before int) {
 	own := r.marks[before:]
 	slices.SortFunc(own, func(x, y mark) int { return cmp.Or(cmp.Compare(x.end, y.end), cmp.Compare(y.kind, x.kind)) })
@@ -344,8 +342,8 @@ func (r *Run) countTokens(j *job, before int) {
 	}
 }
 
-// compare finds out when the other ranks of an engine ended the steps of a job. Ranks of other
-// hosts are left out, whose clocks are not good enough, and those that miss some.
+// compare finds when the other ranks of an engine ended the steps of a job. It skips ranks on other hosts, whose
+// clocks are not precise enough, and ranks with missing steps.
 func (r *Run) compare(j *job, own []mark) {
 	s := r.set
 	lead := &s.Procs[s.Threads[j.thread].Proc]
@@ -374,8 +372,8 @@ func (r *Run) compare(j *job, own []mark) {
 	}
 }
 
-// Last returns the rank of an engine that ended a step last, and for how long the one before it waited then, in ns; ok is false
-// where only one told of it.
+// Last returns the rank of an engine that ended a step last, and how long the second-to-last rank waited for it, in
+// ns. ok is false if only one rank recorded the step.
 func (r *Run) Last(st *Step) (at *place.Location, waited int64, ok bool) {
 	if st.second == math.MinInt32 {
 		return nil, 0, false
@@ -383,7 +381,7 @@ func (r *Run) Last(st *Step) (at *place.Location, waited int64, ok bool) {
 	return &r.ranks.Places[st.worst], int64(st.last) - int64(st.second), true
 }
 
-// arrive takes in that a rank ended a step.
+// arrive adds the end of a step on one rank, in ns after the lead rank.
 func (l *late) arrive(after int32, rank int16) {
 	switch {
 	case after > l.last:
@@ -393,9 +391,9 @@ func (l *late) arrive(after int32, rank int16) {
 	}
 }
 
-// tidy leaves one mark for the last chunk of a prompt and the end of its prefill, and none for
-// what a decode half takes over after the first time. After a retraction SGLang tells of chunks only: the
-// one before a decode step, before the next retraction, or before the end is the last one.
+// tidy merges the mark for the last chunk of a prompt with that for the end of its prefill, and drops repeated joins
+// of a decode half. After a retraction SGLang records only chunks: the one before a decode step, before the next
+// retraction, or before the end is then the last one.
 func tidy(own []mark) []mark {
 	out := own[:0]
 	joined := false
@@ -424,7 +422,7 @@ func tidy(own []mark) []mark {
 	return out
 }
 
-// sortRequests puts requests in order of their arrival.
+// sortRequests sorts requests by arrival.
 func (r *Run) sortRequests() {
 	slices.SortStableFunc(r.Requests, func(x, y Request) int { return cmp.Compare(x.Arrival, y.Arrival) })
 	r.places = slices.Repeat([]int32{None}, len(r.set.Requests))

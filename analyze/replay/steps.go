@@ -13,15 +13,15 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// An Engine is the scheduler loop of one rank that leads others.
+// An Engine is the scheduler loop of one rank.
 type Engine struct {
 	place.Location
-	Group int32 // of servers that do the same
+	Group int32 // group of servers that do the same work
 	Leads bool
-	Steps []Step // by end
+	Steps []Step // sorted by end
 
-	marks  [2]int // of Run.marks
-	lag    int    // steps between where a job is taken in and where it can be in one
+	marks  [2]int // range in Run.marks
+	lag    int    // number of steps between when a job is taken in and when it can be in one
 	timing [kinds]timing
 	limits limits
 }
@@ -38,32 +38,32 @@ const (
 // String returns the word that reports print.
 func (k Kind) String() string { return [...]string{"prefill", "decode"}[k] }
 
-// A Step is one round of a loop: from the boundary before it, or the arrival that woke the
-// loop, to the next one, when the last rank is done. The lead rank may end it earlier.
+// A Step is one round of a loop: from the previous boundary, or the arrival that woke the loop, to the next boundary,
+// when the last rank is done. The lead rank may end it earlier.
 type Step struct {
 	Start, End, Done trace.Time
 	Kind             Kind
 	Features
 	late
 
-	Prefix  int64    // tokens before those that are computed of its prompts: cached, or of chunks before
-	marks   [2]int32 // of Run.marks
-	held    int64    // tokens of the KV cache that are taken: all of a request but its last one, and prompts that are on their way
-	running int64    // requests that decode, before it
-	lost    int64    // tokens of the last one that was thrown out before it
-	out     int      // requests that were thrown out of the batch and have not come back
+	Prefix  int64    // tokens of its prompts before those that it computes: cached, or in earlier chunks
+	marks   [2]int32 // range in Run.marks
+	held    int64    // tokens in the KV cache: all of a request except its last one, and prompts being transferred
+	running int64    // number of requests that decode before the step
+	lost    int64    // tokens of the last request thrown out before the step
+	out     int      // number of requests thrown out of the batch that are not back yet
 }
 
-// Features describe a step.
+// Features describe the work in a step.
 type Features struct {
-	New      int64 // tokens that are computed of prompts
+	New      int64 // prompt tokens that are computed
 	Requests int64
 	Context  int64 // tokens of all requests before the step
-	Joined   int64 // requests that join a decode batch
+	Joined   int64 // number of requests that join a decode batch
 }
 
-// gather makes steps of marks: the requests of a batch end within request.SameBatch of each
-// other, and no request is twice in one.
+// gather groups marks into steps: the requests of a batch end within request.SameBatch of each other, and no request
+// is in a step twice.
 func (r *Run) gather() {
 	slices.SortStableFunc(r.marks, func(x, y mark) int {
 		return cmp.Or(cmp.Compare(r.jobs[x.job].engine, r.jobs[y.job].engine), cmp.Compare(x.end, y.end))
@@ -82,7 +82,7 @@ func (r *Run) gather() {
 }
 
 func (r *Run) gatherEngine(e *Engine, batch []int32) {
-	last := None // mark of the last step
+	last := None // index of the last step's last mark
 	for at := range memory.Each(e.marks[1]-e.marks[0], markSize) {
 		i := e.marks[0] + at
 		m := &r.marks[i]
@@ -109,9 +109,9 @@ func (r *Run) gatherEngine(e *Engine, batch []int32) {
 	}
 }
 
-// follows reports whether a mark is of the same step as the one before it, which is of the last of the steps:
-// they end together, or the scheduler took a while to tell of both, and the batch of this one was formed with
-// that one, or while the step before was still running. No scheduler forms batches two steps ahead.
+// follows reports whether a mark belongs to the same step as the last one, which is in the last of steps. Either they
+// end together, or the scheduler took a while to record both, and the batch of this one was formed at the same time,
+// or while the step before was still running: no scheduler forms batches two steps ahead.
 func (m *mark) follows(last *mark, steps []Step) bool {
 	const telling = 20 * request.SameBatch
 	gap := m.end - last.end
@@ -125,7 +125,7 @@ func (m *mark) follows(last *mark, steps []Step) bool {
 	return together || len(steps) > 1 && m.from < steps[len(steps)-2].End
 }
 
-// add takes in that a step ended for a job.
+// add adds the end of a step for a job.
 func (s *Step) add(m *mark) {
 	s.End = m.end
 	if done := m.end + trace.Time(m.last); s.Done == 0 || done > s.Done {
@@ -133,18 +133,17 @@ func (s *Step) add(m *mark) {
 	}
 }
 
-// boundary returns the last boundary at or before a time: the index of the step that ends there,
-// None before all of them.
+// boundary returns the last boundary at or before a time: the index of the step that ends there, or None before all
+// steps.
 func (e *Engine) boundary(t trace.Time) int {
 	return sort.Search(len(e.Steps), func(i int) bool { return e.Steps[i].End > t }) - 1
 }
 
-// handling is how long after a boundary a scheduler still takes in what it found there, in ns.
+// handling is how long after a boundary a scheduler still handles what it found there, in ns.
 const handling = 1_000_000
 
-// arrived moves the time at which something came to the loop to where it explains when it was
-// taken in: after the boundary at which it was not there yet, and not after the one at which
-// it was.
+// arrived adjusts the time at which something reached the loop so that it explains when it was taken in: after the
+// last boundary at which it was not there yet, and no later than the one at which it was.
 func (e *Engine) arrived(at, taken trace.Time) trace.Time {
 	at = min(at, taken)
 	b := e.boundary(taken)
@@ -156,7 +155,7 @@ func (e *Engine) arrived(at, taken trace.Time) trace.Time {
 			_, hi := e.between(b)
 			return hi
 		}
-		return at // nothing ran
+		return at // the loop was idle
 	case b > 0:
 		lo, hi := e.between(b)
 		return max(min(at, hi), lo)
@@ -164,8 +163,8 @@ func (e *Engine) arrived(at, taken trace.Time) trace.Time {
 	return at
 }
 
-// noticed moves the time at which a scheduler told that something left to before the boundary at which it
-// must have noticed, if it was busy.
+// noticed moves the time at which a scheduler recorded that something left to before the boundary at which it must
+// have noticed, if it was busy.
 func (e *Engine) noticed(at trace.Time) trace.Time {
 	if b := e.boundary(at); b != None && (at-e.Steps[b].Done < handling || e.next(at) > at) {
 		_, at = e.between(b)
@@ -173,8 +172,8 @@ func (e *Engine) noticed(at trace.Time) trace.Time {
 	return at
 }
 
-// between returns when something came that is taken in at a boundary: after the one before, and not so
-// close to either that what is a little later or earlier when it is played is taken in at another.
+// between returns the range of times at which something may have arrived that is taken in at a boundary: after the
+// previous boundary, and far enough from both that small deviations in the replay don't move it to another boundary.
 func (e *Engine) between(b int) (lo, hi trace.Time) {
 	hi = e.Steps[b].Done
 	if b > 0 {
@@ -185,10 +184,10 @@ func (e *Engine) between(b int) (lo, hi trace.Time) {
 	return lo + margin, hi - margin
 }
 
-// maxStep is how long a step is believed to take, in ns.
+// maxStep is the longest plausible step, in ns.
 const maxStep = 60_000_000_000
 
-// settle works out what steps were about, when they began, and what requests waited for.
+// settle determines when steps began, what was in them, and what requests waited for.
 func (r *Run) settle() {
 	r.couple()
 	for i := range r.allJobs() {
@@ -213,8 +212,8 @@ func (r *Run) settle() {
 	r.fitShakes()
 }
 
-// FitSteps works out what it takes to play a run: how long its steps take, and what the replay keeps. Critical
-// paths do without.
+// FitSteps determines what a replay needs: the durations of steps, and what the replay keeps. Critical paths don't
+// need it.
 func (r *Run) FitSteps() {
 	r.keep()
 	for i := range r.Engines {
@@ -222,8 +221,7 @@ func (r *Run) FitSteps() {
 	}
 }
 
-// couple says when jobs could enter a queue, and whether prefills wait for memory of their
-// decode servers.
+// couple determines when jobs could enter a queue, and whether prefills wait for memory on their decode servers.
 func (r *Run) couple() {
 	var hops []int64
 	early, pairs := 0, 0
@@ -242,7 +240,7 @@ func (r *Run) couple() {
 		}
 		hops = append(hops, max(0, hop))
 	}
-	const few = 20 // one in
+	const few = 20 // one in 20
 	r.Coupled = pairs > 0 && few*early < pairs
 	if !r.Coupled {
 		return
@@ -256,16 +254,16 @@ func (r *Run) couple() {
 	}
 }
 
-// fitTransfers says when KV caches arrived. If a decode server notices at its next boundary only, the time
-// is between the boundary before and that one, and known if the server did nothing. Where in between, the
-// size tells: by the line through those that are known, or through the middles.
+// fitTransfers determines when KV caches arrived. If a decode server notices that only at its next boundary, it is
+// somewhere since the previous boundary, and exact only if the server was idle. Within that range, the size decides:
+// by a line through the exact times, or through the middles of the ranges.
 func (r *Run) fitTransfers() {
 	type transfer struct {
 		job    int
 		lo, hi trace.Time
 	}
 	var all []transfer
-	noticed, busy := 0, 0 // at a boundary, and while the server computed
+	noticed, busy := 0, 0 // transfers noticed at a boundary, and those during which the server was computing
 	for i := range r.allJobs() {
 		j := &r.jobs[i]
 		if j.role != request.Decode || j.peer == None || r.jobs[j.peer].ended == 0 || j.tokens == 0 {
@@ -311,8 +309,8 @@ func (r *Run) fitTransfers() {
 	}
 }
 
-// computedAt reports whether a step computed at a time after the boundary before it: a job of it was there by
-// then. It is for when steps do not know yet when they began.
+// computedAt reports whether a step was computing at a time after the boundary before it, which is so if one of its
+// jobs was there by then. It works before the starts of steps are known.
 func (r *Run) computedAt(e *Engine, k int, at trace.Time) bool {
 	for _, m := range r.marksOf(&e.Steps[k]) {
 		if j := &r.jobs[m.job]; m.kind.computed() && (j.from != int32(k) || j.queued < at) {
@@ -322,10 +320,10 @@ func (r *Run) computedAt(e *Engine, k int, at trace.Time) bool {
 	return false
 }
 
-// tie is how far apart jobs come that are put into a queue together, in ns.
+// tie is how far apart jobs arrive that enter a queue together, in ns.
 const tie = 2000
 
-// keepOrder lets jobs enter a queue in the order in which the scheduler put them there.
+// keepOrder makes jobs enter a queue in the order in which the scheduler put them there.
 func (r *Run) keepOrder() {
 	jobs := order.Sorted(len(r.jobs), func(a, b int) int {
 		x, y := &r.jobs[a], &r.jobs[b]
@@ -339,8 +337,8 @@ func (r *Run) keepOrder() {
 	}
 }
 
-// keep works out what the replay does not change: how long the way to a scheduler takes, the
-// handshake, the transfer, the join.
+// keep records the durations that the replay does not change: the way to a scheduler, the handshake, the transfer,
+// and the join.
 func (r *Run) keep() {
 	for i := range r.allJobs() {
 		j := &r.jobs[i]
@@ -384,8 +382,8 @@ func (r *Run) keep() {
 	}
 }
 
-// promptEnd returns when the lead rank ended the step in which the prompt of a job was done. The scheduler
-// goes through the requests of a batch one after another, so that the job itself may have ended earlier.
+// promptEnd returns when the lead rank ended the step that completed the prompt of a job. The job itself may have
+// ended earlier, because the scheduler handles the requests of a batch one after another.
 func (r *Run) promptEnd(j *job) trace.Time {
 	e := &r.Engines[j.engine]
 	k := sort.Search(len(e.Steps), func(i int) bool { return e.Steps[i].End >= j.ended })
@@ -395,8 +393,7 @@ func (r *Run) promptEnd(j *job) trace.Time {
 	return j.ended
 }
 
-// next returns when a loop gets to what comes at a time: at once if it does nothing, else at
-// the next boundary.
+// next returns when a loop handles what arrives at a time: at once if it is idle, else at the next boundary.
 func (e *Engine) next(t trace.Time) trace.Time {
 	k := sort.Search(len(e.Steps), func(i int) bool { return e.Steps[i].Done >= t })
 	if k == len(e.Steps) || e.Steps[k].Start >= t {

@@ -11,16 +11,16 @@ import (
 type walk struct {
 	*Run
 	*Engine
-	done map[int32]int32 // tokens of the jobs under way
-	left map[int32]int32 // tokens of prompts that are being computed
-	out  map[int32]bool  // thrown out of the batch
-	back map[int32]bool  // in a batch again after that: their last token is in the KV cache, too
-	// What decodes.
+	done map[int32]int32 // tokens produced by the jobs in progress
+	left map[int32]int32 // prompt tokens still to compute
+	out  map[int32]bool  // jobs thrown out of the batch
+	back map[int32]bool  // jobs that came back into a batch: their last token is in the KV cache, too
+	// The decode batch.
 	running int64
 	context float64
 }
 
-// walk works out when the steps of an engine began, and what was in them.
+// walk determines when the steps of an engine began, and what was in them.
 func (r *Run) walk(e *Engine) {
 	w := &walk{Run: r, Engine: e, done: map[int32]int32{}, left: map[int32]int32{}, out: map[int32]bool{}, back: map[int32]bool{}}
 	before := trace.Time(math.MinInt64)
@@ -47,7 +47,7 @@ func (r *Run) walk(e *Engine) {
 		if st.Start >= st.Done {
 			st.Start = max(before, st.Done-1)
 		}
-		for m := st.marks[0]; m < st.marks[1]; m++ { // whoever came while the loop woke up
+		for m := st.marks[0]; m < st.marks[1]; m++ { // jobs that arrived while the loop was waking up
 			if j := &r.jobs[r.marks[m].job]; r.marks[m].kind.computed() && j.from == int32(k) && j.enter > st.Start {
 				j.enter = st.Start
 			}
@@ -63,7 +63,7 @@ func (r *Run) walk(e *Engine) {
 	}
 }
 
-// size returns how many tokens a job that decodes has in the KV cache.
+// size returns the number of tokens that a decoding job has in the KV cache.
 func (w *walk) size(i int32) float64 {
 	j := &w.jobs[i]
 	return float64(j.prompt) + 1 + float64(w.done[i]-1)*j.yield
@@ -78,7 +78,7 @@ func (w *walk) comeBack(i int32) {
 	w.context += w.size(i)
 }
 
-// change takes in that a decode half joins a batch, or that a job is thrown out of it.
+// change applies a mark of a decode half that joins a batch, or of a job that is thrown out.
 func (w *walk) change(m *mark, st *Step) {
 	switch m.kind {
 	case joinEnd:
@@ -93,14 +93,14 @@ func (w *walk) change(m *mark, st *Step) {
 			w.running--
 			w.context -= w.size(m.job)
 			if st.lost = int64(w.size(m.job)); !w.back[m.job] {
-				st.lost-- // its last token has no place yet
+				st.lost-- // its last token is not in the KV cache yet
 			}
 			delete(w.back, m.job)
 		}
 	}
 }
 
-// count takes a step: its requests and tokens, and what is running after it.
+// count sums up a step: its requests and tokens, and what is running after it.
 func (w *walk) count(st *Step) {
 	partly, budget := int32(None), int64(0)
 	for m := st.marks[0]; m < st.marks[1]; m++ {
@@ -126,7 +126,7 @@ func (w *walk) count(st *Step) {
 		case was == 0 && j.tokens > 1 && j.role != request.Prefill:
 			w.running++
 			w.context += w.size(k.job)
-			if j.role == request.Decode { // it joined unseen
+			if j.role == request.Decode { // its join was not recorded
 				st.Joined++
 			}
 		case w.out[k.job]: // its prompt was computed again
@@ -153,8 +153,8 @@ func (w *walk) count(st *Step) {
 	}
 }
 
-// tokensLeft returns how many tokens of a prompt are still to be computed: after a retraction all of it, with
-// those that had come out.
+// tokensLeft returns the number of prompt tokens still to compute: after a retraction, the whole prompt and the
+// tokens that had come out.
 func (w *walk) tokensLeft(i int32) int64 {
 	if n, ok := w.left[i]; ok {
 		return int64(max(1, n))

@@ -23,10 +23,8 @@ import (
 //
 // See Narayanan et al., Efficient Large-Scale Language Model Training on GPU Clusters Using Megatron-LM, SC 2021,
 // section 2.2, for the resulting bubble, which is (stages - 1) / M if stages are even.
-//
-// pipelines are the pipelines of a training run, one for each process of the timeline.
 
-// pipelines are those of a training run: one for each process of the timeline.
+// pipelines are the pipelines of a training run, one for each process of the timeline.
 type pipelines struct {
 	list    []*worker
 	batches float64 // micro-batches in a step
