@@ -6,13 +6,13 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// threadRow returns where rows of a thread are.
+// threadRow returns a row of a thread, with a name and a place in the order of its rows.
 func (r *reader) threadRow(p *piece, tid int32, name string, order int64) profile.Row {
 	return profile.Row{Kind: profile.RowThread, PID: int64(p.pid), PIDText: numberText(p.pid), TID: int64(tid), TIDText: numberText(tid) + " " + name,
 		Process: r.known().processName(p.pid), Name: name, Sort: order, Folder: r.threadName(p.pid, tid)}
 }
 
-// Rows of a thread, from the outermost on.
+// The order of a thread's rows, outermost first.
 const (
 	orderNVTX = iota + 1
 	orderCUDA
@@ -39,7 +39,7 @@ func (w *walk) calls(yield func(*profile.Call, *rows.Call) bool) {
 func (r *reader) api() {
 	names := trace.Renamed(r.syms, profile.CallName)
 	runtime, driver := r.category("cuda_runtime"), r.category("cuda_driver")
-	// Without events, launches only tell what NCCL launched.
+	// If no events are kept, launches only serve to find the kernels that NCCL launched.
 	links := !r.filter.IndexOnly || r.src.HasNCCL()
 	r.walk().calls(func(x *profile.Call, call *rows.Call) bool {
 		c := runtime
@@ -115,14 +115,14 @@ func (r *reader) call(e *profile.Event, call *rows.Call, c category, of layer, o
 	r.add(p, row, c, e)
 }
 
-// addResult adds what a call returned to the arguments, unless that is success.
+// addResult adds the result of a call to the arguments, unless it is success.
 func (r *reader) addResult(call *rows.Call) {
 	if call.Return != 0 && call.Return != profile.UnknownResult {
 		r.list = r.list.Int(r.keys.result, int64(call.Return))
 	}
 }
 
-// runs passes when threads had cores.
+// runs passes the times during which threads had cores.
 func (w *walk) runs(yield func(*profile.Run) bool) {
 	var out profile.Run
 	w.src.Runs(func(x *rows.Run) bool {
@@ -134,7 +134,7 @@ func (w *walk) runs(yield func(*profile.Run) bool) {
 	})
 }
 
-// scheds reads when threads ran.
+// scheds reads the times during which threads ran.
 func (r *reader) scheds() {
 	c, running := r.category("sched"), r.syms.Intern("running")
 	r.walk().runs(func(x *profile.Run) bool {

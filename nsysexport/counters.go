@@ -9,7 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// sample adds a value of a counter, on the row of a key.
+// sample adds a value of a counter to the row with a key.
 func (r *reader) sample(p *piece, c category, x *profile.CounterValue, key rowKey, fresh func() profile.Row) {
 	row := p.row(key, fresh)
 	p.saw(x.Time, x.Time)
@@ -22,7 +22,7 @@ func (r *reader) sample(p *piece, c category, x *profile.CounterValue, key rowKe
 	}
 }
 
-// possible reports whether a counter can have had a value at a time.
+// possible reports whether a counter can have a value at a time.
 func (w *walk) possible(at trace.Time) bool {
 	if !isTime(at) && w.lenient {
 		w.src.Diag(trace.NsysTime, "", 0, at, at)
@@ -63,8 +63,8 @@ func (w *walk) metric(m *rows.Metric) profile.CounterValue {
 	return x
 }
 
-// userOf returns the rank of the only process that can use a GPU, if it can use no other;
-// -1 if there is none.
+// userOf returns the rank of the process that uses a GPU, if it is the GPU's only user and uses no other GPU;
+// -1 otherwise.
 func (w *walk) userOf(gpu int32) int32 {
 	user := int32(-1)
 	for _, d := range w.src.Meta.Devices {
@@ -101,7 +101,7 @@ func (r *reader) metrics() {
 					}
 				}
 			}
-			// The numbers of metrics keep them in the order in which nsys lists them.
+			// Sort by the numbers of metrics, which is the order in which nsys lists them.
 			return profile.Row{Kind: profile.RowCounter, PIDText: m.Source, Name: r.syms.Name(x.Name), Unit: r.syms.Name(x.Unit), Folder: source, Sort: int64(number)}
 		})
 		return true
@@ -120,8 +120,8 @@ func nameAndUnit(metric string) (name, unit string) {
 	return name, unit
 }
 
-// memory passes how much memory of GPUs is in use, from what was allocated and freed since the
-// recording began. CUDA gives it to allocators, which hold it for tensors.
+// memory passes the amount of GPU memory in use, computed from the allocations and frees since the recording
+// began. CUDA gives this memory to allocators, which hold it for tensors.
 func (w *walk) memory(yield func(*profile.CounterValue, *rows.MemoryEvent) bool) (more bool) {
 	type memory struct {
 		pid, device int32

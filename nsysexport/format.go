@@ -34,12 +34,11 @@ var Format = &format.Format{
 	Again:   true,
 }
 
-// manyEvents is from where on a table of events is large beside all else.
+// manyEvents is the number of events from which their table is large compared with everything else.
 const manyEvents = 1 << 20
 
-// index reads an export, or what is exported of a report for it: with Walk what it says of
-// its processes, else all that the filter keeps. It is opened by its path, and for every
-// table anew.
+// index reads an export, or makes one from a report and reads that: with Walk only the facts about its
+// processes, else everything that the filter keeps. The export is opened by its path, anew for every table.
 func index(in *format.Input, opt *format.Options) (*format.Source, error) {
 	path, remove, err := exported(in, opt.Diags)
 	if err != nil {
@@ -62,8 +61,8 @@ func index(in *format.Input, opt *format.Options) (*format.Source, error) {
 	return source, nil
 }
 
-// held reads all that the filter keeps. The rest is walked over, in an export that is opened once
-// more: what is wrong with it was said when its events were read.
+// held reads everything that the filter keeps. The rest is read from a second opening of the export, which does
+// not report damage again.
 func held(in *format.Input, path string, opt *format.Options) (*format.Source, error) {
 	files, err := readEvents(in, path, nil, opt)
 	var again *rows.Source
@@ -86,16 +85,16 @@ func held(in *format.Input, path string, opt *format.Options) (*format.Source, e
 		}}, err
 }
 
-// readEvents reads the events that the filter keeps. The export may be open beside.
+// readEvents reads the events that the filter keeps. beside is the same export, if it is already open.
 func readEvents(in *format.Input, path string, beside *rows.Source, opt *format.Options) ([]*profile.Profile, error) {
 	files, err := readProfiles(path, rows.Options{Name: in.Name, Syms: opt.Syms, Args: opt.Args, Diags: opt.Diags, Beside: beside, Workers: opt.Workers, KeepSecrets: opt.KeepSecrets}, &opt.Filter)
 	if slices.ContainsFunc(files, func(f *profile.Profile) bool { return len(f.Events) > manyEvents }) {
-		debug.FreeOSMemory() // of the pieces that tables were put together from
+		debug.FreeOSMemory() // frees the pieces of the tables
 	}
 	return files, err
 }
 
-// walkable reads what the export says of its processes; the rest is walked over later.
+// walkable reads the facts about the processes; events are read later by walking over the rows.
 func walkable(in *format.Input, path string, opt *format.Options) (*format.Source, error) {
 	src, err := rows.Open(path, rows.Options{Name: in.Name, Syms: opt.Syms, Diags: opt.Diags, Brief: true})
 	if err != nil {
@@ -111,8 +110,8 @@ func walkable(in *format.Input, path string, opt *format.Options) (*format.Sourc
 		}}, nil
 }
 
-// printOf is equal for exports that have the same session and as many rows of each kind:
-// one is a copy, or was exported once more, with other options.
+// printOf returns the same text for exports that have the same session and the same number of rows of each
+// kind: one is a copy, or was exported again with other options.
 func printOf(src *rows.Source) string {
 	counts := src.Counts()
 	if counts == [len(counts)]int64{} {
@@ -122,8 +121,8 @@ func printOf(src *rows.Source) string {
 	return fmt.Sprintf("%t %d %d %q %d", m.Absolute, m.SessionStart, m.Duration, m.Host, counts)
 }
 
-// Inventory adds an export, of size bytes, to an inventory, and the processes that it
-// names with what they are. Of its events only messages of the profiler are read.
+// Inventory adds an export, of size bytes, to an inventory, with the processes that it names and their
+// identities. It reads no events except messages of the profiler.
 func Inventory(v *inventory.Inventory, src *rows.Source, size int64, processes []*profile.Profile, are []profile.Identity) {
 	m := &src.Meta
 	v.Exports = append(v.Exports, inventory.Export{
@@ -151,7 +150,7 @@ func Inventory(v *inventory.Inventory, src *rows.Source, size int64, processes [
 // severityWords are nsys's names of severities, by number.
 var severityWords = map[uint8]string{2: "warning", 3: "error"}
 
-// listProcesses adds the processes of which a pid or a rank is known.
+// listProcesses adds the processes with a known pid or rank.
 func listProcesses(v *inventory.Inventory, src *rows.Source, processes []*profile.Profile, are []profile.Identity) {
 	gpus := map[int64][]int64{} // by pid
 	for _, d := range src.Meta.Devices {
@@ -174,8 +173,8 @@ func listProcesses(v *inventory.Inventory, src *rows.Source, processes []*profil
 	}
 }
 
-// reportMessages reports what the profiler warned about: data that it lost, rights that it
-// did not have, but not what the program does not use.
+// reportMessages reports the profiler's warnings about lost data and missing permissions, but not those about
+// libraries that the program does not use.
 func reportMessages(src *rows.Source) {
 	type place struct {
 		message *trace.Message
@@ -207,28 +206,26 @@ func reportMessages(src *rows.Source) {
 	}
 }
 
-// isUnused reports whether a message says that a process makes no calls to a library: nothing is
-// missing then. Of CUDA it may be.
+// isUnused reports whether a message says that a process makes no calls to a library, so that nothing is
+// missing. For CUDA, something may be missing.
 func isUnused(text string) bool {
 	of, question := strings.CutPrefix(text, "No ")
 	return question && strings.Contains(of, " events collected. Does the process use ") && !strings.HasPrefix(of, "CUDA ")
 }
 
-// isAboutSamples reports whether a message is about samples of threads, without which nothing that
-// devices did is missing.
+// isAboutSamples reports whether a message is about samples of threads, whose loss does not affect the work of
+// devices.
 func isAboutSamples(text string) bool {
 	return strings.Contains(text, "CPU IP/backtrace sample") || strings.Contains(text, "CPU kernel IP/backtrace sample")
 }
 
-// losesWork reports whether a message says that work of devices may be missing, however severe it is
-// called.
+// losesWork reports whether a message, of any severity, says that work of devices may be missing.
 func losesWork(text string) bool {
 	return strings.Contains(text, "CUPTI events might be missing") || strings.Contains(text, "Not all CUDA events might have been collected")
 }
 
-// Outline returns the facts about the processes of an export without reading
-// what they did: profiles without events, by process id, which last from the first event of
-// the export to the last.
+// Outline returns the facts about the processes of an export without reading their events: profiles without
+// events, by process id, which last from the first event of the export to the last.
 func Outline(src *rows.Source) []*profile.Profile {
 	r := newProfiler(src)
 	for _, p := range src.Processes {
@@ -256,8 +253,8 @@ func Outline(src *rows.Source) []*profile.Profile {
 	return outlines
 }
 
-// strangers calls f for the processes of rows. It reads whole tables, which is for
-// exports that name no process at all.
+// strangers calls f with the process of each row. It reads whole tables, and is only for exports that name no
+// process at all.
 func strangers(src *rows.Source, f func(pid int32)) {
 	st := NewStream(src, func(pid int32) int32 {
 		f(pid)

@@ -7,13 +7,13 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// work is something that a device did.
+// work is a piece of work of a device.
 type work struct {
 	from, to    trace.Time
 	correlation int64
 }
 
-// add puts the pieces of a process together, and gives them up.
+// add joins the pieces of a process, and frees them.
 func (f *process) add(pieces []*piece) {
 	var events, launches, done, samples, collectives, steps int
 	for i, p := range pieces {

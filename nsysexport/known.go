@@ -10,19 +10,19 @@ import (
 	"github.com/sgtrace/sgtrace/profile"
 )
 
-// known is the information in an export about its processes and threads, by their numbers.
-// There may be very many: what is asked about each is not looked for among all.
+// known is the information in an export about its processes and threads, by number. As there may be very many,
+// lookups must not search through all of them.
 type known struct {
-	processes map[int32]string        // names
-	threads   map[rows.Thread]string  // names, by a Thread without one
+	processes map[int32]string        // names by pid
+	threads   map[rows.Thread]string  // names by a Thread without its name
 	devices   map[int32][]rows.Device // of CUDA
 	usesNCCL  map[int32]bool          // has annotations of NCCL
-	ranks     map[int32]int32         // of MPI
-	worldSize int32                   // at least; -1 is unknown
+	ranks     map[int32]int32         // in MPI
+	worldSize int32                   // a lower bound; -1 is unknown
 	gpus      []profile.Device
 }
 
-// newKnown gathers what an export says. Names that NVTX gives are read for it.
+// newKnown gathers the information from an export. It reads the names that NVTX gives.
 func newKnown(src *rows.Source) *known {
 	k := &known{processes: map[int32]string{}, threads: map[rows.Thread]string{}, devices: map[int32][]rows.Device{},
 		usesNCCL: src.NCCLUsers(), ranks: map[int32]int32{}, worldSize: -1}
@@ -41,7 +41,7 @@ func newKnown(src *rows.Source) *known {
 	}
 	for _, rank := range src.Ranks {
 		k.ranks[rank.PID] = rank.Rank
-		k.worldSize = max(k.worldSize, rank.Rank+1) // there may be other nodes
+		k.worldSize = max(k.worldSize, rank.Rank+1) // only a lower bound: there may be other nodes
 	}
 	for _, gpu := range src.Meta.GPUs {
 		k.gpus = append(k.gpus, profile.Device{ID: gpu.ID, Name: gpu.Name, UUID: gpu.UUID})
@@ -49,9 +49,8 @@ func newKnown(src *rows.Source) *known {
 	return k
 }
 
-// processName returns the name of a process, without the folder that its program is
-// in. Where that says nothing, the main thread's name may: it is what programs
-// rename themselves by.
+// processName returns the name of a process, without the directory of its program. If the program's name says
+// nothing, it returns the main thread's name, by which programs rename themselves.
 func (k *known) processName(pid int32) string {
 	name := k.processes[pid]
 	if strings.Contains(name, "/") {
@@ -64,7 +63,7 @@ func (k *known) processName(pid int32) string {
 	return cmp.Or(name, thread)
 }
 
-// gpuOf returns which GPU of the machine a device of a process is; -1 is unknown.
+// gpuOf returns the machine's number of the GPU that is a device of a process; -1 is unknown.
 func (k *known) gpuOf(pid, device int32) int32 {
 	for _, d := range k.devices[pid] {
 		if d.Device == device {
@@ -74,8 +73,7 @@ func (k *known) gpuOf(pid, device int32) int32 {
 	return -1
 }
 
-// onlyGPU returns the only GPU that a process could use, -1 if there are several or
-// none is known.
+// onlyGPU returns the only GPU that a process could use, -1 if there are several or none is known.
 func (k *known) onlyGPU(pid int32) int32 {
 	gpu := int32(-1)
 	for _, d := range k.devices[pid] {
@@ -99,8 +97,8 @@ func commsByProcess(src *rows.Source) map[int32][]rows.Comm {
 	return by
 }
 
-// hints returns what may tell the rank of a process: the communicators of NCCL that
-// it is in, the largest first, then the environment.
+// hints returns hints at the rank of a process: its communicators of NCCL, the largest first, then the
+// environment.
 func (r *profiler) hints(pid int32) []profile.Hint {
 	var hints []profile.Hint
 	for _, c := range r.comms()[pid] {

@@ -11,12 +11,12 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// nccl reads the calls into NCCL, beside other tables.
+// nccl reads the calls into NCCL, concurrently with other tables.
 func (r *reader) nccl() { r.src.ReadNCCL() }
 
-// findCollectives tells of kernels that communicate what NCCL said about the calls
-// that launched them. Those of CUDA graphs were launched by the call that was
-// captured, if that was recorded; all replays are of the same one.
+// findCollectives adds NCCL's information to kernels that communicate, from the calls that launched them.
+// Kernels of CUDA graphs were launched by the captured call, if that was recorded; all replays belong to the
+// same call.
 func (r *profiler) findCollectives(f *process) {
 	calls := r.src.NCCLCalls(f.pid)
 	if len(calls) == 0 || f.Profile.Collectives.Len() == 0 {
@@ -58,8 +58,8 @@ func (r *profiler) findCollectives(f *process) {
 	}
 }
 
-// findCaptured finds the calls during which the nodes of graphs were made. A node
-// of what was instantiated is a copy of one that was captured.
+// findCaptured finds the calls during which the nodes of graphs were created. A node of an instantiated graph
+// is a copy of a captured one.
 func (r *profiler) findCaptured(pid int32, calls []rows.NCCLCall, nodes map[uint64]*rows.NCCLCall) {
 	if len(nodes) == 0 {
 		return
@@ -89,7 +89,7 @@ func (r *profiler) findCaptured(pid int32, calls []rows.NCCLCall, nodes map[uint
 	}
 }
 
-// ncclTeller passes on what NCCL said.
+// ncclTeller adds NCCL's information to collectives.
 type ncclTeller struct {
 	r      *profiler
 	f      *process
@@ -103,8 +103,8 @@ type ncclTeller struct {
 // operationOf returns the operation of a call, "allreduce" of "ncclAllReduce".
 func operationOf(call string) string { return strings.ToLower(strings.TrimPrefix(call, "nccl")) }
 
-// tell tells a collective of its call. seq says that the call is the collective's
-// own, whose number counts.
+// tell adds the information about a call to a collective. seq means that the call is the collective's own, not
+// a captured one, so that its number applies.
 func (t *ncclTeller) tell(c *profile.Collective, call *rows.NCCLCall, seq bool) {
 	syms := t.r.syms
 	c.Op = t.ops.Of(call.Name)

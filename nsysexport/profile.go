@@ -12,10 +12,9 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// readProfiles reads an export as one profile for each process that used a GPU,
-// called an API that was traced, or was annotated, and one for what was sampled of
-// the machine. The options bound what is read as those of a reader of traces do;
-// filter says which events are kept.
+// readProfiles reads an export as one profile for each process that used a GPU, called a traced API, or was
+// annotated, and one for the samples of the machine. The options limit what is read, as for a reader of traces;
+// filter selects the events to keep.
 func readProfiles(path string, opt rows.Options, filter *profile.Filter) ([]*profile.Profile, error) {
 	opt.Brief = filter.Args == profile.ArgsNone || filter.IndexOnly
 	src, err := rows.Open(path, opt)
@@ -29,13 +28,13 @@ func readProfiles(path string, opt rows.Options, filter *profile.Filter) ([]*pro
 	return profiles, src.Close()
 }
 
-// profiler makes profiles of an export. Its tables are read side by side, each into
-// pieces of its own, one for each process, which are put together at the end. It is
-// the order of the tables that decides the order of events, not which is read first.
+// profiler makes profiles of an export. It reads tables concurrently, each into pieces of its own, one per
+// process, which are joined at the end. The order of events depends on the order of the tables, not on which is
+// read first.
 type profiler struct {
 	src      *rows.Source
 	filter   *profile.Filter
-	sparse   bool // the filter may leave events out
+	sparse   bool // the filter may reject events
 	syms     *trace.Symbols
 	keys     argKeys
 	profiles map[int32]*process // by pid
@@ -50,17 +49,17 @@ func newProfiler(src *rows.Source) *profiler {
 		comms: sync.OnceValue(func() map[int32][]rows.Comm { return commsByProcess(src) })}
 }
 
-// process is the profile of one process under way.
+// process is the profile of a process while it is being made.
 type process struct {
 	Profile  *profile.Profile
 	pid      int32 // or machine
 	rows     map[profile.Row]int32
 	launches []profile.Launch
-	work     []work   // that the filter may have left out; empty if it keeps all
+	work     []work   // including work that the filter rejects; empty if it rejects nothing
 	nodes    []uint64 // graph nodes, by collective
 }
 
-// machine is the pid of what belongs to no process.
+// machine is the pid of events that belong to no process.
 const machine = -1
 
 // read reads all tables.
@@ -101,11 +100,11 @@ func (r *profiler) tables() []func(*reader) {
 	if !r.src.HasNCCL() {
 		return []func(*reader){(*reader).collectives}
 	}
-	// Calls launched what NCCL told about, and lie in steps.
+	// Calls are needed for the NCCL information of what they launched, and ranges for steps.
 	return []func(*reader){(*reader).collectives, (*reader).api, (*reader).ranges}
 }
 
-// join puts the pieces of each process together.
+// join joins the pieces of each process.
 func (r *profiler) join() []*profile.Profile {
 	var pids []int32
 	for _, rd := range r.readers {
@@ -123,7 +122,7 @@ func (r *profiler) join() []*profile.Profile {
 		for _, rd := range r.readers {
 			if x := rd.byPID[pid]; x != nil && x.total > 0 {
 				pieces = append(pieces, x)
-				delete(rd.byPID, pid) // so that its memory can go
+				delete(rd.byPID, pid) // so that its memory can be freed
 				rd.pieces[x.number] = nil
 			}
 		}
@@ -162,7 +161,7 @@ func (r *profiler) file(pid int32) *process {
 	}
 	f = &process{pid: pid, Profile: &profile.Profile{Name: r.src.Name, Meta: meta}, rows: map[profile.Row]int32{}}
 	r.profiles[pid] = f
-	// The first row names the process even if nothing lies on it.
+	// The first row names the process even if it has no events.
 	f.row(profile.Row{Kind: profile.RowThread, PID: int64(pid), PIDText: strconv.Itoa(int(pid)), TID: int64(pid),
 		TIDText: strconv.Itoa(int(pid)), Process: known.processName(pid), Name: r.threadName(pid, pid)})
 	return f
@@ -172,11 +171,10 @@ func (f *process) row(row profile.Row) int32 {
 	return order.At(f.rows, &f.Profile.Rows, row, func() profile.Row { return row })
 }
 
-// launcher is what nsys lists a process as that it started, before that ran the
-// program.
+// launcher is the name under which nsys lists a process that it started, before that ran the program.
 const launcher = "nsys-launcher"
 
-// threadName returns the name under which the rows of a thread are gathered.
+// threadName returns the name of a thread for its rows.
 func (r *profiler) threadName(pid, tid int32) string {
 	text := "thread " + strconv.Itoa(int(tid))
 	if name := r.known().threads[rows.Thread{PID: pid, TID: tid}]; name != "" {

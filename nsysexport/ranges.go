@@ -9,7 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// ranges passes NVTX annotations, named by their text alone, and among them marks.
+// ranges passes NVTX annotations, including marks, named by their text alone.
 func (w *walk) ranges(yield func(*profile.Range, *rows.Range) bool) {
 	var out profile.Range
 	w.src.Ranges(func(r *rows.Range) bool {
@@ -38,9 +38,8 @@ func (n *rangeNames) nameOf(r *rows.Range) trace.Sym {
 	return order.Memo(n.known, key, func() trace.Sym { return n.syms.Intern(n.syms.Name(r.Domain) + ":" + n.syms.Name(r.Text)) })
 }
 
-// ranges reads NVTX annotations: ranges that nest on a thread on a row for each
-// domain, ranges that may end on another thread on rows of their own, marks as
-// instants.
+// ranges reads NVTX annotations: ranges that nest on a thread go on one row per domain, ranges that may end on
+// another thread on rows of their own, and marks become instants.
 func (r *reader) ranges() {
 	c := r.category("nvtx")
 	open := trace.Renamed(r.syms, func(text string) string { return text + " (never closed)" })
@@ -113,7 +112,7 @@ func (r *reader) rangeArgs(n *rows.Range) trace.ArgsID {
 	return r.put.Put(r.list.Extend(n.Args))
 }
 
-// A stepName says whether a name is that of a step, and of which.
+// A stepName records whether a name is that of a step, and its number.
 type stepName struct {
 	step     profile.Step
 	is, part bool

@@ -11,8 +11,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// argKeys are the symbols of the names of arguments, which are those of PyTorch's
-// profiler where it has the same.
+// argKeys are the symbols of the keys of arguments, which are those of PyTorch's profiler where it has the same
+// arguments.
 type argKeys struct {
 	device, context, stream, correlation, grid, block, registers, shared, node, exec, bytes, result,
 	category, open, cpu, stack, event, collective, comm, size, seq trace.Sym
@@ -41,10 +41,10 @@ type reader struct {
 	byPID  map[int32]*piece
 	list   trace.ArgList
 	keeper *profile.Keeper
-	meets  *trace.PerName[bool] // whether kernels of a name meet those of other ranks
+	meets  *trace.PerName[bool] // by name of a kernel: whether it communicates with other ranks
 }
 
-// piece is the result of one reader for one process.
+// piece is what one reader read about one process.
 type piece struct {
 	pid, number int32
 	rows        []profile.Row
@@ -55,23 +55,23 @@ type piece struct {
 	instants    []profile.Instant
 	samples     list[profile.CounterSample]
 	launches    list[profile.Launch]
-	work        list[work] // empty if the events have it
+	work        list[work] // empty if the events contain it
 	collectives profile.Collectives
-	prints      list[profile.Fingerprint] // of the fingerprint
-	nodes       list[uint64]              // of collectives; 0 is not of a graph
+	prints      list[profile.Fingerprint] // for the fingerprint
+	nodes       list[uint64]              // of collectives; 0 is not in a graph
 	steps       []profile.Step
-	forwards    []profile.Step // parts of steps that run the model
+	forwards    []profile.Step // the parts of steps that run the model
 	first, last trace.Time
 	total       int
 }
 
-// rowKey finds a row of a piece: what it is, and two numbers or symbols.
+// rowKey identifies a row of a piece: its layer, and two numbers or symbols.
 type rowKey struct {
 	layer layer
 	a, b  uint32
 }
 
-// layer is what rows a process has.
+// layer is a kind of row of a process.
 type layer uint8
 
 const (
@@ -97,7 +97,7 @@ func newReader(r *profiler) *reader {
 	return rd
 }
 
-// piece returns what is read of a process.
+// piece returns the piece of a process.
 func (r *reader) piece(pid int32) *piece {
 	p, ok := r.byPID[pid]
 	if !ok {
@@ -108,21 +108,21 @@ func (r *reader) piece(pid int32) *piece {
 	return p
 }
 
-// walk is one over the rows of all processes; the rank of each is the number of its piece.
+// walk returns a walk over the rows of all processes; the rank of each is the number of its piece.
 func (r *reader) walk() *walk {
 	w := stream{r.src.Within(0, 0), func(pid int32) int32 { return r.piece(pid).number }}.walk()
 	w.lenient = true
 	return w
 }
 
-// saw notes that an event of a walk happened, and returns the piece that it is part of.
+// saw records the time of an event of a walk, and returns the event's piece.
 func (r *reader) saw(e *profile.Event) *piece {
 	p := r.pieces[e.Rank]
 	p.saw(e.Start, e.End)
 	return p
 }
 
-// row returns the row of a key, which is made by the given function if it is new.
+// row returns the row with a key, which fresh makes if it is new.
 func (p *piece) row(key rowKey, fresh func() profile.Row) int32 {
 	if p.lastKey == key {
 		return p.lastRow
@@ -132,7 +132,7 @@ func (p *piece) row(key rowKey, fresh func() profile.Row) int32 {
 	return i
 }
 
-// saw notes that something happened.
+// saw extends the times of the piece, and counts the event.
 func (p *piece) saw(from, to trace.Time) {
 	p.total++
 	if isTime(from) && isTime(to) {
@@ -140,11 +140,10 @@ func (p *piece) saw(from, to trace.Time) {
 	}
 }
 
-// isTime reports whether a time can be one: what a damaged row holds lies beyond 2043,
-// or long before 1970.
+// isTime reports whether a time is possible: damaged rows have times beyond 2043, or long before 1970.
 func isTime(t trace.Time) bool { return -1<<60 < t && t < 1<<61 }
 
-// category is what events of a table are called, and whether they are wanted.
+// category is the category of a table's events, and whether it is wanted.
 type category struct {
 	sym    trace.Sym
 	kind   profile.SliceKind
@@ -156,7 +155,7 @@ func (r *reader) category(name string) category {
 	return category{sym, profile.SliceKindOf(name), r.keeper.Category(sym)}
 }
 
-// keeps reports whether the filter keeps an event that takes time.
+// keeps reports whether the filter keeps an event with a duration.
 func (r *reader) keeps(c category, name trace.Sym, from, to trace.Time) bool {
 	switch {
 	case !isTime(from) || !isTime(to):
@@ -169,7 +168,7 @@ func (r *reader) keeps(c category, name trace.Sym, from, to trace.Time) bool {
 	return int64(to-from) >= r.filter.MinDur && r.keepsAny(c, name, from, to)
 }
 
-// impossible reports a row whose times cannot be right.
+// impossible reports a row with impossible times.
 func (r *reader) impossible(from, to trace.Time) {
 	r.src.Diag(trace.NsysTime, "", 0, from, to)
 }
@@ -179,7 +178,7 @@ func (r *reader) keepsAny(c category, name trace.Sym, from, to trace.Time) bool 
 	return c.wanted && r.keeper.Within(name, from, to)
 }
 
-// nameless is drawn where the file has no name, or an empty one.
+// nameless is drawn if the file has no name, or an empty one.
 const nameless = "(no name)"
 
 // add adds an event with the arguments in the reader's list.
@@ -194,8 +193,7 @@ func (r *reader) add(p *piece, row int32, c category, e *profile.Event) int32 {
 	return int32(p.events.add(s))
 }
 
-// A list is a table that grows without moving, and whose parts can be given up one
-// by one.
+// A list is a table that grows without moving, and whose parts can be freed separately.
 type list[T any] struct {
 	chunks [][]T
 	n      int
@@ -219,7 +217,7 @@ func (l *list[T]) add(v T) int {
 	return l.n - 1
 }
 
-// appendTo appends the rows to a table, and gives them up.
+// appendTo appends the rows to a table, and frees them.
 func (l *list[T]) appendTo(table []T) []T {
 	for i, c := range l.chunks {
 		table = append(table, c...)

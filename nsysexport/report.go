@@ -16,8 +16,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// exported returns the path of the export that an input is. Of a report (.nsys-rep), which
-// only nsys can read, one is made, and remove removes it; of an export remove is nil.
+// exported returns the path of the export of an input. For a report (.nsys-rep), which only nsys can read, it
+// makes an export, which remove removes; for an export, remove is nil.
 func exported(in *format.Input, diags *trace.Diags) (path string, remove func() error, err error) {
 	isReport, err := isReport(in)
 	if err != nil || !isReport {
@@ -43,7 +43,7 @@ func exported(in *format.Input, diags *trace.Diags) (path string, remove func() 
 	return path, remove, nil
 }
 
-// isReport reports whether an input is a file that nsys wrote and did not export.
+// isReport reports whether an input is a report that was not exported.
 func isReport(in *format.Input) (bool, error) {
 	if in.Files != nil {
 		return false, nil
@@ -61,8 +61,8 @@ func isReport(in *format.Input) (bool, error) {
 	return storage.IsReport(head[:n]), nil
 }
 
-// isExportBeside reports whether the export of a report lies beside it, under one of the
-// names that nsys chooses.
+// isExportBeside reports whether the export of a report is in the same directory, under one of the names that
+// nsys chooses.
 func isExportBeside(report string) bool {
 	stem := strings.TrimSuffix(report, filepath.Ext(report))
 	return slices.ContainsFunc([]string{".sqlite", ".sqlite.gz", ".sqlite.zst", "_pqtdir"}, func(end string) bool {
@@ -71,10 +71,9 @@ func isExportBeside(report string) bool {
 	})
 }
 
-// runExport runs nsys to export a report to a temporary file. What nsys says is in the error
-// only.
+// runExport runs nsys to export a report to a temporary file. The output of nsys only appears in the error.
 func runExport(nsys, report string) (path string, remove func() error, err error) {
-	report, err = filepath.Abs(report) // which is no flag
+	report, err = filepath.Abs(report) // an absolute path cannot be taken for a flag
 	if err != nil {
 		return "", nil, err
 	}
@@ -94,7 +93,7 @@ func runExport(nsys, report string) (path string, remove func() error, err error
 	return path, remove, nil
 }
 
-// lastLine returns the last line of a text that has anything.
+// lastLine returns the last nonempty line of a text.
 func lastLine(text []byte) string {
 	lines := bytes.Split(bytes.TrimSpace(text), []byte("\n"))
 	return strings.ToValidUTF8(string(bytes.TrimSpace(lines[len(lines)-1])), "?")

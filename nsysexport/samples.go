@@ -9,8 +9,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// maxSamples is how many samples of threads are drawn of an export, about: a timeline with
-// more of them is slow to open, and at no zoom shows more.
+// maxSamples is the approximate number of samples of threads that are drawn: a timeline with more is slow to
+// open, and shows no more at any zoom level.
 const maxSamples = 1 << 18
 
 // samples passes the samples of threads that have a stack.
@@ -31,8 +31,7 @@ func (w *walk) samples(yield func(*profile.Sample) bool) {
 	})
 }
 
-// samples reads what threads ran when they were interrupted, as instants that are called
-// by the innermost function and have the stack.
+// samples reads the interrupts of threads, as instants with the name of the innermost function and the stack.
 func (r *reader) samples() {
 	cat := r.category("sample")
 	if !cat.wanted {
@@ -67,11 +66,10 @@ func (r *reader) samples() {
 	}
 }
 
-// maxFunctions is how many functions of a stack are drawn: the innermost ones.
+// maxFunctions is the number of functions of a stack that are drawn, innermost first.
 const maxFunctions = 32
 
-// folded returns a stack as text, the outermost function first: "main;run;memset". Functions
-// come without namespaces and types.
+// folded returns a stack as text, outermost function first: "main;run;memset". It omits namespaces and types.
 func folded(syms *trace.Symbols, names *trace.PerName[trace.Sym], s *profile.Sample) string {
 	var text []string
 	for f := range s.Stacks.From(s.Stack) {

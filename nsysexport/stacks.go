@@ -12,20 +12,20 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// chains are the stacks of one kind by their numbers, which nsys counts.
+// chains are the stacks of one kind, by nsys's numbers.
 type chains struct {
 	pages map[int64]*chainPage // by the upper bits of the number
-	// last is the page that was asked for last, of numbers that begin with these bits.
+	// last is the page of the last lookup, and lastBits the upper bits of its numbers.
 	last     *chainPage
 	lastBits int64
 }
 
-// A chainPage has stacks of numbers that follow each other.
+// A chainPage has the stacks of consecutive numbers.
 type chainPage [1 << chainPageBits]profile.StackID
 
 const (
 	chainPageBits = 5
-	// unread is in place of a stack that is needed and was not read yet.
+	// unread marks a stack that is needed but not read yet.
 	unread profile.StackID = -1
 )
 
@@ -50,17 +50,16 @@ func (c *chains) set(number int64, id profile.StackID) {
 	p[number&(1<<chainPageBits-1)] = id
 }
 
-// need notes that a stack is to be read.
+// need requests that a stack be read.
 func (c *chains) need(number int64) { c.set(number, unread) }
 
-// needed reports whether a stack is to be read. Its frames may come in pieces, of which the last
-// one counts.
+// needed reports whether a stack is to be read. Its frames may come in several pieces; the last one counts.
 func (c *chains) needed(number int64) bool {
 	p := c.page(number)
 	return p != nil && p[number&(1<<chainPageBits-1)] != 0
 }
 
-// stackOf returns the stack of a number, the empty one if it is not recorded.
+// stackOf returns the stack with a number, empty if it was not recorded.
 func (c *chains) stackOf(number int64) profile.StackID {
 	p := c.page(number)
 	if p == nil {
@@ -73,18 +72,17 @@ func (c *chains) stackOf(number int64) profile.StackID {
 type chainReader struct {
 	chains *chains
 	stacks *profile.Stacks
-	stack  []rows.ChainFrame // at hand, the innermost function first
+	stack  []rows.ChainFrame // current stack, innermost function first
 	recent [1 << 10]recentStack
 }
 
-// A recentStack is one that was read, with its frames: most stacks are the same as one of the
-// last ones.
+// A recentStack is a stack that was read, with its frames: most stacks equal one of the last few.
 type recentStack struct {
 	frames []rows.ChainFrame
 	id     profile.StackID
 }
 
-// readChains reads stacks of a kind: those that are needed, or all.
+// readChains reads the stacks of a kind: those that are needed, or all.
 func readChains(src *rows.Source, kind rows.ChainKind, all bool, c *chains, into *profile.Stacks) {
 	r := &chainReader{chains: c, stacks: into}
 	needed := c.needed
@@ -101,7 +99,7 @@ func readChains(src *rows.Source, kind rows.ChainKind, all bool, c *chains, into
 	r.end()
 }
 
-// end keeps the stack at hand.
+// end finishes the current stack.
 func (r *chainReader) end() {
 	if len(r.stack) == 0 {
 		return
@@ -114,7 +112,7 @@ func (r *chainReader) end() {
 	r.stack = r.stack[:0]
 }
 
-// push returns the stack at hand.
+// push adds the current stack to the set.
 func (r *chainReader) push() profile.StackID {
 	sum := uint64(0)
 	for i := range r.stack {
@@ -131,9 +129,8 @@ func (r *chainReader) push() profile.StackID {
 	return known.id
 }
 
-// Backtraces yields the calls of which there are stacks: into CUDA, then into the operating
-// system. Stacks are the largest tables of an export, so the calls are read first, and held, and
-// then only the stacks of those that are wanted.
+// Backtraces yields the calls with stacks: into CUDA, then into the operating system. Stacks are the largest
+// tables of an export, so it reads and holds the calls first, and then reads only the stacks of wanted calls.
 func (st stream) Backtraces(wanted func(*profile.Sample) bool) iter.Seq[*profile.Sample] {
 	return func(yield func(*profile.Sample) bool) {
 		w := st.walk()
@@ -154,8 +151,8 @@ func (st stream) Backtraces(wanted func(*profile.Sample) bool) iter.Seq[*profile
 	}
 }
 
-// chainedCalls are calls that have stacks of a kind, and these stacks. Calls are held packed,
-// in some ten bytes each: as the differences from the one before.
+// chainedCalls are the calls with stacks of a kind, and these stacks. Calls are packed into some ten bytes
+// each, as differences from the previous one.
 type chainedCalls struct {
 	chains chains
 	chunks [][]byte
@@ -164,11 +161,11 @@ type chainedCalls struct {
 
 const (
 	callChunk = 1 << 16
-	// maxPackedCall is the most that a call takes: six integers.
+	// maxPackedCall is the largest size of a call: six integers.
 	maxPackedCall = 6 * binary.MaxVarintLen64
 )
 
-// read reads the calls that are wanted; nil is all. Of them, the stacks are needed.
+// read reads the wanted calls, or all if wanted is nil, and requests their stacks.
 func (c *chainedCalls) read(w *walk, kind rows.ChainKind, wanted func(*profile.Sample) bool) {
 	names := trace.Renamed(w.src.Options.Syms, rows.APIName)
 	out := profile.Sample{CPU: -1}
@@ -201,8 +198,7 @@ func (c *chainedCalls) add(x *rows.ChainedCall) {
 	c.last = *x
 }
 
-// pass yields the calls that turned out to have a stack, and gives them up. It reports whether
-// more are asked for.
+// pass yields the calls that turned out to have a stack, and frees them. It returns false if yield does.
 func (c *chainedCalls) pass(w *walk, out *profile.Sample, yield func(*profile.Sample) bool) bool {
 	r := memory.Unpack(c.chunks)
 	var x rows.ChainedCall

@@ -9,8 +9,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// findGPUSteps adds to the steps that a thread ran what they ran on the GPU: from
-// the first to the last of what was launched during the step by its thread.
+// findGPUSteps adds the GPU part of each step of a thread: from the start of the first to the end of the last
+// piece of work that its thread launched during the step.
 func (r *profiler) findGPUSteps(f *process) {
 	if len(f.Profile.Steps) == 0 || len(f.launches) == 0 {
 		return
@@ -56,7 +56,7 @@ func (r *profiler) findGPUSteps(f *process) {
 	r.addGPUSteps(f, spans)
 }
 
-// span is the time that something took; the zero value is empty.
+// span is a time interval; the zero value is empty.
 type span struct {
 	from, to trace.Time
 	some     bool

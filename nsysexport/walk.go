@@ -7,9 +7,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// NewStream returns the rows of an export as a [profile.Stream]. rank tells which rank
-// a process is; with a negative one its rows are left out. It may be called from
-// several goroutines at once.
+// NewStream returns the rows of an export as a [profile.Stream]. rank returns the rank of a process; if
+// negative, its rows are omitted. It may be called from several goroutines at once.
 func NewStream(src *rows.Source, rank func(pid int32) int32) profile.Stream {
 	return stream{src.Within(0, 0), rank}
 }
@@ -19,22 +18,22 @@ type stream struct {
 	rank func(pid int32) int32
 }
 
-// Within returns the stream with what a window of time needs: see [profile.Within].
+// Within returns the stream restricted to the rows that a time window needs: see [profile.Within].
 func (st stream) Within(from, to trace.Time) profile.Stream {
 	return stream{st.src.Within(from, to), st.rank}
 }
 
-// walk is one walk over the rows of a stream. Its methods pass each row with what it means. It
-// remembers the ranks of processes, which rows change between all the time.
+// walk is a walk over the rows of a stream. Its methods pass each row in terms of package profile. It remembers
+// the ranks of processes, as consecutive rows often belong to different processes.
 type walk struct {
 	stream
 	ranks  map[int32]int32
-	recent [64]rankedPID // by the lowest bits of their numbers: most exports have fewer
-	// lenient: whoever walks reports what is wrong with rows itself.
+	recent [64]rankedPID // by the lowest bits of the pid: most exports have fewer processes
+	// lenient: the caller reports faulty rows itself.
 	lenient bool
 }
 
-// A rankedPID is a process of which the rank was asked for.
+// A rankedPID is a process with its rank.
 type rankedPID struct {
 	pid, rank int32
 	known     bool
@@ -42,7 +41,7 @@ type rankedPID struct {
 
 func (st stream) walk() *walk { return &walk{stream: st, ranks: map[int32]int32{}} }
 
-// rankOf returns the rank of a process, negative if it is left out.
+// rankOf returns the rank of a process, negative if its rows are omitted.
 func (w *walk) rankOf(pid int32) int32 {
 	p := &w.recent[uint32(pid)%uint32(len(w.recent))]
 	if p.known && p.pid == pid {
@@ -53,15 +52,15 @@ func (w *walk) rankOf(pid int32) int32 {
 	return rank
 }
 
-// event sets what rows of all kinds have, in place, which takes a good part of the time if it is
-// copied. It returns false for processes that are left out.
+// event sets the common fields of an event in place, since copying takes a good part of the time. It returns
+// false if the process is omitted.
 func (w *walk) event(e *profile.Event, pid int32, start, end trace.Time, correlation uint32, name trace.Sym) bool {
 	e.Start, e.End, e.Correlation, e.Name, e.Rank, e.PID = start, end, 0, name, w.rankOf(pid), pid
 	if end < start && !w.lenient {
 		reportBackwards(w.src.Source)
 	}
 	if correlation != 0 {
-		// Several processes may be one rank, if nobody tells them apart.
+		// Several processes may count as one rank, if nothing distinguishes them.
 		e.Correlation = int64(pid)<<32 | int64(correlation)
 	}
 	return e.Rank >= 0
@@ -72,7 +71,7 @@ func reportBackwards(src *rows.Source) {
 	src.Diag(trace.NsysBackwards, "", 0)
 }
 
-// plain returns what passes rows to those who ask for no more than what they mean.
+// plain adapts a yield function that does not need the row of the table.
 func plain[T, Row any](yield func(*T) bool) func(*T, *Row) bool {
 	return func(x *T, _ *Row) bool { return yield(x) }
 }
@@ -104,7 +103,7 @@ func (st stream) Ranges(yield func(*profile.Range) bool) {
 	})
 }
 
-// GraphNodes yields the nodes of graphs, with the calls that made them: see [profile.GraphNodes].
+// GraphNodes yields the nodes of graphs, with the calls that created them: see [profile.GraphNodes].
 func (st stream) GraphNodes(yield func(*profile.GraphNode) bool) {
 	w := st.walk()
 	var out profile.GraphNode
@@ -125,9 +124,9 @@ func (st stream) Samples(yield func(*profile.Sample) bool) { st.walk().samples(y
 
 func (st stream) Runs(yield func(*profile.Run) bool) { st.walk().runs(yield) }
 
-// CounterValues yields the memory of GPUs that processes allocated since the recording began, and
-// behind it what was sampled from GPUs and network cards. GPUs are those of the machine,
-// unless only one process is known to use them.
+// CounterValues yields the GPU memory that processes allocated since the recording began, and then the samples
+// of GPUs and network cards. GPU metrics belong to the machine, unless only one process is known to use the
+// GPU.
 func (st stream) CounterValues(yield func(*profile.CounterValue) bool) {
 	if w := st.walk(); w.memory(plain[profile.CounterValue, rows.MemoryEvent](yield)) {
 		w.metrics(func(x *profile.CounterValue, _ int32, _ *rows.Metric) bool { return yield(x) })

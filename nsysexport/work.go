@@ -9,7 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// gpuFolder returns where rows of a device are.
+// gpuFolder returns the folder for rows of a device.
 func (r *reader) gpuFolder(pid, device int32) string {
 	if device < 0 {
 		return "CUDA"
@@ -39,12 +39,12 @@ func (r *reader) stream(p *piece, at *rows.Place) int32 {
 	})
 }
 
-// place adds the arguments that say where something ran.
+// place adds the arguments about where something ran.
 func (r *reader) place(at *rows.Place) {
 	r.list = r.list.Int(r.keys.device, int64(at.Device)).Int(r.keys.context, int64(at.Context)).Int(r.keys.stream, int64(at.Stream))
 }
 
-// work adds what a device did; args adds arguments behind the correlation.
+// work adds an event of a device; args adds arguments after the correlation.
 func (r *reader) work(c category, e *profile.Event, at *rows.Place, args func()) (p *piece, row, event int32) {
 	p = r.saw(e)
 	row, event = r.stream(p, at), profile.NoEvent
@@ -78,14 +78,14 @@ func (w *walk) kernels(yield func(*profile.Kernel, *rows.Kernel) bool) (more boo
 	return more
 }
 
-// kernelKey has what many kernels share: how they were launched, and where.
+// kernelKey is what many kernels have in common: their launch and place.
 type kernelKey struct {
 	launch          rows.LaunchID
 	device          int32
 	context, stream uint32
 }
 
-// kernels reads the kernels. The arguments that many of them share are kept once.
+// kernels reads the kernels. Arguments that many of them share are stored once.
 func (r *reader) kernels() {
 	c := r.category(profile.KernelCategory)
 	shared := map[kernelKey]trace.ArgsID{}
@@ -117,7 +117,7 @@ func (r *reader) kernels() {
 	})
 }
 
-// collectives reads the kernels that communicate, and no others.
+// collectives reads only the kernels that communicate.
 func (r *reader) collectives() {
 	r.src.KernelsCalled(r.meets.Of, func(k *rows.Kernel) bool {
 		p := r.piece(k.PID)
@@ -127,7 +127,7 @@ func (r *reader) collectives() {
 	})
 }
 
-// launched returns the arguments that say how a kernel was launched, and where.
+// launched returns the arguments about a kernel's launch and place.
 func (r *reader) launched(k *rows.Kernel) trace.ArgList {
 	r.list = r.list[:0]
 	r.place(&k.Place)
@@ -150,16 +150,15 @@ func (r *reader) dims(key trace.Sym, v [3]uint32) {
 	r.list = r.list.Array(key, elems)
 }
 
-// collective notes a kernel that communicates, of which more may become known when
-// the calls have been read.
+// collective records a kernel that communicates; the calls may add more information later.
 func (p *piece) collective(k *rows.Kernel, row, event int32) {
 	p.collectives.Add(&profile.Collective{Event: event, Row: row, Time: k.Start, Dur: int64(k.End - k.Start), Name: k.Name,
 		OnGPU: true, Seq: -1, In: -1, Out: -1, GroupSize: -1, Correlation: int64(k.Correlation)})
 	p.nodes.add(k.Node)
 }
 
-// graphRuns passes the runs of graphs that were traced as a whole: this is all the time there is
-// of their kernels. It returns how many runs there are of which the GPU told no times.
+// graphRuns passes the runs of graphs that were traced as a whole, without times of their kernels. It returns
+// the number of runs without usable times.
 func (w *walk) graphRuns(yield func(*profile.Kernel, *rows.GraphRun) bool) (untimed int) {
 	names := map[uint32]trace.Sym{}
 	out := profile.Kernel{Graph: true}
@@ -209,7 +208,7 @@ func (w *walk) copies(yield func(*profile.Copy, *rows.Memcpy) bool) (more bool) 
 	return more
 }
 
-// fills passes what filled memory.
+// fills passes memory fills.
 func (w *walk) fills(yield func(*profile.Copy, *rows.Memset) bool) {
 	name := w.src.Options.Syms.Intern(profile.MemsetName)
 	var out profile.Copy
@@ -222,8 +221,8 @@ func (w *walk) fills(yield func(*profile.Copy, *rows.Memset) bool) {
 	})
 }
 
-// copies reads copies and what fills memory. They are called as PyTorch's profiler calls them, which
-// has no words for migrations of unified memory.
+// copies reads copies and fills. They have the names of PyTorch's profiler, which has none for migrations of
+// unified memory.
 func (r *reader) copies() {
 	c := r.category("gpu_memcpy")
 	type kind struct {
@@ -263,8 +262,8 @@ func (r *reader) copy(c category, x *profile.Copy, at *rows.Place) {
 // syncNames are the names of waits, as in PyTorch's profiler.
 var syncNames = [...]string{"Sync", "Event Sync", "Stream Wait Event", "Stream Sync", "Context Sync"}
 
-// syncs reads what was waited for. Several threads may wait at once, and streams
-// run meanwhile, so that waits have a row of their own.
+// syncs reads waits. Several threads may wait at once, and streams run meanwhile, so waits have a row of their
+// own.
 func (r *reader) syncs() {
 	c := r.category("cuda_sync")
 	var syncName [len(syncNames)]trace.Sym

@@ -5,7 +5,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Class says which library a call is of.
+// Class is the library that a call goes to.
 type Class uint8
 
 const (
@@ -15,7 +15,7 @@ const (
 	ClassCUDNN                 // cuDNN
 	ClassCUBLAS                // cuBLAS
 	ClassMPI                   // MPI
-	ClassOverhead              // of the profiler itself
+	ClassOverhead              // the profiler's own
 )
 
 // String returns the name of the library.
@@ -28,15 +28,14 @@ func (c Class) String() string {
 
 var classNames = [...]string{"CUDA runtime", "CUDA driver", "OS runtime", "cuDNN", "cuBLAS", "MPI", "profiler overhead"}
 
-// A Call is one of a thread into a library. 40 bytes.
+// A Call is a call of a thread into a library. 40 bytes.
 type Call struct {
 	Start, End trace.Time
 	PID, TID   int32     // -1 is unknown
 	Name       trace.Sym // as in the file: "cudaLaunchKernel_v7000"
-	// Correlation joins the call to the operations of the same process that it asked
-	// for ([Place]); 0 is none.
+	// Correlation joins the call to the operations of the same process that it requested ([Place]); 0 is none.
 	Correlation uint32
-	Return      int32 // 0 is success for CUDA, whose other values [profile.Failed] tells; or profile.UnknownResult
+	Return      int32 // for CUDA, 0 is success and [profile.Failed] names other values; or profile.UnknownResult
 	Class       Class
 }
 
@@ -67,7 +66,7 @@ var apiTable = tableSpec{
 	columns: callColumns(column{name: "nameId", need: true}),
 }
 
-// driverTable exists only in exports that keep driver calls apart.
+// driverTable only exists in exports with a separate table of driver calls.
 var driverTable = tableSpec{
 	names:   []string{"CUPTI_ACTIVITY_KIND_DRIVER"},
 	columns: apiTable.columns,
@@ -109,13 +108,12 @@ func (s *Source) Libraries(yield func(*Call) bool) {
 	}
 }
 
-// eventBacktrace is the class of rows that repeat a call for the stack that was recorded of it
-// (--cudabacktrace): older versions of nsys write the call itself without one.
+// eventBacktrace is the class of rows that repeat a call for its recorded stack (--cudabacktrace); in older
+// versions of nsys, the call itself has none.
 const eventBacktrace = 67
 
-// calls yields the calls of one table. Runtime and driver share a table, and its
-// column tells which is which; elsewhere that column has other numbers. It reports whether more are
-// asked for.
+// calls yields the calls of one table. Runtime and driver share a table, where a column distinguishes them; in
+// other tables that column has other numbers. It returns false if yield does.
 func (s *Source) calls(spec *tableSpec, class Class, yield func(*Call) bool) (more bool) {
 	var call Call
 	return s.scan(spec, func(c *cursor) bool {
@@ -134,9 +132,8 @@ func (s *Source) calls(spec *tableSpec, class Class, yield func(*Call) bool) (mo
 	})
 }
 
-// APIName returns the name of a call without the version of CUDA in which its
-// signature changed, as nsys stats prints it: "_v7000" is left out, "_v11060" is
-// not, because nsys looks at the last six characters only.
+// APIName returns the name of a call without the CUDA version in which its signature changed, as nsys stats
+// prints it: it drops "_v7000" but not "_v11060", because nsys looks at the last six characters only.
 func APIName(name string) string {
 	const suffix = len("_v7000")
 	i := len(name) - suffix
@@ -151,19 +148,17 @@ func APIName(name string) string {
 	return name[:i]
 }
 
-// Ids of processes and threads are packed into 64 bits: 8 bits of hardware, 8 of
-// a virtual machine, 24 of the pid, 24 of the tid. SQLite stores them as signed
-// numbers, but the sign is part of the hardware.
+// Ids of processes and threads are packed into 64 bits: 8 bits of hardware, 8 of a virtual machine, 24 of the
+// pid, 24 of the tid. SQLite stores them as signed numbers, but the sign bit belongs to the hardware.
 const (
 	idBits = 24
 	idMask = 1<<idBits - 1
-	// noID is the value of a column that has none; no id of the file is -1, since a
-	// thread 0xFFFFFF of a process 0xFFFFFF does not exist.
+	// noID is the value of a column without an id; no id of the file is -1, since a thread 0xFFFFFF of a process
+	// 0xFFFFFF does not exist.
 	noID = -1
 )
 
-// pidOf returns the process of a packed id, -1 if the id is missing or stands for
-// a whole machine.
+// pidOf returns the process of a packed id, -1 if the id is missing or stands for a whole machine.
 func pidOf(id int64) int32 {
 	if id == noID || uint64(id)<<16 == 0 {
 		return -1

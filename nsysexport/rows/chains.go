@@ -6,20 +6,19 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A ChainKind says what stacks were recorded of.
+// A ChainKind is the kind of event whose stack was recorded.
 type ChainKind uint8
 
 const (
-	SampleChains ChainKind = iota // threads that were interrupted
+	SampleChains ChainKind = iota // interrupted threads
 	CUDAChains                    // calls into CUDA
 	OSChains                      // calls into the operating system
 	numChains
 )
 
-// A ChainFrame is one function of a stack. Frames of a stack follow each other, the innermost
-// one first.
+// A ChainFrame is one function of a stack. The frames of a stack are consecutive, innermost first.
 type ChainFrame struct {
-	Chain    int64 // number of the stack, among those of its kind
+	Chain    int64 // number of the stack within its kind
 	Depth    int32 // 0 is the innermost
 	Function trace.Sym
 	Module   trace.Sym // path of a program or a library; 0 is unknown
@@ -47,7 +46,7 @@ var chainTables = [numChains]tableSpec{
 	OSChains:     {names: []string{"OSRT_CALLCHAINS"}, columns: chainColumns},
 }
 
-// Chains yields the functions of the stacks of a kind with numbers that are wanted; nil is all.
+// Chains yields the frames of the wanted stacks of a kind; a nil wanted means all.
 func (s *Source) Chains(kind ChainKind, wanted func(number int64) bool, yield func(*ChainFrame) bool) {
 	nameless := trace.Renamed(s.Options.Syms, namelessIn) // by module
 	spec := chainTables[kind]
@@ -61,13 +60,13 @@ func (s *Source) Chains(kind ChainKind, wanted func(number int64) bool, yield fu
 			f.Function = c.name(chainSymbol)
 			return yield(&f)
 		}
-		// The name is an address, another one at each place of the function.
+		// The name is an address, which differs from place to place within the function.
 		f.Function = nameless.Of(f.Module)
 		return yield(&f)
 	})
 }
 
-// namelessIn returns the name of nameless functions of a module: "[libcuda.so.1]".
+// namelessIn returns the name for a module's nameless functions: "[libcuda.so.1]".
 func namelessIn(module string) string {
 	if module == "" || module[0] == '[' {
 		return "[Unknown]"
@@ -75,12 +74,12 @@ func namelessIn(module string) string {
 	return "[" + path.Base(module) + "]"
 }
 
-// A StackSample is a thread that was interrupted, to see what it ran.
+// A StackSample is an interrupt of a thread, which shows what it was running.
 type StackSample struct {
 	Time     trace.Time
 	PID, TID int32
 	CPU      int32 // -1 is unknown
-	Chain    int64 // of [SampleChains]
+	Chain    int64 // number among [SampleChains]
 }
 
 const (
@@ -107,7 +106,7 @@ func (s *Source) StackSamples(yield func(*StackSample) bool) {
 	var x StackSample
 	s.scan(&stackTable, func(c *cursor) bool {
 		if c.int(stackCycles) == 0 {
-			return true // tells of a change of state
+			return true // a change of state, not a sample
 		}
 		id := c.int(stackTID)
 		x = StackSample{c.time(stackTime), pidOf(id), tidOf(id), int32(c.int(stackCPU)), c.int(stackID)}
@@ -115,10 +114,10 @@ func (s *Source) StackSamples(yield func(*StackSample) bool) {
 	})
 }
 
-// StackSampleRows returns how many samples there are at most
+// StackSampleRows returns an upper bound of the number of samples.
 func (s *Source) StackSampleRows() int64 { return s.count(&stackTable) }
 
-// A ChainedCall is a call of which the stack was recorded.
+// A ChainedCall is a call whose stack was recorded.
 type ChainedCall struct {
 	Start, End trace.Time
 	PID, TID   int32
@@ -134,7 +133,7 @@ const (
 	chainedID
 )
 
-// chained returns how calls are read with the numbers of their stacks.
+// chained returns the spec of a table of calls with the numbers of their stacks.
 func chained(calls *tableSpec) *tableSpec {
 	return &tableSpec{names: calls.names, quiet: true, columns: []column{
 		chainedStart: {name: "start", need: true},
@@ -145,7 +144,7 @@ func chained(calls *tableSpec) *tableSpec {
 	}}
 }
 
-// callsOf are the calls of which there are stacks.
+// callsOf are the tables of calls with stacks, by kind.
 var callsOf = [numChains][]*tableSpec{
 	CUDAChains: {chained(&apiTable), chained(&driverTable)},
 	OSChains:   {chained(&osTable)},

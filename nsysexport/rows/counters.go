@@ -5,11 +5,11 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A Metric is something that was sampled.
+// A Metric is a sampled quantity.
 type Metric struct {
 	Source string // "GPU Metrics [0]", a network card
 	Name   string // "SMs Active [Throughput %]"
-	GPU    int32  // the low byte of the id of a GPU's metrics; -1 is none
+	GPU    int32  // low byte of the id of a GPU's metrics; -1 is none
 	typeID int64
 	id     int64
 }
@@ -18,7 +18,7 @@ type Metric struct {
 type Sample struct {
 	Time   trace.Time
 	Value  float64
-	Metric int32 // index of the metrics that come with it
+	Metric int32 // index in the list of metrics that is yielded with it
 }
 
 var metricNames = tableSpec{
@@ -45,8 +45,7 @@ var gpuMetrics = tableSpec{
 	},
 }
 
-// Samples yields what was sampled from GPUs and network cards, and the list of
-// metrics known so far, which grows.
+// Samples yields the samples of GPUs and network cards, and the growing list of metrics known so far.
 func (s *Source) Samples(yield func(*Sample, []Metric) bool) {
 	metrics, index := []Metric(nil), map[[2]int64]int32{}
 	s.scan(&metricNames, func(c *cursor) bool {
@@ -60,7 +59,7 @@ func (s *Source) Samples(yield func(*Sample, []Metric) bool) {
 	var x Sample
 	more := s.scan(&gpuMetrics, func(c *cursor) bool {
 		if c.null(sampleTime) {
-			return true // of the time between two captures
+			return true // covers the time between two captures
 		}
 		key := [2]int64{c.int(sampleType), c.int(sampleMetric)}
 		at := order.At(index, &metrics, key, func() Metric { return Metric{GPU: int32(key[0] & 0xff), typeID: key[0], id: key[1]} })
@@ -72,7 +71,7 @@ func (s *Source) Samples(yield func(*Sample, []Metric) bool) {
 	}
 }
 
-// A Sched is a thread that got a core, or lost it. 24 bytes.
+// A Sched is an event at which a thread got or lost a core. 24 bytes.
 type Sched struct {
 	Time     trace.Time
 	PID, TID int32
@@ -97,7 +96,7 @@ var schedTable = tableSpec{
 	},
 }
 
-// Scheds yields how threads were scheduled.
+// Scheds yields the scheduling of threads.
 func (s *Source) Scheds(yield func(*Sched) bool) {
 	var x Sched
 	s.scan(&schedTable, func(c *cursor) bool {

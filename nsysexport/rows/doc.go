@@ -1,28 +1,28 @@
-// Package rows reads what `nsys export` writes of a report of NVIDIA Nsight Systems, with
-// --type sqlite or parquetdir. It tells what the tables say and no more; what that means in the words of package profile,
-// says package nsysexport.
+// Package rows reads the output of `nsys export` for a report of NVIDIA Nsight Systems, with
+// --type sqlite or parquetdir. It only passes on the content of the tables; package nsysexport interprets it
+// in terms of package profile.
 //
-// [Open] gives a [Source], whose methods pass the rows of one table each to a
+// [Open] returns a [Source], whose methods pass the rows of one table each to a
 // function. How rows are read:
 //
-//  1. Package storage reads tables out of SQLite, and out of a folder of Parquet files.
+//  1. Package storage reads tables from SQLite, or from a folder of Parquet files.
 //     Here both are a storage.Store.
 //  2. The schema is what the store has, never what a version number promises
-//     (schema.go). Tables exist only where something was recorded, and columns
-//     come and go, in the middle too. A column that is missing has the value that
-//     its row of the column table tells (kernels.go, calls.go, ...).
+//     (schema.go). Tables exist only if something was recorded, and columns
+//     come and go, in the middle too. A missing column has the default value in
+//     its spec (kernels.go, calls.go, ...).
 //  3. Tables are scanned in the order of the store (scan.go), each by a connection
 //     of its own, so that several are read at once. Names are numbers in the store
-//     and looked up when they are first met (strings.go), never joined by SQL,
+//     and looked up on first use (strings.go), never joined by SQL,
 //     which would take twice the time.
 //
-// Damage costs the rows on the pages that it hits, which are counted, and is a data loss. Other tables are read as if nothing had happened. Of
-// a file that is cut off, all rows before the cut are read. Values have no checksums:
-// one that was changed is read as it is.
+// Damage loses the rows on the affected pages, which are counted, and is a data loss. It does not affect other tables.
+// Of a truncated file, all rows before the cut are read. Values have no checksums:
+// a changed one is read as it is.
 //
 // Exports hold environment variables, command lines and the content of files.
-// What is read is an allow-list of tables, columns and keys, and strings are
-// looked up only by the columns in it; so nothing else can reach a result.
+// Only tables, columns, and keys on an allow-list are read, and strings are
+// looked up only for these columns, so that nothing else can reach a result.
 //
 // All tables are scanned by the same cursor and share names and the schema, which is why
 // they are in one package of some size.
@@ -45,11 +45,11 @@
 //     or by the shape of their rows.
 //   - With --type parquetdir, every table is a Parquet file of the same name and
 //     columns, in a folder. All numbers are 64 bits wide, except for a few.
-//   - Counters of network cards say what they count by the number of a list and
-//     a place in it (TARGET_INFO_NETWORK_METRICS), and for which card by
-//     NIC_ID_MAP. --lazy=false writes every table, most of them empty.
-//   - A journal, or a -wal file with rows, beside the file means that it was not
-//     closed. Read as it is, its content would be wrong, so we refuse it.
+//   - Counters of network cards have no names, but the number of a list and
+//     a place in it (TARGET_INFO_NETWORK_METRICS), and NIC_ID_MAP identifies the
+//     card. --lazy=false writes every table, most of them empty.
+//   - A journal, or a -wal file with rows, next to the file means that it was not
+//     closed. Its content would be wrong without them, so we refuse it.
 //   - Correlation IDs count within a process. One launch of a CUDA graph has all
 //     of its kernels (--cuda-graph-trace=node), or none (graph, the default):
 //     then only CUPTI_ACTIVITY_KIND_GRAPH_TRACE says when it ran, and zeros
@@ -69,7 +69,7 @@
 //   - Thread IDs are packed: 8 bits of hardware, 8 of a virtual machine, 24 of
 //     the pid, 24 of the tid; stored as signed numbers.
 //   - PROCESSES names a process twice: first nsys-launcher, then the program.
-//   - Calls carry the version of their signature, cudaLaunchKernel_v7000. Like
+//   - Names of calls contain the version of their signature, cudaLaunchKernel_v7000. Like
 //     nsys stats, we drop it only if it is the last six characters.
 //   - In metadata, UNKNOWN stands for what nsys could not find out.
 //   - Warnings and errors of the profiler itself (lost data, missing
@@ -81,7 +81,7 @@
 //     "[libcuda.so.1]".
 //   - SAMPLING_PERIOD is in CPU cycles or in nanoseconds, by what triggers
 //     samples. We measure the period instead.
-//   - SCHED_EVENTS says when a thread gets or loses a core; on Linux its
+//   - SCHED_EVENTS has the times at which a thread gets or loses a core; on Linux its
 //     threadState does not say why.
 //   - Tools add tables and columns of their own. We don't read them; inspect
 //     lists them.

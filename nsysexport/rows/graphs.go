@@ -2,13 +2,13 @@ package rows
 
 import "github.com/sgtrace/sgtrace/trace"
 
-// A GraphRun is one run of a whole CUDA graph, whose kernels are not in the file
-// ([Meta.GraphMode] "Graph"). 48 bytes.
+// A GraphRun is one run of a whole CUDA graph, whose kernels are not in the file ([Meta.GraphMode] "Graph"). 48
+// bytes.
 type GraphRun struct {
-	Start, End trace.Time // both 0 where Timed is false
+	Start, End trace.Time // both 0 if Timed is false
 	Place
-	Graph, Exec uint32 // ids of the graph and of what was instantiated from it
-	// Timed is false for a run of which the GPU gave no times.
+	Graph, Exec uint32 // ids of the graph and of its executable instance
+	// Timed is false for a run without times from the GPU.
 	Timed bool
 }
 
@@ -36,8 +36,7 @@ func (w *Window) GraphRuns(yield func(*GraphRun) bool) {
 	})
 }
 
-// A GraphNode is the call that made a node of a CUDA graph, by capturing a stream
-// or explicitly. 32 bytes.
+// A GraphNode is the call that created a node of a CUDA graph, by capturing a stream or explicitly. 32 bytes.
 type GraphNode struct {
 	Start          trace.Time
 	Node, Original uint64 // Original is the node that Node was cloned from; 0 is none
@@ -46,14 +45,14 @@ type GraphNode struct {
 
 const (
 	nodeStart = iota
-	nodeEnd   // for the bounds of the table
+	nodeEnd   // only for the bounds of the table
 	nodeTID
 	nodeID
 	nodeOriginal
 )
 
-// nodeTable has had the second name, under which newer exports have events of
-// whole graphs; those lack the column of nodes.
+// nodeTable used to have the second name, which newer exports use for events of whole graphs; those lack the
+// column of nodes.
 var nodeTable = tableSpec{
 	names: []string{"CUDA_GRAPH_NODE_EVENTS", "CUDA_GRAPH_EVENTS"},
 	columns: []column{
@@ -87,7 +86,7 @@ type Sync struct {
 	Place
 	Event uint32 // CUDA event; 0 is none
 	Kind  SyncKind
-	// HasStream is false where the wait is not for one stream.
+	// HasStream is false if the wait is not for a single stream.
 	HasStream bool
 }
 

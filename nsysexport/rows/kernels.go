@@ -10,33 +10,31 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Place is where on the GPUs an operation ran.
+// Place is the place on the GPUs where an operation ran.
 type Place struct {
 	PID     int32  // -1 is unknown
-	Device  int32  // as the process counts; see [Meta.Devices]; -1 is unknown
+	Device  int32  // in the process's numbering, see [Meta.Devices]; -1 is unknown
 	Context uint32 // CUDA context
 	Stream  uint32
-	// Correlation joins the operation to the calls of the same process that asked
-	// for it ([Call]); 0 is none. All kernels of a CUDA graph have that of its
-	// launch.
+	// Correlation joins the operation to the calls of the same process that requested it ([Call]); 0 is none. All
+	// kernels of a CUDA graph have that of its launch.
 	Correlation uint32
 }
 
-// A Kernel is one that ran. 56 bytes.
+// A Kernel is a run of a kernel. 56 bytes.
 type Kernel struct {
 	Start, End trace.Time
-	Node       uint64 // graph node; 0 is none, or the kernel was not in a graph
+	Node       uint64 // graph node; 0 if the kernel was not in a graph, or its node is unknown
 	Place
 	Name     trace.Sym // with namespaces, template and call parameters
-	Launch   LaunchID  // into [Source.Launches]; 0 is unknown
-	OneBlock int32     // as of [profile.Kernel]
+	Launch   LaunchID  // index in [Source.Launches]; 0 is unknown
+	OneBlock int32     // as in [profile.Kernel]
 }
 
 // LaunchID is an index of [Source.Launches].
 type LaunchID uint32
 
-// A Launch is how a kernel was launched. Kernels repeat them, so that they are
-// kept once each.
+// A Launch is the configuration of a kernel launch. Each distinct one is stored once.
 type Launch struct {
 	Grid, Block   [3]uint32
 	Registers     uint32 // per thread
@@ -44,8 +42,7 @@ type Launch struct {
 	DynamicShared uint32 // bytes
 }
 
-// Numbers of the columns that say where an operation ran. They are the first ones
-// of all tables of operations.
+// Numbers of the columns for the place of an operation. They are the first ones in all tables of operations.
 const (
 	opStart = iota
 	opEnd
@@ -106,8 +103,8 @@ var kernelTable = tableSpec{
 // Kernels yields the kernels.
 func (w *Window) Kernels(yield func(*Kernel) bool) { w.kernels(w.bounded(&kernelTable), yield) }
 
-// KernelsCalled yields the kernels with names that are wanted. Of others, only the name is read;
-// and their times, for the sake of a [Window] that is read later.
+// KernelsCalled yields the kernels with wanted names. Of other kernels, it reads only the names, and the times,
+// for use by a later [Window].
 func (s *Source) KernelsCalled(wanted func(name trace.Sym) bool, yield func(*Kernel) bool) {
 	spec := kernelTable
 	spec.within = &storage.Window{From: math.MinInt64, To: math.MaxInt64, Number: storage.NoColumn}
@@ -144,7 +141,7 @@ func (c *cursor) launch() Launch {
 	}
 }
 
-// launches numbers launches.
+// launches numbers distinct launches.
 type launches struct {
 	mu    sync.Mutex
 	list  []Launch // the first one is unknown

@@ -19,8 +19,7 @@ func (d Direction) String() string {
 var directions = [...]string{"Unknown", "HtoD", "DtoH", "HtoA", "AtoH", "AtoA", "AtoD", "DtoA", "DtoD", "HtoH", "PtoP",
 	"Unified HtoD", "Unified DtoH", "Unified DtoD"}
 
-// unknownMemory is the number of memory of which nothing is known. Smaller ones are in the order
-// of [profile.Memory].
+// unknownMemory is the number for unknown memory. Smaller ones are in the order of [profile.Memory].
 const unknownMemory = 7
 
 // memory returns the kind of memory in a column.
@@ -105,12 +104,12 @@ func (w *Window) Memsets(yield func(*Memset) bool) {
 	})
 }
 
-// A MemoryEvent is an allocation of GPU memory, or its end. 32 bytes.
+// A MemoryEvent is an allocation or a release of GPU memory. 32 bytes.
 type MemoryEvent struct {
 	Time   trace.Time
-	Bytes  int64 // what it adds to the memory in use; negative where memory is freed
+	Bytes  int64 // change of the memory in use; negative if memory is freed
 	PID    int32 // -1 is unknown
-	Device int32 // as the process counts; -1 is unknown
+	Device int32 // in the process's numbering; -1 is unknown
 	Kind   profile.Memory
 }
 
@@ -135,7 +134,7 @@ var memoryTable = tableSpec{
 	},
 }
 
-// MemoryEvents yields allocations and what ends them.
+// MemoryEvents yields allocations and releases.
 func (s *Source) MemoryEvents(yield func(*MemoryEvent) bool) {
 	const freed = 1
 	var m MemoryEvent

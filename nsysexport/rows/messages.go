@@ -6,7 +6,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A Message is a warning or an error of the profiler: lost data, missing rights.
+// A Message is a warning or an error of the profiler: lost data, missing permissions.
 type Message struct {
 	Time     trace.Time
 	PID      int32 // -1 is unknown
@@ -31,11 +31,11 @@ var messageTable = tableSpec{
 	},
 }
 
-// missing is in information about data that were lost.
+// missing occurs in informational messages about lost data.
 const missing = "might be missing"
 
-// Messages yields warnings and errors. What is less severe is about the profiler
-// itself, with paths of the machine, unless it says that something is missing.
+// Messages yields warnings and errors. Less severe messages are about the profiler itself, with paths of the
+// machine; it only yields those that say that something is missing.
 func (s *Source) Messages(yield func(*Message) bool) {
 	const warning, failure = 2, 3
 	var m Message

@@ -10,19 +10,19 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Meta is the information in an export about itself.
+// Meta is an export's description of itself.
 type Meta struct {
 	Product string // version of nsys that wrote the export: "2026.2.1.210"; "" before 2022
 	Schema  string // version of the schema: "3.25.0"; "" before 2022
 	Host    string // name of the machine that was profiled; "" is unknown
 
-	// Absolute reports whether times are nanoseconds since 1970 (UTC). If it is false
-	// the export has no start of the session, and times count from there.
+	// Absolute reports whether times are nanoseconds since 1970 (UTC). If it is false, the start of the session is
+	// unknown, and times count from there.
 	Absolute bool
-	// SessionStart is when the session started, in Unix ns; 0 is unknown.
+	// SessionStart is the start of the session, in Unix ns; 0 is unknown.
 	SessionStart trace.Time
-	// Shift is what nsys export added to the times in the file (--ts-shift,
-	// --ts-normalize), in ns. Times of this package are without it.
+	// Shift is the offset that nsys export added to the times in the file (--ts-shift, --ts-normalize), in ns.
+	// Times of this package are without it.
 	Shift int64
 	// Duration is the length of the session in ns; -1 is unknown.
 	Duration int64
@@ -32,28 +32,29 @@ type Meta struct {
 	GraphMode string
 	// Driver is the version of the driver of the GPUs: "550.54.14"; "" is unknown.
 	Driver string
-	// Partial are the tables and times that the export was bounded to; "" is none.
+	// Partial are the tables and times that the export was limited to; "" is no limit.
 	PartialTables, PartialTimes string
 
 	GPUs    []GPU
 	Devices []Device
 }
 
-// A GPU is one of the machine.
+// A GPU is a GPU of the machine.
 type GPU struct {
 	ID   int64
 	Name string
 	UUID string
 }
 
-// A Device is what a process calls a GPU: CUDA_VISIBLE_DEVICES renumbers them.
+// A Device is a process's number for a GPU: CUDA_VISIBLE_DEVICES renumbers them.
 type Device struct {
 	PID    int32
 	Device int32 // as in rows of kernels
 	GPU    int64 // GPU.ID; -1 is unknown
 }
 
-// metaTables hold pairs of a name and a text; the second name is that before 2023.
+// metaExport holds pairs of a name and a text, and so does metaCapture; the second table name is from before
+// 2023.
 var metaExport = tableSpec{
 	names:   []string{"META_DATA_EXPORT", "EXPORT_META_DATA"},
 	columns: []column{{name: "name", need: true}, {name: "value", need: true}},
@@ -70,8 +71,8 @@ var systemEnv = tableSpec{
 	columns: metaExport.columns,
 }
 
-// metaKeys is the allow-list of what is read from those tables. All others may hold
-// commands, paths or environment variables.
+// metaKeys is the allow-list of keys that are read from those tables. All others may hold commands, paths, or
+// environment variables.
 var metaKeys = []struct {
 	spec  *tableSpec
 	key   string
@@ -85,7 +86,7 @@ var metaKeys = []struct {
 	{&metaCapture, "CUDA_GRAPH_TRACE_OPTIONS:MODE", func(m *Meta, v string) { m.GraphMode = v }},
 	{&systemEnv, "NvDriverVersion", func(m *Meta, v string) { m.Driver = v }},
 	{&systemEnv, "Hostname", func(m *Meta, v string) {
-		if v != "UNKNOWN" { // what nsys writes where it could not find out
+		if v != "UNKNOWN" { // nsys writes it for unknown values
 			m.Host = v
 		}
 	}},
@@ -101,8 +102,7 @@ var analysisDetails = tableSpec{
 	columns: []column{{name: "duration", none: -1, need: true}},
 }
 
-// plausible reports whether a session can have started at a time: Nsight Systems is from
-// this century.
+// plausible reports whether a session can have started at a time: Nsight Systems is from this century.
 func plausible(t trace.Time) bool {
 	year := time.Unix(0, int64(t)).UTC().Year()
 	return t > 0 && year >= 2010 && year < 2100
@@ -148,9 +148,8 @@ func (s *Source) describe(c *connection) {
 	s.listUnread(c)
 }
 
-// rankVariables are the environment variables that launchers tell a process its
-// rank and the size of the world by, the most specific first. They are all that is
-// ever read of an environment, and only as numbers.
+// rankVariables are the environment variables by which launchers pass a process its rank and the size of the
+// world, the most specific first. They are all that is ever read of an environment, and only as numbers.
 var rankVariables = [...]struct{ rank, size string }{
 	{"RANK", "WORLD_SIZE"},                               // torchrun
 	{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},     // Open MPI
@@ -159,15 +158,15 @@ var rankVariables = [...]struct{ rank, size string }{
 	{"SLURM_PROCID", "SLURM_NTASKS"},               // srun
 }
 
-// FromEnvironment says that the environment of the program that nsys started tells a rank.
+// FromEnvironment is the source of a rank in the environment of the program that nsys started.
 const FromEnvironment = "environment"
 
-// variableKey is the key under which META_DATA_CAPTURE has a variable of the program
-// that nsys started, as NAME="value".
+// variableKey matches the key of an environment variable in META_DATA_CAPTURE, whose value is NAME="value". It
+// belongs to the program that nsys started.
 var variableKey = regexp.MustCompile(`^PROCESS_\d+:ENVIRONMENT_VARIABLE$`)
 
-// environment returns the ranks that the environment of the program tells, best
-// first. If several programs differ, there are none.
+// environment returns the ranks in the environment of the program, best first. If several programs differ,
+// there are none.
 func (s *Source) environment(c *connection) []profile.Hint {
 	values := map[string]int64{}
 	s.scanOn(c, &metaCapture, func(cur *cursor) bool {
@@ -205,7 +204,7 @@ func isRankVariable(name string) bool {
 	return false
 }
 
-// HostName returns the name of the machine, "" where nsys does not know it.
+// HostName returns the name of the machine, "" if nsys does not know it.
 func (m *Meta) HostName() string {
 	if strings.EqualFold(m.Host, "unknown") {
 		return ""

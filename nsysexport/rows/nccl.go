@@ -10,10 +10,9 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A Comm is the part that a process has in a communicator of NCCL, as the calls
-// say that create one. It is the best source of ranks that an export has; it takes
-// payloads, which recent versions of nsys export only with --include-json=true or
-// --include-blobs=true.
+// A Comm is a process's membership in a communicator of NCCL, from the calls that create one. It is the best
+// source of ranks in an export, but needs payloads, which recent versions of nsys export only with
+// --include-json=true or --include-blobs=true.
 type Comm struct {
 	ID     uint64 // the same in all processes of the communicator; 0 is unknown
 	PID    int32
@@ -22,7 +21,7 @@ type Comm struct {
 	Device int32 // CUDA device as the process counts; -1 is unknown
 }
 
-// What NCCL calls the fields of its payloads.
+// NCCL's names for the fields of its payloads.
 const (
 	ncclDomain = "NCCL"
 	ncclComm   = "NCCL communicator ID"
@@ -32,32 +31,32 @@ const (
 	ncclBytes  = "Message size [bytes]"
 )
 
-// Names of calls of NCCL that bundle others, which run when the bundle ends.
+// Names of the NCCL calls that begin and end a group of calls, which run when the group ends.
 const (
 	ncclGroupStart = "ncclGroupStart"
 	ncclGroupEnd   = "ncclGroupEnd"
 )
 
-// NCCLCall is a call into NCCL, which records a range around each.
+// NCCLCall is a call into NCCL, which records a range around each of its calls.
 type NCCLCall struct {
 	Start, End trace.Time
 	Comm       uint64 // 0 is unknown
-	Bytes      int64  // of the message; -1 is unknown
+	Bytes      int64  // message size; -1 is unknown
 	TID        int32
 	Name       trace.Sym // "ncclAllReduce"
-	// Seq counts the collectives of a communicator since it was created; -1 is
-	// unknown: the recording began later.
+	// Seq is the number of the collective since the communicator was created; -1 if unknown, because the recording
+	// began later.
 	Seq int64
 }
 
-// ncclOnce reads what NCCL recorded, once.
+// ncclOnce reads NCCL's records once.
 type ncclOnce struct {
 	once  sync.Once
 	comms []Comm
 	calls map[int32][]NCCLCall // by pid, then ordered by thread and start
 }
 
-// Comms returns the communicators that NCCL tells about, by id and rank.
+// Comms returns the communicators in NCCL's records, ordered by id and rank.
 func (s *Source) Comms() []Comm {
 	s.ReadNCCL()
 	return s.nccl.comms
@@ -75,7 +74,7 @@ func (s *Source) HasNCCL() bool {
 	return len(s.nccl.calls) > 0
 }
 
-// NCCLUsers returns the processes that name a domain of NCCL, even if they call nothing.
+// NCCLUsers returns the processes that name a domain of NCCL, even without calls.
 func (s *Source) NCCLUsers() map[int32]bool {
 	users := map[int32]bool{}
 	if s.find(nvtxTable.names[0]) != "" {
@@ -120,14 +119,14 @@ func (s *Source) isNCCL(domain trace.Sym) bool {
 	return strings.HasPrefix(s.Options.Syms.Name(domain), ncclDomain)
 }
 
-// ncclReader collects what NCCL recorded.
+// ncclReader collects NCCL's records.
 type ncclReader struct {
 	src      *Source
 	names    *nvtxNames
 	payloads payloads
 	calls    map[int32][]NCCLCall
 	seen     map[Comm]bool
-	// created has the communicators of each process whose creation was recorded.
+	// created holds the communicators of each process whose creation was recorded.
 	created map[int32]map[uint64]bool
 }
 
@@ -185,8 +184,8 @@ func (r *ncclReader) comms() []Comm {
 	})
 }
 
-// number orders the calls of a process by thread and start, and counts those that
-// send something on communicators whose creation was recorded.
+// number sorts the calls of a process by thread and start, and numbers those that communicate on communicators
+// whose creation was recorded.
 func number(calls []NCCLCall, created map[uint64]bool) {
 	slices.SortStableFunc(calls, func(a, b NCCLCall) int { return cmp.Compare(a.Start, b.Start) })
 	next := map[uint64]int64{}
@@ -199,18 +198,17 @@ func number(calls []NCCLCall, created map[uint64]bool) {
 	slices.SortStableFunc(calls, func(a, b NCCLCall) int { return cmp.Or(cmp.Compare(a.TID, b.TID), cmp.Compare(a.Start, b.Start)) })
 }
 
-// NCCLAt returns the call that asked for what a thread launched at some time: the
-// innermost one around it, or where that ends a bundle, the only one in the bundle.
-// It is nil if there is none.
+// NCCLAt returns the NCCL call behind a launch by a thread at some time: the innermost call around that time,
+// or if that ends a group, the only call in the group. It returns nil if there is none.
 func (s *Source) NCCLAt(calls []NCCLCall, tid int32, at trace.Time) *NCCLCall {
-	// The first call of the thread that starts later.
+	// Find the first call of the thread that starts later.
 	i, _ := slices.BinarySearchFunc(calls, at, func(c NCCLCall, at trace.Time) int {
 		if c.TID < tid || c.TID == tid && c.Start <= at {
 			return -1
 		}
 		return 1
 	})
-	const deepest = 8 // calls of NCCL nest no deeper
+	const deepest = 8 // NCCL's calls nest no deeper
 	for k := i - 1; k >= max(0, i-deepest) && calls[k].TID == tid; k-- {
 		switch c := &calls[k]; {
 		case c.End < at:
@@ -223,7 +221,7 @@ func (s *Source) NCCLAt(calls []NCCLCall, tid int32, at trace.Time) *NCCLCall {
 	return nil
 }
 
-// bundled returns the only call since the last one that began a bundle.
+// bundled returns the only call since the start of the last group; nil if there are several.
 func (s *Source) bundled(calls []NCCLCall, tid int32) *NCCLCall {
 	var found *NCCLCall
 	for k := len(calls) - 1; k >= 0 && calls[k].TID == tid; k-- {

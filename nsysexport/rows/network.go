@@ -14,8 +14,8 @@ const (
 	countPort
 )
 
-// countColumns are those of all tables of what network devices counted. Rows have a start
-// and an end; the value is that at the end.
+// countColumns are the columns of all tables with counters of network devices. Rows have a start and an end;
+// the value is the one at the end.
 var countColumns = []column{
 	countEnd:    {name: "end", or: "start", need: true},
 	countDevice: {name: "globalId", need: true},
@@ -31,7 +31,7 @@ var nicMetrics = tableSpec{names: []string{"NET_NIC_METRIC"}, columns: countColu
 // switchMetrics has counters of InfiniBand switches.
 var switchMetrics = tableSpec{names: []string{"NET_IB_SWITCH_METRIC"}, columns: countColumns}
 
-// networkNames says what the numbers of counters mean.
+// networkNames maps the numbers of counters to their names.
 var networkNames = tableSpec{
 	names: []string{"TARGET_INFO_NETWORK_METRICS"},
 	columns: []column{
@@ -39,23 +39,22 @@ var networkNames = tableSpec{
 	},
 }
 
-// nicNumbers says which card has counters under which id.
+// nicNumbers maps the ids of cards' counters to cards.
 var nicNumbers = tableSpec{
 	names:   []string{"NIC_ID_MAP"},
 	columns: []column{{name: "globalId", need: true}, {name: "nicId", need: true}},
 }
 
-// nicNames has the names of cards. Before schema 3.7.2 they had the id of counters
-// themselves.
+// nicNames holds the names of cards. Before schema 3.7.2, their ids were those of the counters.
 var nicNames = tableSpec{
 	names:   []string{"TARGET_INFO_NIC_INFO"},
 	columns: []column{{name: "nicId", none: -1}, {name: "name", need: true}, {name: "globalId", none: -1}},
 }
 
-// A counted is what a network device counts: one metric of one of its ports.
+// A counted identifies a counter of a network device: one metric of one of its ports.
 type counted struct{ device, port, list, index int64 }
 
-// networkSamples yields what network cards and switches counted.
+// networkSamples yields the counters of network cards and switches.
 func (s *Source) networkSamples(metrics []Metric, yield func(*Sample, []Metric) bool) {
 	names, cards := s.networkNames(), s.nicNames()
 	for _, table := range []struct {
@@ -81,7 +80,7 @@ func (s *Source) networkSamples(metrics []Metric, yield func(*Sample, []Metric) 
 	}
 }
 
-// metric returns the metric of what a device of a kind counts.
+// metric returns the metric of a counter, for a kind of device.
 func (k counted) metric(kind string, devices map[int64]string, names map[[2]int64]string) Metric {
 	source, ok := devices[k.device]
 	if !ok {
@@ -111,7 +110,7 @@ func (s *Source) networkNames() map[[2]int64]string {
 	return names
 }
 
-// nicNames returns the names of network cards by the id that their counters have.
+// nicNames returns the names of network cards by the id of their counters.
 func (s *Source) nicNames() map[int64]string {
 	byNumber, byID := map[int64]string{}, map[int64]string{}
 	s.scan(&nicNames, func(c *cursor) bool {

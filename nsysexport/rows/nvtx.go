@@ -6,12 +6,12 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// MarkKind says what an annotation is.
+// MarkKind is the kind of an annotation.
 type MarkKind uint8
 
 const (
 	MarkInstant  MarkKind = iota // a point in time
-	MarkPushPop                  // a range that nests with others of its thread
+	MarkPushPop                  // a range that nests with other ranges of its thread
 	MarkStartEnd                 // a range that may overlap others and end on another thread
 )
 
@@ -22,11 +22,10 @@ type Range struct {
 	Text       trace.Sym
 	Domain     trace.Sym // name of the domain; 0 is the default one, or one whose creation was not recorded
 	Category   trace.Sym // name of the category; 0 is none, or one without a name
-	// Args are values that NCCL and others attach, from JSON or binary payloads.
+	// Args are values attached by NCCL and others, from JSON or binary payloads.
 	Args trace.ArgsID
 	Kind MarkKind
-	// Open means that the range was never closed: its End is that of the session,
-	// and its duration means nothing.
+	// Open means that the range was never closed: its End is that of the session, and its duration is meaningless.
 	Open bool
 }
 
@@ -61,7 +60,7 @@ var nvtxTable = tableSpec{
 	},
 }
 
-// What an event is. Numbers are the same in all versions.
+// Kinds of events. The numbers are the same in all versions.
 const (
 	eventCategory     = 33
 	eventMark         = 34
@@ -74,13 +73,13 @@ const (
 	eventDomainEnd    = 76
 )
 
-// A scope is a domain or a category of a process: ids count within it.
+// A scope is a domain or a category of a process, whose ids are local to the process.
 type scope struct {
 	pid        int32
 	domain, id int64
 }
 
-// nvtxNames are names that events give to others, wherever they are in the file.
+// nvtxNames are the names that events give to domains, categories, and threads.
 type nvtxNames struct {
 	domains    map[scope]trace.Sym
 	categories map[scope]trace.Sym
@@ -94,9 +93,9 @@ type nvtxOnce struct {
 	names nvtxNames
 }
 
-// nvtxNames reads the events that name domains, categories and threads, which may be
-// anywhere in the table. SQLite could pick them, but a damaged file may lead it in
-// circles while it looks for one; here every row is counted.
+// nvtxNames reads the events that name domains, categories, and threads, which may be anywhere in the table.
+// SQLite could select them, but a damaged file may lead it in circles while it searches; this scan counts every
+// row.
 func (s *Source) nvtxNames() *nvtxNames {
 	s.nvtx.once.Do(func() {
 		n := &s.nvtx.names
@@ -128,8 +127,7 @@ func (s *Source) nvtxNames() *nvtxNames {
 	return &s.nvtx.names
 }
 
-// nvtxText returns the text of an event. Registered strings are in StringIds; an
-// empty text is nowhere.
+// nvtxText returns the text of an event. Registered strings are in StringIds; empty texts are not stored.
 func (c *cursor) nvtxText() trace.Sym {
 	if c.null(nvtxText) {
 		return c.name(nvtxTextID)
@@ -170,8 +168,7 @@ func (w *Window) Ranges(yield func(*Range) bool) {
 	})
 }
 
-// end finds out when the range ends. Those that were never closed are exported
-// with the end of the session.
+// end sets the end of the range. Ranges that were never closed are exported with the end of the session.
 func (r *Range) end(c *cursor, session trace.Time, known bool) {
 	if r.Kind == MarkInstant {
 		r.End = r.Start
@@ -188,7 +185,7 @@ func (r *Range) end(c *cursor, session trace.Time, known bool) {
 	r.Open = known && r.End == session
 }
 
-// markKind translates the kind of an event; false is one that is no annotation.
+// markKind translates the kind of an event; ok is false for events that are not annotations.
 func (s *Source) markKind(kind int64, table string) (MarkKind, bool) {
 	switch kind {
 	case eventPushPop, eventTextPushPop:
@@ -198,7 +195,7 @@ func (s *Source) markKind(kind int64, table string) (MarkKind, bool) {
 	case eventMark:
 		return MarkInstant, true
 	case eventCategory, eventThread, eventDomain, eventDomainEnd:
-		return 0, false // names
+		return 0, false // these define names
 	}
 	s.Diag(trace.NsysNVTXKind, table, 0, kind)
 	return 0, false

@@ -12,57 +12,54 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Options say how a file is read.
+// Options control how a file is read.
 type Options struct {
-	Name  string         // of the file in messages; "" is its path
-	Syms  *trace.Symbols // nil is a table of its own
-	Args  *trace.Args    // of NVTX payloads; nil leaves them out
+	Name  string         // name of the file in messages; "" means its path
+	Syms  *trace.Symbols // nil means a new table
+	Args  *trace.Args    // for NVTX payloads; nil omits them
 	Diags *trace.Diags   // nil drops diagnostics
-	// Brief leaves out what reports do not need, which takes half the time: launch
-	// configurations, graph ids, colors and payloads.
+	// Brief omits data that reports do not need, which saves half the time: launch configurations, graph ids,
+	// colors, and payloads.
 	Brief bool
-	// KeepSecrets tells to keep payloads that may hold prompts or credentials.
+	// KeepSecrets keeps payloads that may hold prompts or credentials.
 	KeepSecrets bool
-	// Beside is another source of the same file, which stays open for longer: what it found out
-	// about the file is not found out again.
+	// Beside is another source of the same file that stays open for longer; its facts about the file are reused.
 	Beside *Source
-	// Workers is how many tables a reader of all of them reads at a time; 0 is one for
-	// every core, at most four.
+	// Workers is the number of tables that are read at a time, when all are read; 0 is one per core, at most four.
 	Workers int
 }
 
-// A Source is an open export. Its methods that yield rows may be called from
-// several goroutines at once, and may be ranged over. The rows they yield are
-// valid until the next one.
+// A Source is an open export. Its methods that yield rows may be called from several goroutines at once, and
+// may be ranged over. A yielded row is valid until the next one.
 type Source struct {
 	Name        string
 	Meta        Meta
 	Processes   []Process      // by pid
 	Threads     []Thread       // by pid and tid
-	StreamUsers map[int32]bool // processes that made CUDA streams
+	StreamUsers map[int32]bool // processes that created CUDA streams
 	Ranks       []Rank
-	// Unread are the tables that hold something and that no method reads.
+	// Unread are the tables with rows that no method reads.
 	Unread []Table
-	// Environment is what environment variables say about the rank.
+	// Environment is the rank according to environment variables.
 	Environment []profile.Hint
-	// Options are those of [Open], with tables of symbols and diagnostics.
+	// Options are those passed to [Open], with tables of symbols and diagnostics filled in.
 	Options Options
 
 	store storage.Store
-	base  int64 // what is added to times of the store
+	base  int64 // offset from times in the store
 
 	mu   sync.Mutex
 	free []*connection
 
-	noNames  sync.Once // says that StringIds cannot be read
-	lost     sync.Map  // names that are missing, by [lostName]: they are told once
+	noNames  sync.Once // reports that StringIds cannot be read
+	lost     sync.Map  // missing names, by [lostName]: each is reported once
 	launches launches
 	nvtx     nvtxOnce
 	nccl     ncclOnce
 }
 
-// Open opens the export at path, a file or a folder, and reads what it tells about itself.
-// The caller closes the Source.
+// Open opens the export at path, a file or a folder, and reads its description of itself. The caller closes the
+// Source.
 func Open(path string, opt Options) (*Source, error) {
 	if opt.Syms == nil {
 		opt.Syms = trace.NewSymbols()
@@ -104,7 +101,7 @@ func (s *Source) open(path string) error {
 	return nil
 }
 
-// Close gives the connections back. Scans must have ended.
+// Close closes the connections. All scans must have ended.
 func (s *Source) Close() error {
 	var errs []error
 	for _, c := range s.free {
@@ -112,7 +109,7 @@ func (s *Source) Close() error {
 	}
 	s.free = nil
 	if s.store != nil && s.Options.Beside == nil {
-		// What was read may be partly old and partly new.
+		// Some of the rows may be old, and some new.
 		if s.store.Changed() {
 			s.Diag(trace.NsysChanged, "", 0)
 		}
@@ -122,13 +119,13 @@ func (s *Source) Close() error {
 	return errors.Join(errs...)
 }
 
-// A connection reads one table at a time, and knows the names it met.
+// A connection reads one table at a time, and remembers the names it has looked up.
 type connection struct {
 	Conn  storage.Conn
 	names *names
 }
 
-// connect returns a connection that nobody else uses until it is released.
+// connect returns a connection for exclusive use until it is released.
 func (s *Source) connect() (*connection, error) {
 	s.mu.Lock()
 	if n := len(s.free); n > 0 {
@@ -151,12 +148,12 @@ func (s *Source) release(c *connection) {
 	s.free = append(s.free, c)
 }
 
-// Diag reports about a table, or about the file if table is empty. row is the
-// number of the row in the order of the file, 0 is none.
+// Diag reports about a table, or about the file if table is empty. row is the number of the row in the order of
+// the file, or 0.
 func (s *Source) Diag(m *trace.Message, table string, row int64, values ...any) {
 	pos := trace.Pos{File: s.Name, Line: row, Offset: -1}
 	if table != "" {
-		// Diagnostics are counted by file and code, and tables are read side by side.
+		// Diagnostics are counted by file and code, and tables are read concurrently.
 		pos.File += ":" + table
 	}
 	s.Options.Diags.Add(m.At(pos, values...))

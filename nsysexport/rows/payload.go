@@ -17,11 +17,11 @@ type payloads struct {
 	src   *Source
 	names *nvtxNames
 	keys  *trace.SymbolCache
-	put   *trace.ArgsAppender // nil leaves payloads out
+	put   *trace.ArgsAppender // nil omits payloads
 	find  *redact.Filter
 	list  trace.ArgList
 	bin   []byte
-	quiet bool // leaves what is broken to be reported by another scan
+	quiet bool // leaves damage to be reported by another scan
 }
 
 func (p *payloads) init(s *Source, n *nvtxNames) {
@@ -42,7 +42,7 @@ func (p *payloads) args(c *cursor, domain int64) trace.ArgsID {
 	return p.put.Put(p.list)
 }
 
-// decode makes a list of the payload of an annotation.
+// decode turns the payload of an annotation into a list.
 func (p *payloads) decode(c *cursor, domain int64) {
 	p.list = p.list[:0]
 	switch {
@@ -55,7 +55,7 @@ func (p *payloads) decode(c *cursor, domain int64) {
 	}
 }
 
-// json adds the members of an object. What is nested stays text.
+// json adds the members of an object. Nested values stay text.
 func (p *payloads) json(text []byte, table string) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
@@ -154,8 +154,8 @@ var payloadTable = tableSpec{
 	},
 }
 
-// readPayloads reads how binary payloads are laid out. Every process lists the same
-// ones again, without its pid; the first one of each index counts.
+// readPayloads reads the layouts of binary payloads. Every process lists the same ones again, without its pid;
+// the first one of each index counts.
 func (s *Source) readPayloads() map[payloadKey][]payloadEntry {
 	all := map[payloadKey][]payloadEntry{}
 	s.scan(&payloadTable, func(c *cursor) bool {
@@ -168,8 +168,7 @@ func (s *Source) readPayloads() map[payloadKey][]payloadEntry {
 	return all
 }
 
-// payloadTypes are the types of entries that have a fixed size, by their numbers
-// in nvToolsExtPayload.h (LP64).
+// payloadTypes are the entry types of fixed size, by their numbers in nvToolsExtPayload.h (LP64).
 var payloadTypes = map[int64]struct {
 	size   int
 	signed bool
@@ -201,7 +200,7 @@ func (p *payloads) binary(data []byte, domain int64) {
 		entries = p.names.payloads[payloadKey{domain, word(1)}]
 	}
 	size, offset := uint64(word(2)), uint64(word(3))
-	// The offset is that of the data within the event, or the header's own size.
+	// The offset is that of the data within the event, or the size of the header itself.
 	body := data[headerSize:]
 	if offset > headerSize && offset < uint64(len(data)) {
 		body = data[offset:]

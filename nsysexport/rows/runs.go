@@ -2,18 +2,18 @@ package rows
 
 import "github.com/sgtrace/sgtrace/trace"
 
-// A Run is a time for which a thread had a core.
+// A Run is a time during which a thread had a core.
 type Run struct {
 	Start, End trace.Time
 	PID, TID   int32
 	CPU        int32 // -1 is unknown
 }
 
-// Runs yields when threads ran: from the core being given to the core being taken. What ran
-// when the recording began or ended, ran up to there.
+// Runs yields the runs of threads, from getting a core to losing it. A thread that was running when the
+// recording began or ended counts as running up to that time.
 func (s *Source) Runs(yield func(*Run) bool) {
 	type thread struct{ pid, tid int32 }
-	open := map[thread]*Run{} // nil is a thread that does not run
+	open := map[thread]*Run{} // nil if the thread is not running
 	var order []thread
 	begin, end := s.Meta.SessionStart, trace.Time(0)
 	more := true
@@ -50,8 +50,8 @@ func (s *Source) Runs(yield func(*Run) bool) {
 	}
 }
 
-// activeTables returns the tables whose rows show that a process did something that was traced.
-// That a thread got a core is not among them: all processes of the machine have such rows.
+// activeTables returns the tables that show traced activity of a process. Getting a core does not count: all
+// processes of the machine have such rows.
 func activeTables() []*tableSpec {
 	specs := []*tableSpec{&kernelTable, &graphTable, &memcpyTable, &memsetTable, &syncTable, &apiTable, &driverTable, &nvtxTable, &osTable}
 	for i := range libraryTables {
@@ -62,8 +62,8 @@ func activeTables() []*tableSpec {
 	return specs
 }
 
-// Active returns how many events each process has, by pid: what it did on GPUs, its calls
-// into libraries, and its annotations. It reads one column of whole tables.
+// Active returns the number of events of each process, by pid: GPU work, calls into libraries, and annotations.
+// It reads one column of whole tables.
 func (s *Source) Active() map[int32]int64 {
 	events := map[int32]int64{}
 	for _, table := range activeTables() {

@@ -10,18 +10,18 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A cursor is at a row of a table.
+// A cursor points to a row of a table.
 type cursor struct {
 	rows  storage.Rows
 	sel   *selection
 	ints  []int64 // by number of the column
 	names *names
-	base  int64 // what is added to times
+	base  int64 // offset of times
 }
 
-// newCursor returns a cursor over rows. It is at none.
+// newCursor returns a cursor over rows, before the first one.
 func (s *Source) newCursor(rows storage.Rows, sel *selection, names *names) *cursor {
-	// Values that rows do not have stay behind those that they have.
+	// The values of missing columns follow those of the present ones.
 	return &cursor{rows: rows, sel: sel, ints: slices.Clone(sel.none), names: names, base: s.base}
 }
 
@@ -73,10 +73,10 @@ func (c *cursor) text(column int) string { return string(c.bytes(column)) }
 // textSym returns the symbol of a column's text.
 func (c *cursor) textSym(column int) trace.Sym { return c.names.cache.Intern(c.bytes(column)) }
 
-// name returns the symbol of a column that refers to StringIds. Tools that
-// rewrite exports put the text itself there.
+// name returns the symbol of a column that refers to StringIds. Tools that rewrite exports may put the text
+// itself there.
 func (c *cursor) name(column int) trace.Sym {
-	// No name begins with a digit, so that text is 0 as a number.
+	// No name begins with a digit, so that a text reads as number 0.
 	if id := c.int(column); id != 0 {
 		return c.names.sym(id)
 	}
@@ -92,9 +92,8 @@ func (c *cursor) name(column int) trace.Sym {
 	return 0
 }
 
-// scan passes the rows of a table to each, in the order of the file, until that
-// returns false, and reports whether it did not. A table that does not exist has no rows; one that is
-// damaged those before the damage.
+// scan passes the rows of a table to each, in the order of the file, until each returns false; in that case,
+// scan returns false. A missing table has no rows; a damaged one has those before the damage.
 func (s *Source) scan(spec *tableSpec, each func(*cursor) bool) (more bool) {
 	c, err := s.connect()
 	if err != nil {
@@ -114,7 +113,7 @@ func (s *Source) scanOn(c *connection, spec *tableSpec, each func(*cursor) bool)
 	case sel == nil:
 		return true
 	case sel.missing != "":
-		if c.Conn.Rows(sel.table) != 0 { // all tables exist in exports with --lazy=false
+		if c.Conn.Rows(sel.table) != 0 { // exports with --lazy=false have all tables
 			s.Diag(trace.NsysColumnMissing, sel.table, 0, sel.missing)
 		}
 		return true
@@ -146,7 +145,7 @@ func (s *Source) scanOn(c *connection, spec *tableSpec, each func(*cursor) bool)
 	return true
 }
 
-// damaged reports what damage cost of a table, of which so many rows were read.
+// damaged reports the loss by damage in a table of which this many rows were read.
 func (s *Source) damaged(spec *tableSpec, table string, read int64, l *storage.Loss) {
 	if spec.quiet {
 		return
@@ -158,8 +157,8 @@ func (s *Source) damaged(spec *tableSpec, table string, read int64, l *storage.L
 	s.Diag(trace.NsysTableDamaged, table, l.At+1, state, fmt.Sprintf("%d rows were read, %v are lost", read, l), l.Err)
 }
 
-// Counts returns how many rows the largest tables have, each as far as that is
-// credible: what two exports of one session have alike.
+// Counts returns the numbers of rows of the largest tables, as far as they are credible: they are equal for two
+// exports of one session.
 func (s *Source) Counts() (rows [5]int64) {
 	for i, spec := range []*tableSpec{&kernelTable, &apiTable, &memcpyTable, &memsetTable, &nvtxTable} {
 		rows[i] = s.count(spec)
@@ -167,7 +166,7 @@ func (s *Source) Counts() (rows [5]int64) {
 	return rows
 }
 
-// count returns how many rows a table has, as far as that is credible.
+// count returns the number of rows of a table, as far as that is credible.
 func (s *Source) count(spec *tableSpec) int64 {
 	c, err := s.connect()
 	if err != nil {
@@ -182,23 +181,23 @@ func (s *Source) count(spec *tableSpec) int64 {
 	return 0
 }
 
-// A Window is a source of what is in a window of time, or of all. Events that do not overlap it may be
-// missing where that saves reading them; but no call that launched work that does.
+// A Window is a source restricted to a window of time, or unrestricted. It may omit events that do not overlap
+// the window where that saves reading them, but no call that launched overlapping work.
 type Window struct {
 	*Source
 	from, to trace.Time
-	// launched finds the correlations of the work: those from least to most.
+	// launched returns the range of the correlations of the work in the window.
 	launched func() (least, most int64)
 }
 
-// Within returns the rows of [from, to]; 0 is open.
+// Within returns the rows that overlap [from, to]; 0 is unbounded.
 func (s *Source) Within(from, to trace.Time) *Window {
 	w := &Window{Source: s, from: from, to: to}
 	w.launched = sync.OnceValues(w.findLaunched)
 	return w
 }
 
-// bounded returns a spec of a table with the rows that matter.
+// bounded returns the spec of a table restricted to the relevant rows.
 func (w *Window) bounded(spec *tableSpec) *tableSpec {
 	if w.from == 0 && w.to == 0 {
 		return spec
@@ -214,7 +213,7 @@ func (w *Window) bounded(spec *tableSpec) *tableSpec {
 	return &bounded
 }
 
-// calling returns a spec of a table of calls with the rows that matter.
+// calling returns the spec of a table of calls restricted to the relevant rows.
 func (w *Window) calling(spec *tableSpec) *tableSpec {
 	bounded := w.bounded(spec)
 	if bounded.within != nil {
@@ -239,8 +238,8 @@ func (w *Window) findLaunched() (least, most int64) {
 	return least, most
 }
 
-// overlapping returns the window of a spec by the columns that are selected; nil where that lacks
-// one.
+// overlapping returns the window of a spec in terms of the selected columns; nil if the table lacks one of
+// them.
 func (s *selection) overlapping(spec *tableSpec) *storage.Window {
 	const start, end = 0, 1
 	if !s.has(start) || !s.has(end) || spec.columns[end].name != "end" {

@@ -9,36 +9,36 @@ import (
 	"github.com/sgtrace/sgtrace/nsysexport/storage"
 )
 
-// A tableSpec says which table is read and which of its columns.
+// A tableSpec is a table to be read, and its columns.
 type tableSpec struct {
-	// names are what the table was called over time, the newest first; the first
-	// that exists and has the needed columns is read.
+	// names are the names of the table over time, newest first; the first one that exists and has the needed
+	// columns is read.
 	names   []string
 	columns []column
 	// quiet leaves damage to be reported by another scan of the table.
 	quiet bool
-	// when is which rows are read; nil is all.
+	// when selects the rows to read; nil means all.
 	when *condition
-	// within is which rows matter, by columns of the spec: others may be left out. nil is all.
+	// within tells which rows are relevant, by columns of the spec; others may be omitted. nil means all.
 	within *storage.Window
 }
 
-// A condition is one on a column. Of rows that are not wanted, nothing else is read.
+// A condition is a condition on a column. Of rows that don't meet it, nothing else is read.
 type condition struct {
 	column int
 	wanted func(*cursor) bool
 }
 
-// A column is one that is read. Its place in [tableSpec.columns] is its number.
+// A column is a column to be read. Its number is its index in [tableSpec.columns].
 type column struct {
 	name string
 	// or is an older or newer name of it.
 	or string
-	// none is its value where the column is missing or NULL.
+	// none is its value if the column is missing or NULL.
 	none int64
-	// need means that rows say nothing without it.
+	// need means that rows are useless without it.
 	need bool
-	// detail means that [Options.Brief] leaves it out.
+	// detail means that [Options.Brief] omits it.
 	detail bool
 }
 
@@ -46,7 +46,7 @@ type column struct {
 // Statements about it in other tools could not be verified; accepting it is cheap.
 var versioned = regexp.MustCompile(`_V\d+$`)
 
-// find returns the table of the store that is called name, "" if there is none.
+// find returns the table of the store with a name, "" if there is none.
 func (s *Source) find(name string) string {
 	tables := s.store.Tables()
 	if slices.Contains(tables, name) {
@@ -63,16 +63,15 @@ func (s *Source) find(name string) string {
 // A selection is how the columns of a table are read from one store.
 type selection struct {
 	table   string
-	columns []string // that are read
-	// at is where the columns of the spec are, by their number: in columns, or beyond them where
-	// the table does not have them.
+	columns []string // to read
+	// at maps the spec's columns to indexes in columns, or to indexes after these if the table lacks them.
 	at   []int
-	none []int64 // by at: the value of rows that have none
-	// missing is a needed column that the table does not have.
+	none []int64 // by index in at: the value of a missing or NULL column
+	// missing is a needed column that the table lacks.
 	missing string
 }
 
-// has reports whether a column of the spec is read.
+// has reports whether the table has a column of the spec.
 func (s *selection) has(column int) bool { return s.at[column] < len(s.columns) }
 
 // choose finds the table of a spec in the store. It returns nil if there is none.

@@ -5,23 +5,22 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// names turns ids of StringIds into symbols. Only what is asked for is read: the
-// table holds environment variables and file contents, too.
+// names turns ids of StringIds into symbols. It only reads strings that are needed: the table holds environment
+// variables and file contents, too.
 type names struct {
 	src   *Source
 	conn  storage.Conn
 	cache *trace.SymbolCache
 	buf   []byte
-	// table is what is being read, and row the number of its row, for messages.
+	// table is the table being read, and row returns the number of its current row, for messages.
 	table string
 	row   func() int64
 
-	// dense has symbols plus one by id; ids count from 0 in what nsys writes. Others
-	// are in sparse.
+	// dense has symbols plus one by id, as nsys counts ids from 0. Larger ids are in sparse.
 	dense  []trace.Sym
 	sparse map[int64]trace.Sym
-	// lost are the ids that table asked for in vain. Every table says so again, since
-	// it depends on the number of cores which tables share a connection.
+	// lost are the ids that table needed and that are missing. Each table reports them anew, since the number of
+	// cores determines which tables share a connection.
 	lost map[int64]bool
 
 	texts  storage.Texts // nil until the first lookup
@@ -35,7 +34,7 @@ func newNames(s *Source, conn storage.Conn) *names {
 	return &names{src: s, conn: conn, cache: trace.NewSymbolCache(s.Options.Syms), sparse: map[int64]trace.Sym{}, lost: map[int64]bool{}}
 }
 
-// begin tells what is read from now on.
+// begin sets the table to be read next.
 func (n *names) begin(table string, row func() int64) {
 	n.table, n.row = table, row
 	clear(n.lost)
@@ -71,13 +70,13 @@ func (n *names) sym(id int64) trace.Sym {
 	return sym
 }
 
-// lookup reads one string. It returns false, and says so, if there is none of that id.
+// lookup reads one string. If the id does not exist, it reports that and returns false.
 func (n *names) lookup(id int64) (trace.Sym, bool) {
 	if n.texts == nil && !n.failed {
 		n.failed = !n.prepare()
 	}
 	if n.failed {
-		return 0, false // and reported
+		return 0, false // already reported
 	}
 	text, found, err := n.texts.Find(id, n.buf)
 	switch {
@@ -85,7 +84,7 @@ func (n *names) lookup(id int64) (trace.Sym, bool) {
 		n.src.Diag(trace.NsysTableDamaged, namesTable, 0, "damaged", "names are lost", err)
 		return 0, false
 	case !found:
-		if _, told := n.src.lost.LoadOrStore(lostName{n.table, id}, true); !told { // tables are passed over several times
+		if _, told := n.src.lost.LoadOrStore(lostName{n.table, id}, true); !told { // tables may be scanned several times
 			n.src.Diag(trace.NsysNameMissing, n.table, n.row(), id)
 		}
 		return 0, false
@@ -93,7 +92,7 @@ func (n *names) lookup(id int64) (trace.Sym, bool) {
 	return n.cache.Intern(n.keep(text)), true
 }
 
-// A lostName is the id of a name that is missing, in rows of a table.
+// A lostName is the id of a missing name, in the rows of a table.
 type lostName struct {
 	table string
 	id    int64
@@ -102,8 +101,7 @@ type lostName struct {
 // namesTable is the table of names by their ids.
 const namesTable = "StringIds"
 
-// prepare finds the table, and reports that it cannot be read: once, though every connection
-// finds that out.
+// prepare finds the table. If it cannot be read, that is reported once for all connections.
 func (n *names) prepare() bool {
 	table := n.src.find(namesTable)
 	if table == "" {
@@ -119,7 +117,7 @@ func (n *names) prepare() bool {
 	return err == nil
 }
 
-// keep keeps the buffer that a text came in, for the next one.
+// keep keeps the buffer of a text for the next one.
 func (n *names) keep(text []byte) []byte {
 	if cap(text) > cap(n.buf) {
 		n.buf = text[:0]

@@ -9,24 +9,23 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A Table is one of the file.
+// A Table is a table of the file.
 type Table struct {
 	Name string
-	// Rows is how many it has at most: the exact number in all that nsys writes, and
-	// too many where rows were deleted later; -1 is unknown.
+	// Rows is an upper bound of the number of rows: exact in all that nsys writes, and too large if rows were
+	// deleted later; -1 is unknown.
 	Rows int64
 }
 
-// readTables are the tables that say what holds for all events, or what their numbers
-// stand for.
+// readTables are the tables with facts about all events, or with the meanings of numbers.
 var readTables = []*tableSpec{
 	&metaExport, &metaCapture, &systemEnv, &sessionStart, &analysisDetails, &gpuTable, &deviceTable, &processTable,
 	&threadTable, &streamTables[0], &streamTables[1], &mpiRanks, &metricNames, &networkNames, &nicNumbers, &nicNames, &payloadTable,
 	&chainTables[SampleChains], &chainTables[CUDAChains], &chainTables[OSChains],
 }
 
-// eventTables returns the tables of events that are read. Their first column is when
-// an event begins, the second one is when it ends if it is called "end".
+// eventTables returns the tables of events that are read. Their first column is the start of an event; the
+// second one is its end if it is called "end".
 func eventTables() []*tableSpec {
 	specs := []*tableSpec{
 		&kernelTable, &graphTable, &memcpyTable, &memsetTable, &syncTable, &apiTable, &driverTable, &nodeTable, &memoryTable,
@@ -38,18 +37,16 @@ func eventTables() []*tableSpec {
 	return append(specs, &messageTable)
 }
 
-// An EventTable is one whose events are read.
+// An EventTable is a table whose events are read.
 type EventTable struct {
 	Table
-	// First is when the event of the first row begins, Last when that of the last row
-	// ends. Rows are nearly in the order of their start. Timed is false if there is no
-	// telling.
+	// First is the start of the event in the first row, Last the end of the event in the last row. Rows are nearly
+	// in the order of their start. Timed is false if the times are unknown.
 	First, Last trace.Time
 	Timed       bool
 }
 
-// EventTables returns the tables of events that hold something, with the facts about
-// them without reading them: their first and last rows.
+// EventTables returns the nonempty tables of events, with the facts that their first and last rows show.
 func (s *Source) EventTables() []EventTable {
 	c, err := s.connect()
 	if err != nil {
@@ -74,9 +71,8 @@ func (s *Source) EventTables() []EventTable {
 	return tables
 }
 
-// Extent returns when the first of what processes did begins and the last ends, as far as the
-// first and last rows of their tables tell without reading the rest, within the session. Damage is
-// reported by those who read the tables.
+// Extent returns the start of the first event and the end of the last one, within the session, as far as the
+// first and last rows of the tables show. Damage is reported when the tables are read.
 func (s *Source) Extent() (first, last trace.Time) {
 	begins, ends := s.Meta.SessionStart, s.Meta.SessionStart+trace.Time(max(0, s.Meta.Duration))
 	first, last = math.MaxInt64, math.MinInt64
@@ -105,7 +101,7 @@ func (s *Source) Extent() (first, last trace.Time) {
 	return first, last
 }
 
-// rowTimes returns the times of the first row that begin leads to.
+// rowTimes returns the times of the first row of the rows that begin returns.
 func (s *Source) rowTimes(begin func(table string, columns []string) (storage.Rows, error), spec *tableSpec, sel *selection) (start, end trace.Time, ok bool) {
 	rows, err := begin(sel.table, sel.columns)
 	if err != nil {
@@ -130,8 +126,7 @@ func (s *Source) rowTimes(begin func(table string, columns []string) (storage.Ro
 	return start, end, ok
 }
 
-// readable returns how the table of a spec is read; nil if there is none, or it lacks a
-// column.
+// readable returns the selection for a spec; nil if there is no such table, or it lacks a column.
 func (s *Source) readable(c *connection, spec *tableSpec) *selection {
 	sel, err := s.choose(c, spec)
 	if err != nil || sel == nil || sel.missing != "" {
@@ -140,10 +135,9 @@ func (s *Source) readable(c *connection, spec *tableSpec) *selection {
 	return sel
 }
 
-// listUnread lists the tables that hold something and are not read.
+// listUnread lists the tables with rows that are not read.
 func (s *Source) listUnread(c *connection) {
-	// Labels of numbers hold no data of a run; nor do those tables whose name begins
-	// with ENUM_.
+	// Labels of numbers hold no data of a run, and neither do tables whose name begins with ENUM_.
 	read := map[string]bool{"StringIds": true, "UnwindMethodType": true}
 	specs := slices.Concat(readTables, eventTables())
 	for _, spec := range specs {

@@ -5,13 +5,13 @@ import (
 	"slices"
 )
 
-// A Process is one that was profiled, or ran meanwhile.
+// A Process is a process that was profiled, or that ran in the meantime.
 type Process struct {
 	PID  int32
 	Name string
 }
 
-// A Thread is one that has a name.
+// A Thread is a named thread.
 type Thread struct {
 	PID, TID int32
 	Name     string
@@ -48,7 +48,7 @@ var threadTable = tableSpec{
 	columns: []column{{name: "globalTid", none: noID, need: true}, {name: "nameId", need: true}},
 }
 
-// streamTables tell which processes have CUDA streams.
+// streamTables show which processes have CUDA streams.
 var streamTables = []tableSpec{
 	{names: []string{"TARGET_INFO_CUDA_STREAM"}, columns: []column{{name: "processId", none: -1, need: true}, {name: "streamId", need: true}}},
 	{names: []string{"TARGET_INFO_CUDA_CONTEXT_INFO", "TARGET_INFO_CUDA_NULL_STREAM"},
@@ -60,7 +60,7 @@ var mpiRanks = tableSpec{
 	columns: []column{{name: "globalPid", or: "globalTid", none: noID, need: true}, {name: "rank", none: -1, need: true}},
 }
 
-// readTarget reads who was profiled.
+// readTarget reads the facts about the machine and the profiled processes.
 func (s *Source) readTarget(c *connection) {
 	m := &s.Meta
 	s.scanOn(c, &gpuTable, func(cur *cursor) bool {
@@ -85,12 +85,12 @@ func (s *Source) readTarget(c *connection) {
 	})
 }
 
-// readProcesses reads processes and the names of threads. One that called exec is
-// listed once more, under its last name ("nsys-launcher", then the program).
+// readProcesses reads processes and the names of threads. A process that called exec is listed again under its
+// last name ("nsys-launcher", then the program).
 func (s *Source) readProcesses(c *connection) {
 	last := map[int32]int{}
 	s.scanOn(c, &processTable, func(cur *cursor) bool {
-		p := Process{pidOf(cur.int(0)), s.Options.Syms.Name(cur.textSym(1))} // without credentials
+		p := Process{pidOf(cur.int(0)), s.Options.Syms.Name(cur.textSym(1))} // symbols come without credentials
 		if i, ok := last[p.PID]; ok {
 			if p.Name != "" {
 				s.Processes[i] = p

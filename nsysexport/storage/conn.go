@@ -18,31 +18,30 @@ type conn struct {
 // Close closes the connection.
 func (c *conn) Close() error { return c.Conn.Close() }
 
-// cacheSize bounds how much of the file a connection keeps: 256 KiB, which SQLite wants as a
-// negative number. A scan needs each page once. With the default of 2 MB, a hundred open exports
-// take half a gigabyte.
+// cacheSize limits a connection's page cache to 256 KiB, which SQLite expects as a negative number. A scan
+// needs each page only once. With the default of 2 MB, a hundred open exports take half a gigabyte.
 const cacheSize = "PRAGMA cache_size=-256"
 
-// Connect opens the file once more, without locking, journals or writing.
+// Connect opens the file again, without locking, journals, or writing.
 func (d *database) Connect() (Conn, error) {
 	c, err := d.connect()
 	if err != nil {
 		return nil, err
 	}
-	// It fails where the list of tables is damaged, which the first scan reports.
+	// It fails if the list of tables is damaged, which the first scan reports.
 	_ = tablefile.Exec(c, cacheSize)
 	return &conn{d, c}, nil
 }
 
 func (d *database) connect() (*sqlite.Conn, error) {
-	// No value is longer than the file, whatever its damaged length says.
+	// No value is longer than the file, whatever its length field says.
 	return tablefile.OpenSQLite(d.path, int32(d.longest()), d.header.cut())
 }
 
-// longest returns how long a value may be, in bytes.
+// longest returns the maximum length of a value in bytes.
 func (d *database) longest() int64 { return min(max(d.header.size, 1<<10), tablefile.MaxValue) }
 
-// Columns returns the columns of a table. SQLite is asked once for each table.
+// Columns returns the columns of a table. It asks SQLite once per table.
 func (c *conn) Columns(table string) ([]Column, error) {
 	if known, ok := c.of.columns.Load(table); ok {
 		return known.([]Column), nil
@@ -69,17 +68,17 @@ func (c *conn) declared(table string) ([]Column, error) {
 		}
 		columns = append(columns, Column{
 			Name: stmt.ColumnText(name), Kind: stmt.ColumnText(kind), Key: stmt.ColumnInt(key) != 0,
-			// Rows from before a column was added have its default in SQLite only.
+			// In rows from before a column was added, only SQLite fills in the default.
 			NotNull: stmt.ColumnInt(notNull) != 0 && stmt.ColumnIsNull(byDefault),
 		})
 	}
 }
 
-// Scan begins to read a table. Rows that belong to another one are not among its rows.
+// Scan begins to read a table. It omits rows that belong to another table.
 func (c *conn) Scan(table string, columns []string) (Rows, error) {
 	s, err := c.newScan(table, columns)
 	if err != nil {
-		return nil, err // a nil *scan is no nil Rows
+		return nil, err // a nil *scan in a Rows would not be nil
 	}
 	return s, nil
 }
@@ -93,17 +92,16 @@ func (c *conn) Last(table string, columns []string) (Rows, error) {
 	return &lastRow{row: row{stmt}}, nil
 }
 
-// minRow is the least that a row takes in the file, in bytes: what points to it, its
-// size, its number, and its head.
+// minRow is the smallest size of a row in the file in bytes: its cell pointer, size, number, and header.
 const minRow = 5
 
-// Rows returns how many rows a table has at most. Counting them would read all of it.
+// Rows returns an upper bound of the number of rows of a table. Counting them would read all of it.
 func (c *conn) Rows(table string) int64 {
 	var ends [2]int64
 	for i, end := range []string{"min", "max"} {
 		stmt, _, err := c.Conn.PrepareTransient(fmt.Sprintf("SELECT %s(rowid) FROM %s", end, tablefile.Quote(table)))
 		if err != nil {
-			return -1 // WITHOUT ROWID, which nsys does not use
+			return -1 // a WITHOUT ROWID table, which nsys does not use
 		}
 		row, err := stmt.Step()
 		empty := err == nil && row && stmt.ColumnIsNull(0)
@@ -119,15 +117,15 @@ func (c *conn) Rows(table string) int64 {
 		}
 	}
 	if ends[1]-ends[0] < 0 || ends[1]-ends[0] == math.MaxInt64 {
-		return 1 // numbers that are damaged
+		return 1 // the numbers are damaged
 	}
 	return min(ends[1]-ends[0]+1, max(c.of.header.size/minRow, 1))
 }
 
-// A row is what a statement is at.
+// A row is the current row of a statement.
 type row struct{ stmt *sqlite.Stmt }
 
-// Within leaves nothing out.
+// Within omits nothing.
 func (r row) Within(*Window) {}
 
 func (r row) Null(column int) bool { return r.stmt.ColumnIsNull(column) }

@@ -1,23 +1,23 @@
-// Package storage reads exports of Nsight Systems as a [Store] of tables with columns, whose rows are read
-// one after another, whatever form they have on disk. An export is a database of SQLite, or a folder that
-// `nsys export --type parquetdir` writes: a Parquet file for each table, with the columns that the table has
-// in a database. Files of a folder are opened when they are read, and closed then: there are more of them than
-// a process may keep open for many exports. Package rows knows what the tables mean.
+// Package storage reads exports of Nsight Systems as a [Store] of tables with columns, whose rows are read one
+// after another, whatever their form on disk. An export is a SQLite database, or a folder written by `nsys
+// export --type parquetdir`: a Parquet file per table, with the same columns as in a database. The files of a
+// folder are open only while they are read: many exports have more of them than a process may keep open.
+// Package rows interprets the tables.
 //
-// Of a database, the pages are read:
+// How a database is read:
 //
-//  1. The header of the file is checked before SQLite sees it (header.go): what an
-//     interrupted export, a copy that was cut short and a database in use look like
-//     is known, and is explained better here than by "file is not a database".
+//  1. The header of the file is checked before SQLite sees it (header.go), which recognizes
+//     an interrupted export, a truncated copy, and a database in use,
+//     and explains them better than "file is not a database".
 //  2. The file is opened read-only and immutable (conn.go), so that nothing is
-//     written into it or beside it.
-//  3. Where the list of tables is damaged, tables are found by their pages (recover.go),
-//     and a copy of the file is read whose list has them.
-//  4. Rows are read from the pages of tables (tree.go, rowreader.go), for a third of the time
-//     that SQLite takes. At anything odd, SQLite takes over (scan.go), so that what is
-//     damage is its decision alone.
-//  5. SQLite stops at damage; a pass goes on behind it, and counts what it costs
-//     (pass.go). A table has only the rows that look like its own (shape.go).
+//     written into it or next to it.
+//  3. If the list of tables is damaged, tables are found by their pages (recover.go),
+//     and SQLite reads a copy of the file with a repaired list.
+//  4. Rows are read from the pages of tables (tree.go, rowreader.go), which takes a third of
+//     SQLite's time. At anything odd, SQLite takes over (scan.go), so that SQLite alone decides
+//     what is damage.
+//  5. SQLite stops at damage; a pass continues after it, and counts the loss
+//     (pass.go). A table only gets rows that look like its own (shape.go).
 package storage
 
 import (
@@ -42,11 +42,10 @@ type database struct {
 	columns sync.Map // []Column by table
 
 	zonesMu sync.Mutex
-	zones   map[zoneKey]*zones // of tables that were passed with a window
+	zones   map[zoneKey]*zones // of tables that were scanned with a window
 }
 
-// openDatabase checks the file at path and opens it. Its errors tell what to do. The caller closes
-// the database.
+// openDatabase checks the file at path and opens it. Its errors say what to do. The caller closes the database.
 func openDatabase(path string) (*database, error) {
 	d := &database{}
 	if err := d.open(path); err != nil {
@@ -57,7 +56,7 @@ func openDatabase(path string) (*database, error) {
 }
 
 func (d *database) open(path string) error {
-	// Journals lie beside the file that a link leads to.
+	// Journals are next to the file, not next to a link to it.
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		return unwrapPath(err)
@@ -65,7 +64,7 @@ func (d *database) open(path string) error {
 	if real, err = filepath.Abs(real); err != nil {
 		return err
 	}
-	// Opening a pipe waits for somebody who writes to it.
+	// Opening a pipe would wait for a writer.
 	if info, err := os.Stat(real); err == nil && !info.Mode().IsRegular() {
 		return errors.New("is not a regular file, which SQLite needs: copy it to a disk")
 	}
@@ -83,11 +82,11 @@ func (d *database) open(path string) error {
 	return d.readTables()
 }
 
-// errSchema says that nothing of a file can be found.
+// errSchema means that no table of a file can be found.
 var errSchema = errors.New("the list of tables is damaged, so nothing can be read: " +
 	"copy the file again, or run nsys export again")
 
-// readTables reads which tables there are.
+// readTables reads the list of tables.
 func (d *database) readTables() error {
 	tables, damaged, err := d.listTables()
 	if d.header.cut() {
@@ -109,9 +108,8 @@ func (d *database) readTables() error {
 	return nil
 }
 
-// listTables returns the tables of a database. Views and virtual tables are left
-// out: they are code, and no export has them. damaged tells that the list holds what does
-// not belong there.
+// listTables returns the tables of a database, without views and virtual tables, which are code, and which no
+// export has. damaged means that the list has an entry that does not belong there.
 func (d *database) listTables() (tables []string, damaged bool, err error) {
 	const kind, name, root, sql, id = 0, 1, 2, 3, 4
 	conn, err := d.connect()
@@ -128,7 +126,7 @@ func (d *database) listTables() (tables []string, damaged bool, err error) {
 		if err != nil || !row {
 			return tables, damaged, errors.Join(err, stmt.Finalize())
 		}
-		// Where a page of the list is missing, others move to its place.
+		// If a page of the list is missing, other pages take its place.
 		if stmt.ColumnInt64(id) <= last {
 			return tables, true, stmt.Finalize()
 		}
@@ -147,7 +145,7 @@ func (d *database) listTables() (tables []string, damaged bool, err error) {
 	}
 }
 
-// unwrapPath takes the path out of an error that will get it again.
+// unwrapPath strips the path from an error that will get it again.
 func unwrapPath(err error) error {
 	var pathErr interface{ Unwrap() error }
 	if errors.As(err, &pathErr) && !errors.Is(err, ErrForeign) {
@@ -161,7 +159,7 @@ func unwrapPath(err error) error {
 // Tables returns the names of the tables, in the order of the file.
 func (d *database) Tables() []string { return d.tables }
 
-// State says what is wrong with the file.
+// State returns the damage of the file.
 func (d *database) State() State { return d.state }
 
 // Changed reports whether the file was written to since it was opened.
@@ -170,7 +168,7 @@ func (d *database) Changed() bool {
 	return err == nil && d.header.size != 0 && (info.Size() != d.header.size || !info.ModTime().Equal(d.header.changed))
 }
 
-// Close closes the file. Connections are closed before.
+// Close closes the file. All connections must be closed.
 func (d *database) Close() error {
 	if d.file == nil {
 		return nil

@@ -20,7 +20,7 @@ type folder struct {
 	texts  folderTextsOnce
 }
 
-// A fileState is what shows that a file was written to.
+// A fileState shows whether a file was written to.
 type fileState struct {
 	size    int64
 	changed time.Time
@@ -39,7 +39,7 @@ func tablesOf(files []string) (tables []string) {
 	return tables
 }
 
-// openFolder looks at what is in a folder. The caller closes it.
+// openFolder lists the tables in a folder. The caller closes it.
 func openFolder(path string) (*folder, error) {
 	entries, err := os.ReadDir(path)
 	if err != nil {
@@ -71,8 +71,7 @@ func (f *folder) look(table string) fileState {
 // Tables returns the names of the tables, sorted.
 func (f *folder) Tables() []string { return f.tables }
 
-// State says that nothing is known to be wrong: what is wrong with a table shows when it is
-// read.
+// State returns no damage: damage of a table shows when the table is read.
 func (f *folder) State() State { return State{} }
 
 // Changed reports whether a file was written to since the folder was opened.
@@ -129,7 +128,7 @@ func (c folderConn) Last(table string, columns []string) (Rows, error) {
 	return c.read(table, columns, func(n int64) int64 { return max(n-1, 0) })
 }
 
-// read begins to read columns of a table at the row that from tells of their number.
+// read begins to read columns of a table, from the row that from returns for the number of rows.
 func (c folderConn) read(table string, columns []string, from func(rows int64) int64) (Rows, error) {
 	file, err := tablefile.OpenParquet(c.of.file(table))
 	if err != nil {

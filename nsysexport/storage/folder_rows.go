@@ -8,7 +8,7 @@ import (
 	"github.com/sgtrace/sgtrace/internal/tablefile"
 )
 
-// folderRows are the folderRows of a table. Its columns are read side by side.
+// folderRows are the rows of a table, whose columns are read in step.
 type folderRows struct {
 	file    *tablefile.File
 	columns []folderColumn
@@ -17,12 +17,12 @@ type folderRows struct {
 	lost    *Loss
 }
 
-// A folderColumn is one that is read, at the current row.
+// A folderColumn is a column being read, at the current row.
 type folderColumn struct {
 	kind   tablefile.Kind
 	reader *tablefile.Reader
 	batch  *tablefile.Batch
-	at     int // row of the batch
+	at     int // row in the batch
 }
 
 // errShort is the error of a column that ends before the others do.
@@ -41,11 +41,11 @@ func (c *folderColumn) next() (err error) {
 	return err
 }
 
-// Within leaves nothing out.
+// Within omits nothing.
 func (r *folderRows) Within(*Window) {}
 
-// Next moves to the next row. What is behind damage in one column is lost: there is no
-// telling where its rows go on.
+// Next moves to the next row. Damage in one column ends the table, as the row at which the column continues is
+// unknown.
 func (r *folderRows) Next() bool {
 	if r.left == 0 || r.lost != nil {
 		return false

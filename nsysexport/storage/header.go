@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Errors of files whose first page is lost.
+// Errors of files without a valid first page.
 var (
 	errUnwritten = errors.New("begins with zeros: the program that wrote it was interrupted before it wrote the first page, or is still writing; " +
 		"if this is an export, run nsys export again (the .nsys-rep is still good), otherwise copy the file again")
@@ -20,17 +20,17 @@ var (
 
 const (
 	magic = "SQLite format 3\x00"
-	// reportMagic is how .nsys-rep and .qdrep begin.
+	// reportMagic is the beginning of .nsys-rep and .qdrep files.
 	reportMagic = "NVIDIA Tegra Profiler Report"
 	headerSize  = 100
-	// sniffSize is how many bytes have to be zero before they are taken for an
-	// interrupted export: the smallest page that SQLite has.
+	// sniffSize is the number of zero bytes that are taken for an interrupted export: the smallest page size of
+	// SQLite.
 	sniffSize = 512
 )
 
-// IsDatabase reports whether head, the first bytes of a file, may be an export: a SQLite
-// database, or one whose first page is still missing. Which database it is shows
-// when it is opened. A report that has to be exported first is one, too.
+// IsDatabase reports whether head, the first bytes of a file, may be from an export: a SQLite database, or one
+// whose first page is still missing. Opening it shows which database it is. IsDatabase also accepts a report
+// that has to be exported first.
 func IsDatabase(head []byte) bool {
 	return bytes.HasPrefix(head, []byte(magic)) || unwritten(head) || IsReport(head)
 }
@@ -44,22 +44,22 @@ func unwritten(head []byte) bool {
 	return len(head) >= sniffSize && len(bytes.TrimLeft(head[:sniffSize], "\x00")) == 0
 }
 
-// A header is what the first 100 bytes of a database say.
-// See https://www.sqlite.org/fileformat.html#the_database_header.
+// A header is the information in the first 100 bytes of a database. See
+// https://www.sqlite.org/fileformat.html#the_database_header.
 type header struct {
 	size int64 // of the file
-	page int64 // size of a page
-	// changed is when the file was last written to.
+	page int64 // page size
+	// changed is the time of the last write to the file.
 	changed time.Time
-	want    int64 // what size should be at least; 0 is unknown
-	// plain tells that texts are UTF-8, and that pages have nothing at their ends.
+	want    int64 // the smallest correct size; 0 is unknown
+	// plain means that texts are UTF-8, and that pages have no reserved bytes at their ends.
 	plain bool
 }
 
 // cut reports whether the end of the file is missing.
 func (h header) cut() bool { return h.size < h.want }
 
-// pages returns how many pages there are.
+// pages returns the number of pages.
 func (h header) pages() int64 {
 	if h.want != 0 {
 		return h.want / h.page
@@ -67,8 +67,7 @@ func (h header) pages() int64 {
 	return h.size / h.page
 }
 
-// checkFile reads the header of the file and looks at what lies beside it. Its
-// errors tell what to do.
+// checkFile reads the header of the file and checks the files next to it. Its errors say what to do.
 func checkFile(f *os.File, path string) (header, error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -106,15 +105,15 @@ func (h *header) read(head []byte) error {
 		return errHeader
 	}
 	h.plain = encoding <= 1 && head[20] == 0
-	// The number of pages counts only if who wrote last knew this field.
+	// The number of pages is valid only if the last writer knew this field.
 	if bytes.Equal(head[24:28], head[92:96]) {
 		h.want = int64(binary.BigEndian.Uint32(head[28:])) * h.page
 	}
 	return nil
 }
 
-// checkBeside refuses a database that was not closed: opened as immutable it would
-// read as if what is in its journal had never been written, or as garbage.
+// checkBeside refuses a database that was not closed: opened as immutable, it would read as if its journal had
+// never been written, or as garbage.
 func checkBeside(path string) error {
 	const walHeader = 32 // no frames follow
 	if info, err := os.Stat(path + "-wal"); err == nil && info.Size() > walHeader {
@@ -126,8 +125,7 @@ func checkBeside(path string) error {
 		return nil
 	}
 	defer journal.Close()
-	// A finished transaction leaves a journal that is empty, or has a header of
-	// zeros.
+	// A finished transaction leaves an empty journal, or one with a header of zeros.
 	var head [28]byte
 	if n, _ := io.ReadFull(journal, head[:]); n == 0 || head == [28]byte{} {
 		return nil

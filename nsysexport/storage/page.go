@@ -13,17 +13,17 @@ const (
 	leafHead = 8 // bytes before the places of cells
 )
 
-// A page is one of the file.
+// A page is a page of the file.
 type page struct {
 	data  []byte
-	start int // of the head of the tree's page: behind the header of the file on the first one
+	start int // offset of the tree page's header, which follows the file header on the first page
 }
 
-// isLeaf and isInterior report what a page is, as far as its head can be right.
+// isLeaf and isInterior report the kind of a page, if its header is plausible.
 func (p page) isLeaf() bool     { return p.data[p.start] == leafPage && p.fits(leafHead) }
 func (p page) isInterior() bool { return p.data[p.start] == interiorPage && p.fits(12) }
 
-// fits reports whether the cells that a page says it has are within it.
+// fits reports whether the cells listed by a page are within it.
 func (p page) fits(head int) bool {
 	n := p.cells()
 	if p.start+head+2*n > len(p.data) || n == 0 {
@@ -37,18 +37,18 @@ func (p page) fits(head int) bool {
 	return true
 }
 
-// A cell is a row of a leaf, as far as it lies there.
+// A cell is a row of a leaf, or the part of it on the leaf.
 type cell struct {
 	number int64 // of the row
-	size   int   // of all of the row, bytes
-	from   int   // where it begins, behind its number
-	to     int   // where it ends, or goes on elsewhere: the number of that page is next
-	// outside tells that the row does not matter to who reads it: see [sieve].
+	size   int   // of the whole row, in bytes
+	from   int   // offset of the row, after its number
+	to     int   // end of the row, or of its part on this page; the number of the overflow page follows
+	// outside means that the row is irrelevant to the reader: see [sieve].
 	outside bool
 }
 
-// soundCells appends the cells of a leaf to a list, and reports whether SQLite takes the page,
-// which looks at all of them first. It takes some that this does not.
+// soundCells appends the cells of a leaf to a list, and reports whether the page is certainly valid for SQLite,
+// which checks all cells first. SQLite also accepts some pages that this rejects.
 func (p page) soundCells(list []cell) ([]cell, bool) {
 	for i := range p.cells() {
 		at := p.cellAt(leafHead, i)
@@ -61,7 +61,7 @@ func (p page) soundCells(list []cell) ([]cell, bool) {
 		c.to = c.from + localSize(c.size, len(p.data))
 		end := c.to
 		if end < c.from+c.size {
-			end += 4 // where the rest is
+			end += 4 // for the overflow page
 		}
 		if end > len(p.data) {
 			return list, false
@@ -71,7 +71,8 @@ func (p page) soundCells(list []cell) ([]cell, bool) {
 	return list, p.cells() <= (len(p.data)-leafHead)/minCell
 }
 
-// soundInterior reports whether SQLite takes a page. It takes some that this does not.
+// soundInterior reports whether an interior page is certainly valid for SQLite, which accepts some that this
+// rejects.
 func (p page) soundInterior() bool {
 	for i := range p.cells() {
 		at := p.cellAt(12, i)
@@ -82,7 +83,7 @@ func (p page) soundInterior() bool {
 	return p.cells() <= (len(p.data)-leafHead)/minCell
 }
 
-// minCell is the least that a cell takes, with what points to it.
+// minCell is the smallest size of a cell, with its pointer.
 const minCell = 6
 
 func (p page) cells() int { return int(binary.BigEndian.Uint16(p.data[p.start+3:])) }
@@ -100,12 +101,12 @@ func (p page) children() []uint32 {
 	return list
 }
 
-// A record is a row as it lies in a file: the types of its columns, and what is on the page
-// of their values. See https://www.sqlite.org/fileformat.html#record_format.
+// A record is a row in the file format: the types of its columns, and the part of their values on the page. See
+// https://www.sqlite.org/fileformat.html#record_format.
 type record struct {
 	kinds []uint64
 	body  []byte
-	// What does not fit on the page goes on from another one: more bytes from page next.
+	// The rest is on overflow pages: more bytes from page next on.
 	more int
 	next uint32
 }
@@ -134,7 +135,7 @@ func (p page) record(i int) (r record, ok bool) {
 	return r, true
 }
 
-// localSize returns how much of a row of a size lies on its leaf.
+// localSize returns how many bytes of a row of the given size are on its leaf.
 func localSize(size, usable int) int {
 	if size <= usable-35 {
 		return size
@@ -146,7 +147,7 @@ func localSize(size, usable int) int {
 	return least
 }
 
-// A value is one of a record: a number, or a text as far as it is on the page.
+// A value is a value of a record: a number, or the part of a text on the page.
 type value struct {
 	null, isText bool
 	n            int64

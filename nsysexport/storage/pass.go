@@ -10,39 +10,37 @@ import (
 	"github.com/sgtrace/sgtrace/internal/tablefile"
 )
 
-// A pass moves through the rows of a table in the order of their numbers, which is
-// that of the file. SQLite stops at the first page that it cannot make sense of; a pass
-// goes on behind it.
+// A pass moves through the rows of a table in the order of their numbers, which is that of the file. SQLite
+// stops at the first page that it cannot interpret; a pass continues after it.
 //
-// Numbers of rows only grow. If one does not, the file leads to a page a second time,
-// or to one of another table: then what is there are not rows of this table, and going
-// on would never end.
+// Row numbers must increase. If one does not, the file leads to the same page again, or to a page of another
+// table: then the rows there are not this table's, and the pass might never end.
 type pass struct {
 	row
 	conn  *sqlite.Conn
 	table string
 	own   bounds
-	id    int   // column of the number
-	last  int64 // row; noRow before the first one
-	ahead bool  // the statement is at a row already
+	id    int   // index of the column with the row number
+	last  int64 // last row number; noRow before the first one
+	ahead bool  // the statement is already at a row
 	over  bool
 	tries int
-	read  int64 // rows
-	holes int64 // rows whose numbers are missing between those of others
+	read  int64 // number of rows
+	holes int64 // row numbers missing between others
 	lost  Loss
 }
 
-// noRow is below all numbers of rows.
+// noRow is less than all row numbers.
 const noRow = math.MinInt64
 
-// maxTries bounds how often a pass goes on behind damage: in a file that is damaged
-// everywhere that would cost more than it brings.
+// maxTries bounds how often a pass continues after damage: in a file that is damaged everywhere, more would not
+// be worth the time.
 const maxTries = 1000
 
-// errOrder is the error of a page that belongs somewhere else.
+// errOrder is the error of a page that belongs elsewhere.
 var errOrder = errors.New("rows are out of order")
 
-// newPass begins to read columns of a table, of which only the rows within own are its own.
+// newPass begins to read columns of a table, whose own rows have numbers within own.
 func newPass(conn *sqlite.Conn, table string, columns []string, own bounds) (*pass, error) {
 	stmt, _, err := conn.PrepareTransient(selection(table, columns) + " WHERE rowid>?1")
 	if err != nil {
@@ -56,7 +54,7 @@ func newPass(conn *sqlite.Conn, table string, columns []string, own bounds) (*pa
 	return w, nil
 }
 
-// selection returns the statement that selects columns and, behind them, the number of the row.
+// selection returns the statement that selects columns, followed by the row number.
 func selection(table string, columns []string) string {
 	var sql strings.Builder
 	sql.WriteString("SELECT ")
@@ -93,10 +91,10 @@ func (w *pass) Next() bool {
 	return false
 }
 
-// Read returns how many rows were read.
+// Read returns the number of rows read.
 func (w *pass) Read() int64 { return w.read }
 
-// Loss returns what was lost so far.
+// Loss returns the loss so far.
 func (w *pass) Loss() *Loss {
 	if w.lost.Err == nil {
 		return nil
@@ -104,8 +102,8 @@ func (w *pass) Loss() *Loss {
 	return &w.lost
 }
 
-// follows reports whether a row that is not the next one by its number can be one of the
-// table at all. If not, it is skipped.
+// follows reports whether a row whose number is not the next one can belong to the table. Otherwise, the row is
+// skipped.
 func (w *pass) follows(id int64) bool {
 	switch {
 	case id > w.own.to:
@@ -114,13 +112,13 @@ func (w *pass) follows(id int64) bool {
 	case id <= w.last:
 		w.skip(errOrder)
 		return false
-	case w.last != noRow: // rows may begin anywhere
+	case w.last != noRow: // the first row may have any number
 		w.holes += id - w.last - 1
 	}
 	return true
 }
 
-// give gives up what lies behind the last row.
+// give gives up on the rows after the last one.
 func (w *pass) give(err error) {
 	if w.lost.Err == nil {
 		w.lost.At, w.lost.Err = w.read, err
@@ -128,8 +126,8 @@ func (w *pass) give(err error) {
 	w.over, w.lost.Behind = true, true
 }
 
-// skip moves to the next row that can be read. Numbers are tried in steps that double,
-// then between the last one that leads to damage and the first one that does not.
+// skip moves to the next readable row. It tries numbers in steps that double, and then bisects between the last
+// number that leads to damage and the first that does not.
 func (w *pass) skip(err error) {
 	if w.lost.Err == nil {
 		w.lost.At, w.lost.Err = w.read, err
@@ -160,7 +158,7 @@ func (w *pass) skip(err error) {
 	w.over = !ok || !w.ahead
 }
 
-// seek moves to the first row behind a number. ok is false if damage is in the way.
+// seek moves to the first row after a number. ok is false if damage prevents that.
 func (w *pass) seek(id int64) (row, ok bool) {
 	w.tries++
 	w.stmt.Reset()
@@ -169,10 +167,9 @@ func (w *pass) seek(id int64) (row, ok bool) {
 	return row, err == nil && (!row || w.stmt.ColumnInt64(w.id) > id)
 }
 
-// checkHoles finds out why numbers of rows are missing. Where rows were deleted all
-// is well; where a page does not know of all of its rows, which reading does not show,
-// SQLite's own check finds it. It takes longer than reading, and is only made if there
-// is a reason.
+// checkHoles finds out why row numbers are missing. They may be those of deleted rows; but if a page does not
+// list all of its rows, which reading does not show, SQLite's own check finds it. The check takes longer than
+// reading, and is only made if there is a reason.
 func (w *pass) checkHoles() {
 	if w.holes == 0 || w.lost.Err != nil {
 		return

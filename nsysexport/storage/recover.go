@@ -15,19 +15,18 @@ import (
 	"github.com/sgtrace/sgtrace/internal/tablefile"
 )
 
-// commonPage is the size of pages of all exports, for those whose first page is lost.
+// commonPage is the page size of all exports, for files without a valid first page.
 const commonPage = 4096
 
 // A recoveredTable is a table of a file whose list of tables is damaged.
 type recoveredTable struct {
 	name, sql string
 	root      uint32
-	guessed   bool // by its shape; otherwise the intact part of the list has it
+	guessed   bool // by its shape; otherwise it is in the intact part of the list
 }
 
-// recover finds the tables of a file whose list of tables is damaged, and opens a copy with
-// a list of those instead: SQLite reads nothing without one. It returns cause if it finds no
-// tables of an export.
+// recover finds the tables of a file whose list of tables is damaged, and opens a copy with a new list, without
+// which SQLite reads nothing. It returns cause if it finds no tables of an export.
 func (d *database) recover(cause error) error {
 	if cause == errUnwritten || cause == errHeader {
 		d.header.page = commonPage
@@ -37,7 +36,7 @@ func (d *database) recover(cause error) error {
 	if !slices.ContainsFunc(tables, func(t recoveredTable) bool {
 		return strings.HasPrefix(t.name, "CUPTI_ACTIVITY_KIND_") || t.name == "NVTX_EVENTS"
 	}) {
-		return cause // there is nothing to report about
+		return cause // without events, the tables are of no use
 	}
 	path, err := d.repair(tables)
 	if err != nil {
@@ -53,11 +52,11 @@ func (d *database) recover(cause error) error {
 	return nil
 }
 
-// findTables finds the tables by the pages of the file: those that the intact part of the
-// list has, and others by their shape. lost counts those with rows that nothing tells apart.
+// findTables finds the tables by the pages of the file: those in the intact part of the list, and others by
+// their shape. lost is the number of tables with rows whose shape is ambiguous.
 func (d *database) findTables() (tables []recoveredTable, lost int) {
 	below, roots := map[uint32]bool{}, []uint32{}
-	known := map[uint32]bool{} // roots that the list has
+	known := map[uint32]bool{} // roots in the list
 	n := uint32(d.header.size / d.header.page)
 	for i := uint32(1); i <= n; i++ {
 		p, ok := d.page(i)
@@ -114,7 +113,7 @@ func (d *database) page(number uint32) (p page, ok bool) {
 	return p, err == nil
 }
 
-// listed returns the tables of a leaf of the list of tables; none of another leaf.
+// listed returns the tables of a leaf of the list of tables; none for any other leaf.
 func (d *database) listed(p page) (tables []recoveredTable) {
 	for i := range p.cells() {
 		r, ok := p.record(i)
@@ -124,7 +123,7 @@ func (d *database) listed(p page) (tables []recoveredTable) {
 		v := r.values()
 		isEntry := v[0].isText && v[1].isText && v[2].isText && !v[3].isText && v[4].isText && bytes.HasPrefix(v[4].text, []byte("CREATE "))
 		sql := string(v[4].text) + d.overflow(r.next, r.more)
-		// A key of several columns has an index, which nothing here reads.
+		// A key of several columns would need an index, which is not read here.
 		if !isEntry || string(v[0].text) != "table" || v[3].n <= 1 || strings.Contains(sql, "PRIMARY KEY (") {
 			continue
 		}
@@ -133,7 +132,7 @@ func (d *database) listed(p page) (tables []recoveredTable) {
 	return tables
 }
 
-// overflow reads what does not fit on the page of a row: so many bytes, from a page on.
+// overflow reads size bytes of a row from overflow pages, starting at page from.
 func (d *database) overflow(from uint32, size int) string {
 	var text []byte
 	for len(text) < size && from != 0 {
@@ -147,8 +146,7 @@ func (d *database) overflow(from uint32, size int) string {
 	return string(text)
 }
 
-// guess finds the shape of a table by some of its rows. ok is false if it has none, or that
-// of several tables.
+// guess finds the shape of a table from some of its rows. ok is false if no shape matches, or several do.
 func (d *database) guess(root uint32) (t recoveredTable, ok bool) {
 	rows := d.someRows(root)
 	if len(rows) == 0 {
@@ -188,8 +186,7 @@ func (d *database) someRows(number uint32) (rows []record) {
 	return nil
 }
 
-// repair writes a copy of the file with a list of the tables, and returns its path. Close
-// removes it.
+// repair writes a copy of the file with a list of the tables, and returns its path. Close removes it.
 func (d *database) repair(tables []recoveredTable) (path string, err error) {
 	f, remove, err := memory.TempFile("repaired.sqlite")
 	if err != nil {

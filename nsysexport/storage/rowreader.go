@@ -6,57 +6,55 @@ import (
 	"math"
 )
 
-// A rowReader reads columns of the rows on leaves.
-// See https://www.sqlite.org/fileformat.html#record_format.
+// A rowReader reads columns of rows on leaves. See https://www.sqlite.org/fileformat.html#record_format.
 type rowReader struct {
 	file     *pageFile
 	columns  []columnType // of the table
-	selected []int        // of them
-	longest  uint64       // row that SQLite reads
+	selected []int        // indexes of columns
+	longest  uint64       // the longest row that SQLite reads
 	layouts  [layouts]layout
-	at       *layout // of the row at hand
+	at       *layout // of the current row
 	number   int64   // of the row
 	body     []byte  // its values
-	whole    []byte  // scratch space of rows that do not fit on a page
-	all      []field // scratch space of lay
+	whole    []byte  // scratch space for rows with overflow pages
+	all      []field // scratch space for lay
 }
 
-// A layout says where the values of rows lie that begin alike: their types are the same. Most
-// rows of a table have one of a few.
+// A layout is where the values lie in rows with the same types. Most rows of a table have one of a few layouts.
 type layout struct {
-	head   []byte  // of the row, without its size
+	head   []byte  // header of the row, without its size
 	fields []field // by selected column
 	size   int     // of all values
-	need   int     // of values up to the last that is selected
-	odd    bool    // SQLite has to read such rows
+	need   int     // of values up to the last selected one
+	odd    bool    // leave such rows to SQLite
 }
 
-// A field is where a value lies behind the head of its row, and of which type it is.
+// A field is the type of a value and its offset after the row's header.
 type field struct {
 	kind  uint64
 	at    int
 	size  int
-	shift uint8 // of an integer: the bits behind it in the eight bytes from at on
+	shift uint8 // of an integer: the excess bits in the eight bytes from at on
 }
 
-// layouts is how many of them are kept.
+// layouts is the number of layouts that are kept.
 const layouts = 256
 
-// A columnType is what a column keeps values as. Others than these are up to SQLite.
+// A columnType is the type of values that a column stores. Other types are left to SQLite.
 type columnType uint8
 
 const (
 	someType columnType = iota
 	integers
-	reals // and integers in place of whole ones
+	reals // and integers for whole numbers
 	bytesOfText
-	rowNumbers // rows do not have them again
+	rowNumbers // the row number itself, which the row does not repeat
 )
 
-// columnTypes are by what columns are declared as: exports have no other types.
+// columnTypes map declared types, which are the only ones in exports.
 var columnTypes = map[string]columnType{"INTEGER": integers, "REAL": reals, "TEXT": bytesOfText, "BLOB": bytesOfText}
 
-// may reports whether a column keeps values of a kind.
+// may reports whether a column stores values of a kind.
 func (t columnType) may(kind uint64) bool {
 	isNumber, isText := kind > kindNull && kind < kindReserved, kind >= kindBytes && kind <= math.MaxInt32
 	switch {
@@ -74,7 +72,7 @@ func (t columnType) may(kind uint64) bool {
 	return isNumber || isText
 }
 
-// The kinds of values: up to 6 integers of more and more bytes, then others.
+// The kinds of values: up to 6, integers of increasing size, then others.
 const (
 	kindNull     = 0
 	kindReal     = 7
@@ -84,14 +82,14 @@ const (
 	kindBytes    = 12 // blobs of even kinds, texts of odd ones
 )
 
-// isInteger reports whether a value of a kind takes bytes as an integer.
+// isInteger reports whether a value of a kind is an integer that takes bytes.
 func isInteger(kind uint64) bool { return kind-1 < kindReal-1 }
 
-// kindSizes are how many bytes values take.
+// kindSizes are the sizes of values in bytes.
 var kindSizes = [kindBytes]int{0, 1, 2, 3, 4, 6, 8, 8, 0, 0, 0, 0}
 
-// read reads the row in a cell of a sound leaf, and reports whether nothing about it is odd.
-// Behind a leaf, more bytes can be read.
+// read reads the row in a cell of a valid leaf, and reports whether it is free of oddities. The buffer must
+// extend beyond the leaf by slack bytes.
 func (r *rowReader) read(leaf []byte, c *cell) bool {
 	r.number = c.number
 	row := leaf[c.from:c.to]
@@ -131,7 +129,7 @@ func (r *rowReader) layoutOf(head []byte) *layout {
 	return l
 }
 
-// lay finds out where the values of rows with a head lie.
+// lay determines the layout of rows with a header.
 func (r *rowReader) lay(l *layout, head []byte) {
 	all := r.all[:0]
 	*l = layout{head: append(l.head[:0], head...), fields: append(l.fields[:0], make([]field, len(r.selected))...)}
@@ -161,7 +159,7 @@ func (r *rowReader) lay(l *layout, head []byte) {
 	}
 }
 
-// value returns where a value lies, and its bytes.
+// value returns the field and the bytes of a value.
 func (r *rowReader) value(column int) (f *field, b []byte) {
 	f = &r.at.fields[column]
 	return f, r.body[f.at : f.at+f.size]
@@ -221,7 +219,7 @@ func (r *rowReader) Ints(none, into []int64) {
 	}
 }
 
-// whole returns the integer next to f towards zero, or the last one that there is.
+// whole returns f as an integer, rounded towards zero and clamped to the range.
 func whole(f float64) int64 {
 	switch {
 	case math.IsNaN(f):

@@ -4,8 +4,8 @@ import (
 	"slices"
 )
 
-// A scan passes the rows of a table: those of a [tree], as long as that finds nothing odd, then
-// those of a [pass], which makes sense of anything.
+// A scan passes the rows of a table: those of a [tree] until that finds something odd, then those of a [pass],
+// which can handle anything.
 type scan struct {
 	tree *tree // nil from then on
 	of   *database
@@ -29,8 +29,8 @@ func (c *conn) newScan(table string, columns []string) (*scan, error) {
 	return &scan{c.of.newTree(declared, columns, own), c.of, p}, nil
 }
 
-// newTree returns how to read columns of a table from its pages; nil where SQLite has to, since
-// something is odd already.
+// newTree returns a tree that reads columns of a table from its pages; nil if something is odd already, so that
+// SQLite has to read the table.
 func (d *database) newTree(declared []Column, columns []string, own bounds) *tree {
 	if !d.header.plain || d.header.cut() || d.state.TablesDamaged || own.err != nil || own.root == 0 {
 		return nil
@@ -60,7 +60,7 @@ func (d *database) newTree(declared []Column, columns []string, own bounds) *tre
 	return t
 }
 
-// Within leaves out what does not matter, as far as that is cheaper than reading it.
+// Within omits irrelevant rows, as far as that is cheaper than reading them.
 func (s *scan) Within(w *Window) {
 	if s.tree != nil {
 		s.of.sift(s.tree, s.table, w)
@@ -84,7 +84,7 @@ func (s *scan) Next() bool {
 		s.checkHoles()
 		return false
 	}
-	// What SQLite says of the rows before matters, too: how far the numbers were in order.
+	// Start over, as SQLite's verdict on the rows before matters, too: whether their numbers were in order.
 	s.tree, s.read = nil, 0
 	for s.read < passed {
 		if !s.pass.Next() {

@@ -11,18 +11,16 @@ import (
 // errShape is the error of pages that hold rows of another table.
 var errShape = errors.New("its pages have rows of another table")
 
-// bounds are the numbers of the rows of a table that can be its own: those in
-// ]from, to].
+// bounds are the row numbers that can belong to a table: those in ]from, to].
 type bounds struct {
 	from, to int64
-	root     uint32 // page of the table; 0 is unknown
-	err      error  // errShape if there are others
+	root     uint32 // root page of the table; 0 is unknown
+	err      error  // errShape if there are other rows
 }
 
-// ownRows finds out whether the rows on the first and the last page of a table have
-// the columns of the table. SQLite does not look: where a page of another table lies in
-// place of one, its numbers come under the wrong names. Pages in between show by the
-// numbers of their rows, which grow.
+// ownRows determines whether the rows on the first and the last page of a table have the columns of the table.
+// SQLite does not check: if a page of another table is in its place, the values appear under the wrong names.
+// Misplaced pages in between are detected by their row numbers, which must increase.
 func (d *database) ownRows(conn *sqlite.Conn, table string, columns []Column) (b bounds, err error) {
 	b = bounds{from: noRow, to: math.MaxInt64}
 	stmt, _, err := conn.PrepareTransient("SELECT rootpage FROM sqlite_master WHERE type='table' AND name=?1")
@@ -54,12 +52,12 @@ func (d *database) ownRows(conn *sqlite.Conn, table string, columns []Column) (b
 
 // An edge is the first or the last page with rows of a table.
 type edge struct {
-	page   []byte // nil if there is none, or none that can be read; reading shows why
+	page   []byte // nil if there is none, or if it is unreadable, as reading will show
 	isRoot bool
-	bound  int64 // the last row of the first page, or that before the last page
+	bound  int64 // the last row of the first page, or the row before the last page
 }
 
-// edge finds a page. See https://www.sqlite.org/fileformat.html#b_tree_pages.
+// edge finds the first or the last page with rows. See https://www.sqlite.org/fileformat.html#b_tree_pages.
 func (d *database) edge(root int64, first bool) (e edge) {
 	const interior, leaf = 5, 13
 	page := make([]byte, d.header.page)
@@ -93,15 +91,15 @@ func (d *database) edge(root int64, first bool) (e edge) {
 	return edge{}
 }
 
-// fits reports whether most rows of a page have the given columns. A single one that does
-// not is damaged itself.
+// fits reports whether at least half of the rows of a page have the given columns. A few other rows are just
+// damaged.
 func (e *edge) fits(columns []Column) bool {
 	if e.page == nil {
 		return true
 	}
 	cells, fit := int(binary.BigEndian.Uint16(e.page[3:])), 0
 	if 8+2*cells > len(e.page) {
-		return true // as reading will show
+		return true // damaged, as reading will show
 	}
 	for i := range cells {
 		at := min(int(binary.BigEndian.Uint16(e.page[8+2*i:])), len(e.page))
@@ -117,7 +115,7 @@ func alike(kinds []uint64, columns []Column) bool {
 	if len(kinds) > len(columns) {
 		return false
 	}
-	kinds = append(kinds, make([]uint64, len(columns)-len(kinds))...) // of columns that were added later
+	kinds = append(kinds, make([]uint64, len(columns)-len(kinds))...) // for columns that were added later
 	for i, c := range columns {
 		isNull, isNumber, isText := kinds[i] == 0, kinds[i] > 0 && kinds[i] < 10, kinds[i] >= 13 && kinds[i]%2 == 1
 		if c.NotNull && !c.Key && (isNull || isText && c.Kind == "INTEGER") || isNumber && c.Kind == "TEXT" {
@@ -127,7 +125,7 @@ func alike(kinds []uint64, columns []Column) bool {
 	return true
 }
 
-// kindsOf reads the head of a row: the types of its columns.
+// kindsOf reads the header of a row: the types of its columns.
 func kindsOf(cell []byte) (kinds []uint64, ok bool) {
 	for range 2 { // the size of the row, its number
 		_, n := varint(cell)
@@ -147,7 +145,7 @@ func kindsOf(cell []byte) (kinds []uint64, ok bool) {
 	return kinds, true
 }
 
-// varint reads a number of up to nine bytes; n is 0 if it does not end.
+// varint reads a number of up to nine bytes; n is 0 if it is incomplete.
 func varint(b []byte) (v uint64, n int) {
 	if len(b) > 0 && b[0] < 0x80 {
 		return uint64(b[0]), 1
@@ -156,7 +154,7 @@ func varint(b []byte) (v uint64, n int) {
 }
 
 func longVarint(b []byte) (v uint64, n int) {
-	if len(b) >= 4 { // as nearly all numbers of rows are
+	if len(b) >= 4 { // enough for nearly all row numbers
 		v = uint64(b[0]&0x7f)<<7 | uint64(b[1]&0x7f)
 		if b[1] < 0x80 {
 			return v, 2

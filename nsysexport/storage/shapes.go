@@ -10,10 +10,10 @@ import (
 	"github.com/sgtrace/sgtrace/internal/tablefile"
 )
 
-// shapeText has the tables that rows are recovered for, in the versions that are known, each
-// with its columns in the order of the file. A column is an INTEGER unless $ (TEXT) or ~
-// (REAL) follows its name; then ! is NOT NULL, and * the primary key. Behind = is what its
-// values begin with or, behind =^, do not: tables of one shape are told apart by it.
+// shapeText lists the tables that can be recovered, in all known versions, each with its columns in the order
+// of the file. A column is an INTEGER unless $ (TEXT) or ~ (REAL) follows its name; then ! is NOT NULL, and *
+// the primary key. After = comes the prefix of the column's values or, after =^, a prefix that they do not
+// have, which distinguishes tables of the same shape.
 const shapeText = `
 StringIds id* value$!
 META_DATA_EXPORT name$!=EXPORT_ value$
@@ -68,11 +68,11 @@ NVTX_EVENTS start! end eventType! rangeId category color text$ globalTid endGlob
 type shape struct {
 	table   string
 	columns []Column
-	begin   []string // of values, by column; "" is anything
-	not     []bool   // that values do not begin so
+	begin   []string // prefixes of values, by column; "" is any value
+	not     []bool   // values must not have the prefix
 }
 
-// shapes are those of shapeText, read when they are first needed: few exports are damaged.
+// shapes are the shapes of shapeText, parsed when first needed: few exports are damaged.
 var shapes = sync.OnceValue(func() (list []shape) {
 	for line := range strings.Lines(strings.TrimSpace(shapeText)) {
 		words := strings.Fields(line)
@@ -111,21 +111,20 @@ func (s *shape) definition() string {
 	return "CREATE TABLE " + tablefile.Quote(s.table) + " (" + strings.Join(columns, ", ") + ")"
 }
 
-// has reports whether rows can be those of a table of the shape. nsys writes all columns of
-// a row.
+// has reports whether rows can be those of a table of the shape. nsys writes all columns of a row.
 func (s *shape) has(rows []record) bool {
 	return !slices.ContainsFunc(rows, func(r record) bool {
 		return len(r.kinds) != len(s.columns) || !alike(slices.Clone(r.kinds), s.columns) || !s.plausible(r.values())
 	})
 }
 
-// plausible reports whether the values of a row can be what the names of columns say.
+// plausible reports whether the values of a row match the names of the columns.
 func (s *shape) plausible(values []value) bool {
 	start := int64(0)
 	for i, v := range values {
 		c := &s.columns[i]
 		if v.null != (c.Key && c.Kind == "INTEGER") && (v.null && c.NotNull || c.Key) {
-			return false // the key of a table is the number of the row, and NULL in it
+			return false // the primary key is the row number, and stored as NULL
 		}
 		if begin := s.begin[i]; begin != "" && v.begins(begin) == s.not[i] {
 			return false
@@ -143,8 +142,8 @@ func (s *shape) plausible(values []value) bool {
 	return true
 }
 
-// begins reports whether a value begins with one of some texts, with | between them; a
-// number is one of them.
+// begins reports whether a value begins with one of several texts, separated by |, or equals one of several
+// numbers.
 func (v value) begins(texts string) bool {
 	return slices.ContainsFunc(strings.Split(texts, "|"), func(text string) bool {
 		if v.isText {
@@ -154,7 +153,7 @@ func (v value) begins(texts string) bool {
 	})
 }
 
-// checks are conditions on the values of columns.
+// checks are conditions on values, by column.
 var checks = map[string]func(int64) bool{
 	"start":      isTime,
 	"end":        isTime,
@@ -176,7 +175,7 @@ var checks = map[string]func(int64) bool{
 	"gridX":      isID,
 }
 
-// isTime reports whether a number can be a time of a session, in ns: four months.
+// isTime reports whether a number can be a time within a session, in ns: less than four months.
 func isTime(v int64) bool { return v > -1e13 && v < 1e16 }
 
 func isID(v int64) bool { return v >= 0 && v < 1<<32 }

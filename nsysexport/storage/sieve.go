@@ -5,52 +5,52 @@ import (
 	"math"
 )
 
-// A sieve tells which rows of a table lie outside of a [Window] without laying them out:
-// times are the first two columns of the tables of events. It notes those of each leaf, so that
-// the next scan does not read leaves of which all rows lie outside. The order of rows alone would
-// not tell, as a long call or kernel may be anywhere before the window.
+// A sieve determines which rows of a table lie outside of a [Window] without decoding them: times are the first
+// two columns of event tables. It records the times of each leaf, so that the next scan does not read leaves
+// whose rows all lie outside. The order of rows alone does not show that, as a long call or kernel may start
+// any time before the window.
 type sieve struct {
 	Window Window
-	number int // the column of the table; [NoColumn]
+	number int // index of the column in the table; or [NoColumn]
 	of     *database
 	key    zoneKey
-	zones  []zone // that were passed
-	known  *zones // of all leaves, which are not passed then; nil if they are not known
+	zones  []zone // of the leaves scanned so far
+	known  *zones // of all leaves, from an earlier scan; nil if there was none
 	jumps  []jump // over leaves of known
 }
 
-// A zone is some leaves, one page after the other, and the times and numbers of all their rows.
+// A zone is some leaves on consecutive pages, and the ranges of the times and numbers of all their rows.
 type zone struct {
 	from, to    int64
 	least, most int64
-	page        uint32 // the first one
+	page        uint32 // the first page
 	pages, rows uint32
 }
 
-// maxOfZone is how many leaves a zone has.
+// maxOfZone is the largest number of leaves in a zone.
 const maxOfZone = maxHeld
 
-// A zoneKey says what zones are of.
+// A zoneKey identifies zones: their table and number column.
 type zoneKey struct {
 	table  string
 	number int
 }
 
-// A jump says how many rows lie before a leaf.
+// A jump is the number of rows before a leaf.
 type jump struct {
 	page uint32
 	rows int64
 }
 
-// zones are those of all leaves of a table.
+// zones are the zones of all leaves of a table.
 type zones struct {
 	list  []zone
 	rows  int64
 	holes int64 // see [tree]
 }
 
-// sift sets a tree to pass the rows that matter to a window. It does nothing where rows do not
-// show their times at once.
+// sift sets a tree to pass the rows relevant to a window. It does nothing if the times are not the first
+// columns.
 func (d *database) sift(t *tree, table string, w *Window) {
 	isInteger := func(column int) bool { return t.rows.columns[column] == integers }
 	if t.rows.selected[w.Start] != 0 || t.rows.selected[w.End] != 1 || !isInteger(0) || !isInteger(1) {
@@ -82,7 +82,7 @@ func (d *database) keep(s *sieve, all *zones) {
 	d.zones[s.key] = all
 }
 
-// wanted returns the pages of the leaves that matter, of those that are known.
+// wanted returns the pages of the known leaves that are relevant.
 func (s *sieve) wanted() (pages []uint32) {
 	before := int64(0)
 	for i := range s.known.list {
@@ -116,7 +116,7 @@ func (s *sieve) mark(leaf page, number uint32, cells []cell) {
 	}
 }
 
-// zoneOf returns the zone of the next leaf.
+// zoneOf returns the zone for the next leaf.
 func (s *sieve) zoneOf(page uint32) *zone {
 	if n := len(s.zones); n > 0 {
 		if z := &s.zones[n-1]; z.page+z.pages == page && z.pages < maxOfZone {
@@ -128,8 +128,8 @@ func (s *sieve) zoneOf(page uint32) *zone {
 	return &s.zones[len(s.zones)-1]
 }
 
-// times returns what shows of the row that begins with b, of which n bytes are its own; eight
-// more can be read. ok is false if that is not all.
+// times returns the times and the number of the row in b, which has n bytes; eight more are readable. ok is
+// false if they are not easily found.
 func (s *sieve) times(b []byte, n int) (start, end, number int64, ok bool) {
 	head := int(b[0])
 	if head < 1+max(2, s.number+1) || head >= 0x80 || head > n || !isInteger(uint64(b[1])) || !isInteger(uint64(b[2])) {
@@ -161,7 +161,7 @@ func (s *sieve) times(b []byte, n int) (start, end, number int64, ok bool) {
 	return 0, 0, 0, false
 }
 
-// integerOf returns the integer that begins with b, of up to eight bytes.
+// integerOf reads an integer of up to eight bytes.
 func integerOf(b []byte, size int) int64 {
 	return int64(binary.BigEndian.Uint64(b)) >> (64 - 8*size)
 }

@@ -11,13 +11,12 @@ import (
 // texts finds texts by ids.
 type texts struct {
 	row
-	// rows is where ids are, in files whose table lost its primary key; nil in others.
+	// rows maps ids to row numbers, in files whose table lost its primary key; nil in others.
 	rows map[int64]int64
 }
 
-// Texts prepares to find texts. The id is the primary key in all that nsys writes; where
-// it is not, looking for every text from the start of the table would take hours, and an
-// index of rows is made once.
+// Texts prepares to find texts. The id is the primary key in all that nsys writes. If it is not, Texts builds
+// an index of rows once, as searching the table from its start for every text would take hours.
 func (c *conn) Texts(table, id, text string) (Texts, error) {
 	t := &texts{}
 	key, err := rowidName(c.Conn, table)
@@ -56,7 +55,7 @@ func (t *texts) Find(id int64, buf []byte) (text []byte, found bool, err error) 
 	return t.Bytes(0, buf), true, nil
 }
 
-// checkRows returns an error if the rows at either end of the table are of another one.
+// checkRows returns an error if the rows at either end of the table belong to another one.
 func (c *conn) checkRows(table string) error {
 	columns, err := c.Columns(table)
 	if err != nil {
@@ -66,7 +65,7 @@ func (c *conn) checkRows(table string) error {
 	return errors.Join(err, own.err)
 }
 
-// rowidName returns the column of table that is its rowid, "" if none is.
+// rowidName returns the column of table that is its rowid, "" if there is none.
 func rowidName(conn *sqlite.Conn, table string) (string, error) {
 	stmt, _, err := conn.PrepareTransient("SELECT name FROM pragma_table_info(?1) WHERE pk=1 AND upper(type)='INTEGER'")
 	if err != nil {
@@ -81,7 +80,7 @@ func rowidName(conn *sqlite.Conn, table string) (string, error) {
 	return stmt.ColumnText(0), nil
 }
 
-// rowsByID returns the rows of all ids.
+// rowsByID returns the row numbers of all ids.
 func (c *conn) rowsByID(table, id string) (map[int64]int64, error) {
 	stmt, _, err := c.Conn.PrepareTransient("SELECT " + tablefile.Quote(id) + ", rowid FROM " + tablefile.Quote(table))
 	if err != nil {
@@ -92,22 +91,21 @@ func (c *conn) rowsByID(table, id string) (map[int64]int64, error) {
 	for range c.of.header.size / 4 {
 		row, err := stmt.Step()
 		if err != nil || !row {
-			break // what was found so far is of use
+			break // use what was found so far
 		}
 		rows[stmt.ColumnInt64(0)] = stmt.ColumnInt64(1)
 	}
 	return rows, nil
 }
 
-// folderTexts are the folderTexts of a table by their ids, all of them: columns are read from front to
-// back.
+// folderTexts are all texts of a table by id, as columns can only be read from front to back.
 type folderTexts struct {
 	data []byte
 	at   map[int64]folderExtent
-	lost error // that ended the table early
+	lost error // the error that ended the table early
 }
 
-// An folderExtent is where a text lies.
+// A folderExtent is the position of a text.
 type folderExtent struct{ from, to int }
 
 // folderTextsOnce reads the texts of an export once, for all connections.
@@ -117,7 +115,7 @@ type folderTextsOnce struct {
 	err  error
 }
 
-// Texts reads the texts of a table. An export has one such table.
+// Texts reads the texts of a table. An export has only one such table.
 func (c folderConn) Texts(table, id, text string) (Texts, error) {
 	t := &c.of.texts
 	t.once.Do(func() { t.all, t.err = c.readTexts(table, id, text) })
@@ -147,8 +145,7 @@ func (c folderConn) readTexts(table, id, text string) (*folderTexts, error) {
 	return t, nil
 }
 
-// Find returns the text of an id. Where the table is damaged, what is not found may be in
-// the part that is lost.
+// Find returns the text with an id. If the table is damaged, a missing text may be in the lost part.
 func (t *folderTexts) Find(id int64, buf []byte) (text []byte, found bool, err error) {
 	x, ok := t.at[id]
 	if !ok {

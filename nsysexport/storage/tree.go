@@ -8,25 +8,24 @@ import (
 	"github.com/sgtrace/sgtrace/internal/memory"
 )
 
-// A tree passes the rows of a table straight from the pages of a file, in the order of their
-// numbers, for a fraction of what SQLite takes. It knows intact pages only: at anything that
-// SQLite would not have written it stops before the row at hand, and SQLite has to say what
-// that is. See https://www.sqlite.org/fileformat.html#b_tree_pages.
+// A tree passes the rows of a table straight from the pages of a file, in the order of their numbers, in a
+// fraction of SQLite's time. It only handles intact pages: at anything that SQLite would not have written, it
+// stops before the current row, and leaves the rest to SQLite. See
+// https://www.sqlite.org/fileformat.html#b_tree_pages.
 type tree struct {
 	pages leafPages
 	leaf  page
 	cells []cell // of leaf
-	next  int    // of them
+	next  int    // index in cells
 	last  int64
 	began bool
-	holes int64 // rows whose numbers are missing between those of others
-	read  int64 // rows, with those that were left out
+	holes int64 // row numbers missing between others
+	read  int64 // rows read, including omitted ones
 	rows  rowReader
-	sieve *sieve // nil leaves nothing out
+	sieve *sieve // nil omits nothing
 }
 
-// move moves to the next row. over tells that there are no more; if neither holds, something
-// is odd.
+// move moves to the next row. over means that there are no more; if both results are false, something is odd.
 func (t *tree) move() (ok, over bool) {
 	for {
 		if t.next == len(t.cells) {
@@ -51,7 +50,7 @@ func (t *tree) move() (ok, over bool) {
 	}
 }
 
-// turn turns to the next leaf that may have rows that matter.
+// turn moves to the next leaf that may have relevant rows.
 func (t *tree) turn() (ok, over bool) {
 	s := t.sieve
 	if t.leaf, ok, over = t.pages.next(); !ok {
@@ -78,16 +77,16 @@ func (t *tree) turn() (ok, over bool) {
 	return true, false
 }
 
-// leafPages passes the leaves of a table.
+// leafPages iterates over the leaves of a table.
 type leafPages struct {
 	file  pageFile
 	root  uint32
-	path  [][]uint32 // of each page from the root to the leaf, the pages below that come next
-	at    uint32     // the leaf
+	path  [][]uint32 // for each page from the root to the leaf, its children still to come
+	at    uint32     // current leaf
 	began bool
 }
 
-// deepest is how many levels of pages a table has at most.
+// deepest is the largest number of levels of pages of a table.
 const deepest = 20
 
 // next returns the next leaf.
@@ -115,7 +114,7 @@ func (l *leafPages) next() (leaf page, ok, over bool) {
 			return page{}, false, false
 		}
 		children := p.children()
-		l.path = append(l.path, append(children[1:], children[0])) // the first one is the last
+		l.path = append(l.path, append(children[1:], children[0])) // the first child is the rightmost one
 		number = l.step()
 	}
 }
@@ -128,7 +127,7 @@ func (l *leafPages) step() uint32 {
 	return number
 }
 
-// read reads a page, and with it those that will be asked for next and lie behind it.
+// read reads a page, together with the pages after it that will be needed next.
 func (l *leafPages) read(number uint32) (page, bool) {
 	if data := l.file.held(number); data != nil {
 		return page{data: data}, true
@@ -146,27 +145,26 @@ func (l *leafPages) read(number uint32) (page, bool) {
 	return page{data: data}, data != nil
 }
 
-// A pageFile reads pages of a file, some at a time.
+// A pageFile reads pages of a file, several at a time.
 type pageFile struct {
 	io.ReaderAt
-	count uint32 // pages of the file
+	count uint32 // number of pages in the file
 	size  int    // of a page
-	first uint32 // that is held
-	data  []byte // of the pages that are held
+	first uint32 // the first one held
+	data  []byte // content of the pages held
 	reads uint32
 }
 
-// slack is how many bytes can be read behind a page that is held, so that all integers can be
-// read as eight bytes.
+// slack is the number of readable bytes after a page, so that all integers can be read as eight bytes.
 const slack = 8
 
-// maxHeld is how many pages are read at a time. The first ones are read one by one: often, one
-// row is all that is asked for.
+// maxHeld is the largest number of pages that are read at a time. The first ones are read one by one: often
+// only one row is needed.
 const maxHeld = 16
 
 func (f *pageFile) maxPages() uint32 { return min(f.reads+1, maxHeld) }
 
-// held returns a page, nil if it was not read.
+// held returns a page that was read; nil if it was not.
 func (f *pageFile) held(number uint32) []byte {
 	at := int64(number) - int64(f.first)
 	if f.first == 0 || at < 0 || (at+1)*int64(f.size) > int64(len(f.data)) {
@@ -175,8 +173,8 @@ func (f *pageFile) held(number uint32) []byte {
 	return f.data[at*int64(f.size):][: f.size : f.size+slack]
 }
 
-// read reads pages from one on, and returns that one; nil if the file has none of it. The
-// pages that were read before are gone.
+// read reads pages from number on, and returns the first; nil if the file lacks it. It discards the pages that
+// were read before.
 func (f *pageFile) read(number, along uint32) []byte {
 	f.reads++
 	if !f.has(number) || !f.has(number+along-1) {
@@ -195,15 +193,15 @@ func (f *pageFile) read(number, along uint32) []byte {
 	return f.held(number)
 }
 
-// lockedByte is what SQLite locks, so that the page around it is of no table.
+// lockedByte is the byte that SQLite locks, whose page belongs to no table.
 const lockedByte = 1 << 30
 
-// has reports whether a table may have a page. The first one is of the list of tables.
+// has reports whether a table may have a page. The first one belongs to the list of tables.
 func (f *pageFile) has(number uint32) bool {
 	return number > 1 && number <= f.count && int64(number-1) != lockedByte/int64(f.size)
 }
 
-// overflow appends what does not fit on the page of a row: so many bytes, from a page on.
+// overflow appends size bytes of a row from overflow pages, starting at page from.
 func (f *pageFile) overflow(to []byte, from uint32, size int) ([]byte, bool) {
 	page := make([]byte, f.size)
 	for size > 0 {

@@ -1,5 +1,5 @@
-// Package nsystest makes exports of Nsight Systems for tests, from SQL text. It knows
-// tables and columns as nsys writes them, and nothing of the packages that read them.
+// Package nsystest makes exports of Nsight Systems for tests, from SQL text. It defines tables and columns as
+// nsys writes them, independently of the packages that read them.
 package nsystest
 
 import (
@@ -29,7 +29,7 @@ func Database(t testing.TB, sql string) string {
 	return path
 }
 
-// Connect opens a database as it is, read-only, until the test ends.
+// Connect opens a database unchanged and read-only, until the test ends.
 func Connect(t testing.TB, path string) *sqlite.Conn {
 	t.Helper()
 	uri := url.URL{Scheme: "file", Path: path, RawQuery: "mode=ro&immutable=1"}
@@ -41,14 +41,14 @@ func Connect(t testing.TB, path string) *sqlite.Conn {
 	return conn
 }
 
-// TID returns the id of a thread as exports have it.
+// TID returns the id of a thread as in exports.
 func TID(pid, tid int64) int64 { return 1<<48 | pid<<24 | tid }
 
-// Schema2024 has the tables that most tests want.
+// Schema2024 creates the tables that most tests need.
 var Schema2024 = Tables("StringIds", "META_DATA_EXPORT", "META_DATA_CAPTURE", "TARGET_INFO_SYSTEM_ENV", "TARGET_INFO_SESSION_START_TIME",
 	"ANALYSIS_DETAILS", "PROCESSES", "ThreadNames", "CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_RUNTIME", "NVTX_EVENTS")
 
-// NVTXStart is when the session of [NVTXDatabase] began.
+// NVTXStart is the start of the session of [NVTXDatabase].
 const NVTXStart = 1_700_000_000_000_000_000
 
 // NVTXDatabase returns an export with ranges of all kinds.

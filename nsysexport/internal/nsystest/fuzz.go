@@ -12,8 +12,7 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 )
 
-// insertFuzzed adds rows of any values to tables: SQLite does not hold a column to
-// its type.
+// insertFuzzed adds rows with arbitrary values to tables: SQLite does not enforce column types.
 func insertFuzzed(t testing.TB, path string, data []byte) {
 	t.Helper()
 	conn, err := sqlite.OpenConn(path, sqlite.OpenReadWrite)
@@ -73,12 +72,12 @@ func insertFuzzed(t testing.TB, path string, data []byte) {
 			}
 			args = append(args, v)
 		}
-		// Some columns do not take NULL: the row is left out then.
+		// Some columns reject NULL, and the row with it.
 		sqlitex.ExecuteTransient(conn, sql+")", &sqlitex.ExecOptions{Args: args})
 	}
 }
 
-// AddRows gives a fuzz test the rows to begin with.
+// AddRows seeds a fuzz test with rows.
 func AddRows(f *testing.F) {
 	f.Add([]byte{})
 	row := make([]byte, 400)
@@ -90,7 +89,7 @@ func AddRows(f *testing.F) {
 	}
 }
 
-// Fuzzed writes an export with fuzzed rows among its own, and returns its path.
+// Fuzzed writes an export with fuzzed rows added, and returns its path.
 func Fuzzed(t testing.TB, export, data []byte) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "fuzz.sqlite")

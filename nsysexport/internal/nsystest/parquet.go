@@ -11,8 +11,8 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 )
 
-// Folder writes the tables of a database as a folder of Parquet files, as nsys export does
-// with --type parquetdir, and returns its path. Groups of rows have groupRows each.
+// Folder writes the tables of a database as a folder of Parquet files, as nsys export does with --type
+// parquetdir, and returns its path. Row groups have groupRows rows each.
 func Folder(t testing.TB, database string, groupRows int64) string {
 	t.Helper()
 	dir := t.TempDir()

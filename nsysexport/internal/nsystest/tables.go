@@ -6,10 +6,9 @@ import (
 	"strings"
 )
 
-// tables are those that are read, and some that are not, each with its columns in the
-// order of the file. A column is an INTEGER unless $ (TEXT) or ~ (REAL) follows its name;
-// then ! is NOT NULL, * the primary key, and + part of one. They are as nsys 2023.4 writes them; what
-// came later is as nsys 2024.6 does.
+// tables are the tables that are read, and some that are not, each with its columns in the order of the file. A
+// column is an INTEGER unless $ (TEXT) or ~ (REAL) follows its name; then ! is NOT NULL, * the primary key, and
+// + part of one. They are as nsys 2023.4 writes them; later additions are as in nsys 2024.6.
 const tables = `
 StringIds id* value$!
 META_DATA_EXPORT name$! value$
@@ -52,7 +51,7 @@ NVTX_EVENTS start! end eventType! rangeId category color text$ globalTid endGlob
 NVTX_PAYLOAD_SCHEMA_ENTRIES domainId! schemaId! idx! flags type name$ description$ arrayOrUnionDetail offset
 `
 
-// Tables returns the statements that create tables; none is all.
+// Tables returns the statements that create the named tables, or all tables if there are no names.
 func Tables(names ...string) string {
 	var b strings.Builder
 	for line := range strings.Lines(strings.TrimSpace(tables)) {
@@ -95,8 +94,8 @@ func define(word string) string {
 	return name + kind
 }
 
-// EveryTable returns an export with all tables that are read, and some that are not. Event
-// tables have n rows each, on several pages.
+// EveryTable returns an export with all tables that are read, and some that are not. Event tables have n rows
+// each, on several pages.
 func EveryTable(n int) string {
 	var b strings.Builder
 	b.WriteString(Tables() + `
