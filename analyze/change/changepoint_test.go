@@ -216,3 +216,14 @@ func TestNoChangesInSteadyDumps(t *testing.T) {
 		})
 	}
 }
+
+// Workers that begin to ask at one time make a burst, behind which more arrive than before. One behind which no more do is one.
+func TestWithoutBursts(t *testing.T) {
+	at := trace.Time(testset.Epoch)
+	for after, want := range map[float64]int{10: 1, 5: 2} {
+		found := withoutBursts([]Shift{rate(at, 5, 90), rate(at+second/5, 90, after)}, int64(second))
+		if len(found) != want || want == 1 && (found[0].Time != at || found[0].Before.Rate != 5 || found[0].After.Rate != after) {
+			t.Errorf("%v /s afterward: %+v", after, found)
+		}
+	}
+}

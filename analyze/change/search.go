@@ -170,7 +170,20 @@ func (w *observer) searchRate(arrivals []trace.Time, from, to trace.Time, level 
 		Keep: func(from, k, to int) bool {
 			return load.LeastFactor(w.doubt.RateOf(k-from, at(from), at(k)), w.doubt.RateOf(to-k, at(k), at(to))) >= minRateFactor
 		}})
-	return shifts(changes, at, rate, Shift{Location: place.Location{Scope: place.Everywhere}, Metric: ArrivalsChanged})
+	return withoutBursts(shifts(changes, at, rate, Shift{Location: place.Location{Scope: place.Everywhere}, Metric: ArrivalsChanged}), w.lag)
+}
+
+// withoutBursts returns changes of a rate without the levels that last for a moment, no longer than lag, before it settles beyond what it was:
+// workers that begin to ask at one time are no rate.
+func withoutBursts(found []Shift, lag int64) []Shift {
+	for i := 0; i+1 < len(found); i++ {
+		f, next := &found[i], &found[i+1]
+		if f.rises() && !next.rises() && next.Time-f.Time <= trace.Time(lag) && next.After.Rate >= minRateFactor*f.Before.Rate {
+			f.After = next.After
+			found = slices.Delete(found, i+1, i+2)
+		}
+	}
+	return found
 }
 
 // shifts turns the changes of a series into shifts that are otherwise like the given one.

@@ -44,10 +44,15 @@ func (l *Limits) groups() [][]*Limit {
 // finding makes a finding about a limit of one or several servers of a role.
 func (l *Limits) finding(same []*Limit, b *cause.Costs) finding.Finding {
 	worst := same[0]
-	f := finding.Finding{Subkind: worst.Kind.String(), At: worst.Location, Text: worst.sentence() + l.longPrompts(worst), Metric: worst.metric()}
+	f := finding.Finding{Subkind: worst.Kind.String(), At: worst.Location, Text: worst.sentence() + l.longPrompts(worst) + l.held(worst), Metric: worst.metric()}
 	if n := len(same) - 1; n > 0 {
 		f.At = place.Location{Scope: place.WholeRole, Role: worst.Location.Role}
 		f.Text += fmt.Sprintf("; and so %s %s of %s", words.IsOrAre(n), words.Counted(n, "other rank"), worst.Location.Role)
+	}
+	if f.Brief = l.overtaken(same); f.Brief != "" {
+		f.Text += "; " + f.Brief
+	} else if worst.Kind == Preempted {
+		f.Brief = "requests are thrown out for others that are computed at once (priorities?)"
 	}
 	first, last := worst, worst
 	var requests []int

@@ -77,7 +77,8 @@ func (v *server) limits(whole int64) []Limit {
 //   - The server throws out requests for others: these have priority.
 //   - The server prefills nearly all the time.
 //   - Nearly all the time, the same number of requests run: a place is taken as soon as it is free. Other limits let
-//     this number vary. On a decode server, requests about to run may hold a place, too.
+//     this number vary, or few requests have all of the room and keep it. On a decode server, requests about to run may
+//     hold a place, too.
 //   - Requests wait for room in the KV cache, which others hold. A decode server says so itself. A unified server
 //     either throws out requests meanwhile, or has time to compute prompts, which come first where possible, and does
 //     not.
@@ -97,7 +98,7 @@ func (v *server) judge(p *spell) (kind Kind, ok bool) {
 		return Prefills, true
 	case v.location.Role == request.Prefill:
 		return 0, false
-	case either >= nearlyAll && stuck >= halfOf && places.beyond(places.usual()) <= rarely:
+	case either >= nearlyAll && stuck >= halfOf && places.beyond(places.usual()) <= rarely && len(v.holders(p.from(), p.to())) < max(1, places.usual()):
 		return Running, true
 	case p.wait == awaitingCache && slots.isStuck() && slots.usual() > 1: // a single request that fills the cache is not a limit on their number
 		return Slots, true

@@ -1,0 +1,154 @@
+package serverlimit
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/internal/order"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// An overtaking is that a server computes requests that came later before others that wait.
+type overtaking struct {
+	first              trace.Time // when that was first so
+	jumpers, overtaken []int32    // indexes into Set.Requests
+	waited             int64      // by those that were overtaken, ns
+}
+
+// overtakings returns who overtook whom in the queue of a server in a time. Those that are taken into one batch overtake nobody, nor do those that
+// gave up.
+func (v *server) overtakings(from, to trace.Time) (o overtaking) {
+	const apart = request.SameBatch + trace.Time(5e6)
+	computed := map[int32]trace.Time{}
+	for _, h := range v.intervals[prefilling] {
+		if t, ok := computed[h.request]; !ok || h.time.From < t {
+			computed[h.request] = h.time.From
+		}
+	}
+	taken := func(h *stateInterval) bool {
+		t, ok := computed[h.request]
+		return ok && t <= h.time.To+apart
+	}
+	var waits []stateInterval // by start
+	for _, h := range v.intervals[queued] {
+		if h.time.To >= from && h.time.From <= to {
+			waits = memory.Append(waits, h)
+		}
+	}
+	latest, k := trace.Time(0), 0 // until when one of those that came clearly before waits
+	for i := range waits {
+		for ; waits[k].time.From+apart <= waits[i].time.From; k++ {
+			latest = max(latest, waits[k].time.To)
+		}
+		if h := &waits[i]; latest > h.time.To+apart && taken(h) {
+			o.jumpers = append(o.jumpers, h.request)
+			o.first = order.Earlier(o.first, h.time.To)
+		}
+	}
+	earliest := trace.Time(math.MaxInt64) // when the first of those that came clearly later is taken
+	k = len(waits) - 1
+	for i := len(waits) - 1; i >= 0; i-- {
+		for ; waits[k].time.From >= waits[i].time.From+apart; k-- {
+			if taken(&waits[k]) {
+				earliest = min(earliest, waits[k].time.To)
+			}
+		}
+		if h := &waits[i]; earliest < h.time.To-apart {
+			o.overtaken, o.waited = append(o.overtaken, h.request), o.waited+int64(h.time.To-h.time.From)
+		}
+	}
+	return o
+}
+
+// overtaken says that servers do not compute requests in the order in which they come, where that decides who waits: most of the waiting is
+// of those that others overtake.
+func (l *Limits) overtaken(same []*Limit) string {
+	const few, part = 10, 0.05
+	var all overtaking
+	waited, n := int64(0), 0
+	for _, x := range same {
+		k := slices.IndexFunc(l.servers, func(v *server) bool { return v.location == x.Location })
+		if k < 0 || x.Location.Role == request.Decode || x.Kind == Transfers || x.Kind == Preempted {
+			continue
+		}
+		o := l.servers[k].overtakings(x.From, x.To)
+		all.jumpers, all.overtaken = append(all.jumpers, o.jumpers...), append(all.overtaken, o.overtaken...)
+		if o.first != 0 {
+			all.first = order.Earlier(all.first, o.first)
+		}
+		all.waited, waited, n = all.waited+o.waited, waited+x.Waited, n+len(x.Requests)
+	}
+	if len(all.jumpers) < few || float64(len(all.jumpers)) < part*float64(n) || float64(all.waited) < halfOf*float64(waited) {
+		return ""
+	}
+	return fmt.Sprintf("since %s, requests that come later are computed first, %d of them before %d that wait (%s)",
+		words.At(all.first, "15:04:05"), len(all.jumpers), len(all.overtaken), l.why(&all))
+}
+
+// why tells by what those that overtake others may be chosen.
+func (l *Limits) why(o *overtaking) string {
+	const clearly = 0.1
+	cached := func(list []int32) float64 {
+		tokens, all := 0.0, 0.0
+		for _, r := range list {
+			if m := &l.set.Requests[r].Metrics; m.CachedTokens >= 0 && m.PromptTokens > 0 {
+				tokens, all = tokens+float64(m.CachedTokens), all+float64(m.PromptTokens)
+			}
+		}
+		return tokens / max(1, all)
+	}
+	if cached(o.jumpers) > cached(o.overtaken)+clearly {
+		return "those with more of their prompt in the cache: longest prefix first?"
+	}
+	return "priorities?"
+}
+
+// holders returns the requests that run for nearly all of a time.
+func (v *server) holders(from, to trace.Time) (list []int32) {
+	var ran order.Groups[int32, []int64]
+	for _, h := range v.intervals[running] {
+		if a, b := max(h.time.From, from), min(h.time.To, to); a < b {
+			order.Add(&ran, h.request, int64(b-a))
+		}
+	}
+	for i, r := range ran.Keys {
+		if float64(order.Total(ran.List[i])) >= nearlyAll*float64(to-from) {
+			list = append(list, r)
+		}
+	}
+	return list
+}
+
+// held says which few requests have the room of a server all the while that others wait for it, if they do; "" if room is handed on.
+func (l *Limits) held(x *Limit) string {
+	k := slices.IndexFunc(l.servers, func(v *server) bool { return v.location == x.Location })
+	if k < 0 || x.Kind != Room || x.Spells > 1 {
+		return ""
+	}
+	list := l.servers[k].holders(x.From, x.To)
+	if len(list) == 0 || float64(len(list)) < halfOf*x.Running {
+		return ""
+	}
+	tokens, open := int64(0), 0
+	for _, r := range list {
+		q := &l.set.Requests[r]
+		if tokens = max(tokens, q.Metrics.PromptTokens); q.Metrics.E2E < 0 {
+			open++
+		}
+	}
+	text := "; one request runs all the while"
+	if n := len(list); n > 1 {
+		text = fmt.Sprintf("; %d requests run all the while", n)
+	}
+	if open == len(list) {
+		text += ", without an end"
+	}
+	if tokens > 0 {
+		text += fmt.Sprintf(" (of up to %s tokens of prompt)", words.Thousands(tokens))
+	}
+	return text
+}
