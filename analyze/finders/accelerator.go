@@ -14,27 +14,27 @@ import (
 	"github.com/sgtrace/sgtrace/series"
 )
 
-// An accelerator is a kind of device that sentences have words of its own for. Without one they say GPU, and CUDA.
+// An accelerator is a kind of device that sentences have words of its own for. For others they say GPU and CUDA.
 type accelerator struct {
-	name  string   // what one is called, where that is not GPU
-	graph string   // what "CUDA graph" is there
-	api   string   // what CUDA is there
-	marks []string // what calls begin with, or kernels that nobody else has, of which a recording has one
-	makes []string // what names of such devices have
+	name  string   // what a device is called, if not GPU
+	graph string   // its word for "CUDA graph"
+	api   string   // its word for CUDA
+	marks []string // prefixes of its calls, or of kernels that no other device has; one is in every recording
+	makes []string // parts of the names of such devices
 }
 
 var accelerators = []accelerator{
 	{"", "HIP graph", "HIP", []string{"hipLaunchKernel", "hipModuleLaunchKernel", "hipExtModuleLaunchKernel", "hipGraphLaunch", "hipMemcpy"}, []string{"AMD", "Radeon", "gfx"}},
 	{"NPU", "NPU graph", "CANN", []string{"AscendCL@", "hcom_", "aclnn"}, []string{"Ascend"}},
 	{"", "SYCL graph", "SYCL", []string{"urEnqueueKernelLaunch", "piEnqueueKernelLaunch", "zeCommandListAppendLaunchKernel"}, []string{"Intel"}},
-	{"accelerator", "graph", "the runtime", []string{"runFunction - job_prep_and_submit"}, nil}, // of MTIA
+	{"accelerator", "graph", "the runtime", []string{"runFunction - job_prep_and_submit"}, nil}, // MTIA
 }
 
-// cudaMarks are what calls begin with where devices are GPUs of CUDA.
+// cudaMarks are prefixes of calls that show that devices are CUDA GPUs.
 var cudaMarks = []string{"cudaLaunchKernel", "cuLaunchKernel", "cudaGraphLaunch", "cudaMemcpyAsync"}
 
-// accelerator returns what devices are, as calls tell that no other library has, or their names, where no call of CUDA was
-// recorded; nil are GPUs of CUDA, devices of several kinds, or ones of which neither is known.
+// accelerator returns the kind of the devices, from their names, or from calls that only one kind of
+// library has. It returns nil for CUDA GPUs, for devices of several kinds, and if the kind is unknown.
 func (m *Measured) accelerator() (found *accelerator) {
 	if m.Of.Profiles == nil || m.Of.Profiles.Syms == nil {
 		return nil
@@ -49,7 +49,7 @@ func (m *Measured) accelerator() (found *accelerator) {
 			is(&accelerators[i])
 		}
 	}
-	// By names of calls: those of their categories are in the table whoever has some.
+	// Look for the names of calls: names of their categories are in the symbol table whoever made it.
 	for _, name := range m.Of.Profiles.Syms.Names() {
 		begins := func(mark string) bool { return strings.HasPrefix(name, mark) }
 		if slices.ContainsFunc(cudaMarks, begins) {
@@ -67,7 +67,7 @@ func (m *Measured) accelerator() (found *accelerator) {
 	return found
 }
 
-// made reports whether some devices are such by their names.
+// made reports whether any device has such a name.
 func (a *accelerator) made(devices []string) bool {
 	return slices.ContainsFunc(devices, func(device string) bool {
 		return slices.ContainsFunc(a.makes, func(part string) bool { return strings.Contains(device, part) })
@@ -76,7 +76,7 @@ func (a *accelerator) made(devices []string) bool {
 
 var gpuWord = regexp.MustCompile(`\bGPU(s?)\b`)
 
-// text says the same of such devices.
+// text rewrites a sentence with the words for such devices.
 func (a *accelerator) text(s string) string {
 	s = strings.NewReplacer("CUDA graph", a.graph, "CUDA calls", "calls", "[CUDA mem", "[mem", "while CUDA,", "while "+a.api+",", "starting CUDA", "starting "+a.api, "CUDA starts", a.api+" starts",
 		"asks CUDA again", "asks the driver again", "cudaMemPrefetchAsync", "a prefetch").Replace(s)
@@ -86,7 +86,7 @@ func (a *accelerator) text(s string) string {
 	return s
 }
 
-// callThem makes sentences about devices say what these are called.
+// callThem rewrites sentences about devices with the words for their kind.
 func (m *Measured) callThem(r *Result) {
 	a := m.accelerator()
 	if a == nil {
@@ -110,15 +110,15 @@ func (m *Measured) callThem(r *Result) {
 	}
 }
 
-// slowClocks finds GPUs whose clocks are lower, and the ranks of recordings that they are of.
+// slowClocks finds GPUs with lower clocks, and their ranks in recordings.
 func slowClocks(m *Measured) ([]finding.Finding, finding.Check) {
 	return hardware.Clocks(m.Of.Series, m.uses())
 }
 
-// uses are the GPUs that ranks used, of those that used one only.
+// uses returns which GPU each rank used, for ranks that used a single one.
 func (m *Measured) uses() []hardware.Use { return usesOf(m.Of.Profiles, m.GPUs) }
 
-// usesOf are the GPUs that ranks used, of those that used one only; gpus is nil if there are none.
+// usesOf returns which GPU each rank used, for ranks that used a single one; gpus may be nil.
 func usesOf(set *profile.Set, gpus *gpu.GPUs) (list []hardware.Use) {
 	if gpus == nil {
 		return nil
@@ -132,7 +132,7 @@ func usesOf(set *profile.Set, gpus *gpu.GPUs) (list []hardware.Use) {
 		}
 		at := &set.Placements[k]
 		u := hardware.Use{Rank: g.Rank, Host: at.Host, UUID: at.UUID, GPU: int(at.GPU), From: g.First, To: g.Last}
-		if at.GPU < 0 { // PyTorch counts as its process does
+		if at.GPU < 0 { // PyTorch numbers devices as its process sees them
 			u.GPU, u.Sees = int(g.Device), at.Devices
 		}
 		list = append(list, u)
@@ -140,8 +140,8 @@ func usesOf(set *profile.Set, gpus *gpu.GPUs) (list []hardware.Use) {
 	return list
 }
 
-// SMClocks returns what metrics have of the clock of each rank's GPU while it was recorded, in MHz, by rank; 0 is
-// unknown. It is nil where metrics have no clocks.
+// SMClocks returns the clock of each rank's GPU while it was recorded, in MHz, by rank, from
+// metrics; 0 if unknown. It returns nil if metrics have no clocks.
 func SMClocks(metrics *series.Set, set *profile.Set, opt gpu.Options) []float64 {
 	if metrics == nil || !slices.ContainsFunc(metrics.List, func(x series.Series) bool { return x.Metric == series.SMClock }) {
 		return nil
@@ -150,8 +150,8 @@ func SMClocks(metrics *series.Set, set *profile.Set, opt gpu.Options) []float64 
 	return order.Each(set.Ranks, func(rank string) float64 { return byRank[rank] })
 }
 
-// besideClocks adds to ranks that come late what metrics have of the clocks of their GPUs: a cause that
-// they refute is none.
+// besideClocks adds what metrics say about GPU clocks to findings of late ranks. If metrics
+// refute a low clock as the cause, the sentence says so.
 func (m *Measured) besideClocks(late []finding.Finding) {
 	if m.Of.Series == nil || len(late) == 0 {
 		return

@@ -12,14 +12,14 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// away are findings of servers that are away, or stand still.
+// away are the findings of servers that are gone, or stand still.
 var away = []struct {
 	kind    finding.Kind
 	subkind string
 }{{finding.Errors, failed.Died}, {finding.Lifecycle, failed.Ended}, {finding.Lifecycle, failed.Hang}, {finding.Lifecycle, failed.Restarted}, {finding.Lifecycle, failed.Stop}}
 
-// tookOver: while a server is away, or stands still, what would come to it comes to others of its role, as their logs and metrics have it, with all
-// that this brings about there.
+// tookOver returns the consequences of servers that are away or stand still, according to logs and
+// metrics: other servers of the role get their requests, with everything that follows from that.
 func tookOver(found []finding.Finding) (list []finding.Consequence) {
 	for _, of := range away {
 		if !slices.ContainsFunc(found, func(f finding.Finding) bool { return f.Kind == of.kind && f.Subkind == of.subkind }) {
@@ -44,35 +44,36 @@ func tookOver(found []finding.Finding) (list []finding.Consequence) {
 	}, list...)
 }
 
-// onThatHost reports whether two findings are of one server, or both of several.
+// onThatHost reports whether two findings are about the same server, or both about several.
 func onThatHost(f, of *finding.Finding) bool {
 	return f.At.Overlaps(&of.At) && (f.At.Host == of.At.Host || f.At.Scope == place.WholeRole && of.At.Scope == place.WholeRole)
 }
 
-// sameServer reports whether a server has no scrapes as it is away: what its log, or its counters, tell of that is more.
+// sameServer reports whether a server has no scrapes because it is away. A finding from its log or its counters is worth more.
 func sameServer(silent, away *finding.Finding) bool {
 	const soon = trace.Time(60e9)
 	return onThatHost(silent, away) && silent.CostBasis != finding.Requests && (away.Until == 0 || silent.Since <= away.Until+soon+silent.Within)
 }
 
-// sameMoment reports whether a log and scrapes tell of one server that stands still, which they may call by two names: since the same moment.
+// sameMoment reports whether a log and scrapes report that the same server stands still, under
+// what may be two names: the times agree.
 func sameMoment(f, of *finding.Finding) bool {
 	return f.Within > 0 && of.Within == 0 && f.At.Role == of.At.Role && max(f.Since-of.Since, of.Since-f.Since) <= f.Within
 }
 
-// hasMoreLeft reports whether a server has more than its share as another one of its role has none: sooner or later, as much as comes to it.
+// hasMoreLeft reports whether a server has more than its share because another one of its role has none, whenever that shows.
 func hasMoreLeft(share, away *finding.Finding) bool {
 	return share.At.Role == away.At.Role && share.At.Host != away.At.Host
 }
 
-// forAnother reports whether a server has more to do for another one of its role: since that is away, or itself, as soon as it is back.
+// forAnother reports whether a server has more work because another one of its role is away; or because it is back itself.
 func forAnother(more, away *finding.Finding) bool {
-	const soon = trace.Time(30e9) // until those in front of them notice
+	const soon = trace.Time(30e9) // until routers notice
 	return more.At.Role == away.At.Role && more.Since != 0 && more.Since <= max(away.Since, away.Until)+soon+more.Within+away.Within
 }
 
-// lives tells what happened to servers. While one is away, others have more to do, and who waits for one that hangs or died
-// waits in vain.
+// lives finds what happened to servers. While one is away, others have more work, and requests
+// on one that hangs or died wait in vain.
 func lives(m *Measured) ([]finding.Finding, finding.Check) {
 	found, check := m.Lives.Findings()
 	if m.Costs == nil {
@@ -86,13 +87,13 @@ func lives(m *Measured) ([]finding.Finding, finding.Check) {
 		}
 		over := f.Until
 		if over != 0 {
-			over += (over - f.Since) / 2 // what queued up is worked off
+			over += (over - f.Since) / 2 // time to work off the backlog
 		}
 		var claim finding.Claim
 		if !hangs {
 			claim = m.Costs.Risen(cause.Span{From: f.Since, Until: over, At: place.Location{Scope: place.Everywhere}}, m.Costs.BySize, cause.OverloadCauses...)
 		}
-		if died || hangs { // what requests take longer for it, or how many it lost: whichever is more
+		if died || hangs { // cost is the extra time of requests, or the number of lost ones, whichever is more
 			claim = claim.And(m.Costs.Lost(f.Affected.Requests()))
 			if m.Costs.Price([]finding.Finding{{Claim: claim}})[0].Cost <= f.Cost {
 				continue
@@ -101,7 +102,7 @@ func lives(m *Measured) ([]finding.Finding, finding.Check) {
 		}
 		f.Claim = claim
 		if f.Until != 0 && !died && !hangs {
-			f.Severity = finding.Info // it was somebody's will, and is over
+			f.Severity = finding.Info // it was intended, and is over
 		}
 	}
 	return m.Costs.Price(found), check

@@ -22,10 +22,10 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// consequences: requests are sent elsewhere or pile up from when a server hangs, dies, or is restarted, they wait where a limit is reached and are thrown out of a full KV
-// cache, load makes decoding slow, ranks wait for a slow one where they communicate, and a server that is slow may have become so.
-// That slow requests were on one rank says less than why that rank is slow, but whose they
-// are says more than where their time went.
+// consequences says which findings explain others. Requests go elsewhere or pile up once a server hangs, dies, or is
+// restarted; they wait at limits and are evicted from a full KV cache; load slows down decoding; ranks wait for a
+// slow one where they communicate; and a slow server may have become slow at some time. That slow requests were on
+// one rank says less than why that rank is slow, but whose requests they are says more than where their time went.
 var consequences = []finding.Consequence{
 	{Cause: finding.Errors, CauseSubkind: requests.GivenUp, Effect: finding.Change, Subkinds: []string{change.GivenUpShare}, Later: true, Enough: rises},
 	{Cause: finding.Errors, CauseSubkind: requests.GivenUp, Effect: finding.Load, Subkinds: []string{""}, Later: true, Enough: askAgain, Costs: true},
@@ -83,7 +83,7 @@ var consequences = []finding.Consequence{
 	{Cause: finding.Hang, Effect: finding.Errors, Subkinds: []string{failed.Died, requests.GivenUp}, Around: true, Enough: afterHang, Costs: true},
 	{Cause: finding.Front, Effect: finding.Tail, Subkinds: []string{cause.Router.String(), cause.Dispatch.String(), cause.Unaccounted.String()}},
 	{Cause: finding.Front, Effect: finding.Change, Subkinds: []string{change.TokenizingSubkind}},
-	{Cause: finding.Front, CauseSubkind: serverlimit.Tokenizer, Effect: finding.Tail, Subkinds: []string{cause.Return.String()}}, // it answers, too
+	{Cause: finding.Front, CauseSubkind: serverlimit.Tokenizer, Effect: finding.Tail, Subkinds: []string{cause.Return.String()}}, // answers pass through it, too
 	{Cause: finding.Front, CauseSubkind: serverlimit.Answering, Effect: finding.Tail, Subkinds: []string{cause.Return.String()}},
 	{Cause: finding.Front, Effect: finding.Change, Subkinds: []string{""}, Around: true, Enough: showsIn},
 	{Cause: finding.Front, CauseSubkind: serverlimit.Tokenizer, Effect: finding.Load, Subkinds: []string{""}, AtPlaces: true, Around: true, Enough: pastBusy, Costs: true},
@@ -205,8 +205,8 @@ var consequences = []finding.Consequence{
 	{Cause: finding.Lifecycle, CauseSubkind: failed.Router, Effect: finding.Change, Subkinds: []string{finding.CachedTokens}, Enough: withEmptyRouter, Elsewhere: true, Costs: true},
 }
 
-// overloaded: requests wait at a limit because a server is slow if without that the servers would
-// have served all that came. They began to wait no earlier than it was.
+// overloaded returns the consequences for requests that wait at a limit because a server is slow: otherwise
+// the servers would have served everything that arrived. The waits must not begin before the server was slow.
 func (m *Measured) overloaded() []finding.Consequence {
 	if m.Limits == nil {
 		return nil
@@ -216,8 +216,8 @@ func (m *Measured) overloaded() []finding.Consequence {
 		at   place.Location
 		kind string
 	}
-	suffices := map[asked]bool{} // what looks at all requests
-	// What is slow for a while has no part in what requests wait for later.
+	suffices := map[asked]bool{} // cached, as WouldSuffice looks at all requests
+	// A server that was slow for a while does not explain later waits.
 	meanwhile := func(limit, slow *finding.Finding) bool {
 		return slow.Until == 0 || m.Limits.MostlyBefore(slow.At.Role, limit.Subkind, slow.Until)
 	}
@@ -226,7 +226,7 @@ func (m *Measured) overloaded() []finding.Consequence {
 			order.Memo(suffices, asked{slow.At, limit.Subkind}, func() bool { return m.Limits.WouldSuffice(&slow.At, limit.Subkind) })
 	}
 	became := func(limit, slow *finding.Finding) bool { return asSlower(limit, slow) && meanwhile(limit, slow) }
-	// A server that computes long prompts gets fewer requests meanwhile, where routers look at what each has to do.
+	// If routers look at how much work servers have, one that computes a long prompt gets fewer requests meanwhile.
 	whileLong := func(share, _ *finding.Finding) bool {
 		off := soon + share.Within
 		return m.Limits.ComputesLong(share.Since-off, share.Since+off)
@@ -240,7 +240,7 @@ func (m *Measured) overloaded() []finding.Consequence {
 	}
 }
 
-// cameMeanwhile reports whether most of the requests of errors came while their cause lasted.
+// cameMeanwhile reports whether most of the failed requests arrived while the cause lasted.
 func (m *Measured) cameMeanwhile(errors, cause *finding.Finding) bool {
 	list := errors.Affected.Requests()
 	return 2*order.Count(list, func(r int) bool {

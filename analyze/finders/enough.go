@@ -19,154 +19,157 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// What follows is what [finding.Consequence.Enough] asks of an effect and its cause.
+// The functions below are conditions for [finding.Consequence.Enough], on an effect and its cause.
 
 // asTheClock reports whether a server may be slower for the clock of one of its GPUs: it became so
 // about when a scrape saw the clock first.
 func asTheClock(slower, clock *finding.Finding) bool {
 	const scrapes = trace.Time(45e9)
-	known := clock.At.Host != "" && slower.At.Scope == place.OneRank // which server's GPU it is
+	known := clock.At.Host != "" && slower.At.Scope == place.OneRank // it is known whose GPU it is
 	if slower.Since == 0 {
 		return known
 	}
 	return slower.Since >= clock.Since-scrapes && slower.Since <= clock.Since+scrapes || slower.Full != 0 && slower.Begins(clock.Since, scrapes)
 }
 
-// since reports whether requests may take longer for something: since about when that began, as scrapes tell it, and not after
-// it is over.
+// since reports whether requests may take longer because of something: they do since about
+// when that began, according to scrapes, and not only after it is over.
 func since(longer, of *finding.Finding) bool {
-	const about, soon = trace.Time(15e9), trace.Time(60e9) // a request counts when it ends: later
+	const about, soon = trace.Time(15e9), trace.Time(60e9) // requests count only when they end
 	return of.Since != 0 && of.Subkind != failed.Silent && longer.Since >= of.Since-2*longer.Within-of.Within-about && (of.Until == 0 || longer.Since <= of.Until+soon)
 }
 
-// asQueued reports whether a queue grows, by which more seems to be asked of a server than it does, while no more requests come than before:
-// there, for what takes longer.
+// asQueued reports whether a server seems to get more work than it can do only because its
+// queue grows: no more requests arrive, but they take longer there.
 func asQueued(more, slowed *finding.Finding) bool {
 	return there(more, slowed) && more.Metric.Name == series.Metrics[series.Queued].Name
 }
 
-// withEmptyCache reports whether fewer tokens are cached for a restart: there, and as soon as the server has requests.
+// withEmptyCache reports whether fewer tokens are cached because of a restart: on that server, and as soon as it gets requests.
 func withEmptyCache(cached, restart *finding.Finding) bool {
 	return there(cached, restart) && since(cached, restart)
 }
 
-// withStrangers reports whether fewer tokens are cached since servers ceased to serve: their sessions come to others, which know nothing of them.
+// withStrangers reports whether fewer tokens are cached since servers stopped serving: their
+// sessions went to others, which have none of their tokens.
 func withStrangers(cached, stop *finding.Finding) bool {
 	return since(cached, stop) && (cached.At.Scope == place.Everywhere || cached.At.Role == stop.At.Role)
 }
 
-// ofNobodyNamed reports whether nobody knows which requests a finding is about, as it is with logs.
+// ofNobodyNamed reports whether the affected requests are unknown, as with logs.
 func ofNobodyNamed(f, _ *finding.Finding) bool { return len(f.Affected.Requests()) == 0 }
 
-// there reports whether something is at the place of another finding, and nowhere else.
+// there reports whether f is on a single rank, at the place of another finding.
 func there(f, of *finding.Finding) bool { return f.At.Scope == place.OneRank && of.At.Overlaps(&f.At) }
 
-// reachedThere reports whether requests wait at a limit of servers that stood still, since then: what piled up may not go away, as clients
-// ask again for what they gave up.
+// reachedThere reports whether requests wait at a limit of servers that stood still. The
+// backlog may stay, as clients that gave up retry.
 func reachedThere(limit, stall *finding.Finding) bool {
 	return limit.Since != 0 && stall.At.Overlaps(&limit.At)
 }
 
-// asItsClock reports whether a rank may be late for the clock of its GPU: of that very rank, or of all GPUs of a host for those of all
-// its ranks, and since about then if it was not late all the time.
+// asItsClock reports whether a rank may be late because of the clock of its GPU, or of all
+// GPUs of its host; and, unless it was always late, since about when the clock was low.
 func asItsClock(late, clock *finding.Finding) bool {
-	same := clock.At.Rank != trace.NoRank && clock.At.Rank == late.At.Rank || clock.At.Label != "" && clock.At == late.At // all of one host
+	same := clock.At.Rank != trace.NoRank && clock.At.Rank == late.At.Rank || clock.At.Label != "" && clock.At == late.At // all ranks of one host
 	return same && (late.Since == 0 || asTheClock(late, clock))
 }
 
-// onItsServer reports whether a rank is late since about when one GPU of its server has a lower clock: which rank has that GPU, nothing tells.
+// onItsServer reports whether a rank is late since about when one GPU of its server has a
+// lower clock; whether it is the rank's GPU is unknown.
 func onItsServer(late, clock *finding.Finding) bool {
 	return late.At.Host != "" && late.At.Host == clock.At.Host && late.Since != 0 && clock.At.Rank == trace.NoRank && asTheClock(late, clock)
 }
 
-// asItComputes reports whether kernels of a rank take longer since about when it is late for what it computes.
+// asItComputes reports whether kernels of a compute-bound late rank take longer since about when it is late.
 func asItComputes(pace, late *finding.Finding) bool {
 	return isComputeBound(pace, late) && (late.Since == 0 || asItIsLate(pace, late))
 }
 
-// isComputeBound reports whether a rank is late for what it computes.
+// isComputeBound reports whether a rank is late because of what it computes.
 func isComputeBound(_, late *finding.Finding) bool {
 	return strings.Contains(late.Text, collective.ComputeBound)
 }
 
-// asItIsLate reports whether something may have changed for a rank that is late since about then.
+// asItIsLate reports whether something changed at about the time at which a rank became late.
 func asItIsLate(changed, late *finding.Finding) bool {
 	const soon = trace.Time(2e9)
 	off := soon + late.Within + changed.Within
 	return late.Since != 0 && changed.Since >= late.Since-off && changed.Since <= late.Since+off
 }
 
-// asItsServer reports whether a server became slower for a rank of it that is late since about then: by no more than twice as much.
+// asItsServer reports whether a server became slower at about the time at which one of its
+// ranks became late, and by at most twice the lateness.
 func asItsServer(pace, late *finding.Finding) bool {
 	const most = 2
 	slower := pace.Metric.After - pace.Metric.Before
 	return new(pace.At.Team()).Overlaps(&late.At) && slower > 0 && slower <= most*late.Metric.After && asItIsLate(pace, late)
 }
 
-// asSlower reports whether requests may wait at a limit because the servers there became slower, and not because
-// more came, which would have the limit for itself.
+// asSlower reports whether requests may wait at a limit because the servers there became
+// slower. If more requests had arrived, these would explain the limit instead.
 func asSlower(limit, became *finding.Finding) bool {
 	return became.Metric.After > became.Metric.Before && limit.At.Overlaps(&became.At)
 }
 
-// wasAsFast reports whether a server that seems to have been slow all the time was about as fast as its peers
-// before it became slower: that explains most of the difference.
+// wasAsFast reports whether a server that seems to have always been slow became slower at some
+// time, by at least half of its distance to its peers: then that explains most of the difference.
 func wasAsFast(slow, became *finding.Finding) bool {
 	const most = 0.5
 	x, y := &slow.Metric, &became.Metric
 	return slow.Since == 0 && became.Since != 0 && became.Until == 0 && became.At.Scope == place.OneRank && y.After > y.Before && x.After/x.Before-1 <= (y.After/y.Before-1)/most
 }
 
-// workOf is which work the metric of a pace is of.
+// workOf returns the kind of work that the metric of a pace measures.
 func workOf(m *finding.Metric) string {
 	work, _, _ := strings.Cut(m.Name, " ")
 	return work
 }
 
-// asLogsTell reports whether logs tell of tokens what requests do.
+// asLogsTell reports whether logs show about time per token what requests show.
 func asLogsTell(logs, became *finding.Finding) bool {
 	return logs.Metric.Name == slow.TimePerToken && logs.Metric.After > logs.Metric.Before && sinceThen(became, logs) &&
 		(logs.At.Scope == place.OneRank || logs.At.Scope == became.At.Scope)
 }
 
-// asLogsCache reports whether logs tell of cached tokens what requests do, since about then.
+// asLogsCache reports whether logs show the same change of cached tokens as requests, at about the same time.
 func asLogsCache(logs, traced *finding.Finding) bool {
 	const about = trace.Time(30e9)
 	return logs.Claim == nil && traced.Claim != nil && logs.Metric.After < logs.Metric.Before == (traced.Metric.After < traced.Metric.Before) && traced.Begins(logs.Since, about+logs.Within)
 }
 
-// asLogsStall reports whether logs tell of tokens, there and since about then, that a server stands still.
+// asLogsStall reports whether a longer time per token in logs is a stall of that server at about that time.
 func asLogsStall(logs, stalls *finding.Finding) bool {
 	const about = trace.Time(15e9)
 	return logs.Metric.Name == slow.TimePerToken && there(logs, stalls) && max(logs.Since-stalls.Since, stalls.Since-logs.Since) <= about+logs.Within
 }
 
-// sinceThen reports whether tokens take longer since about when logs tell of something, as pieces of some lines do.
+// sinceThen reports whether decoding became slower at about the time of a change in logs, whose times are those of groups of lines.
 func sinceThen(became, logs *finding.Finding) bool {
 	const pieces = trace.Time(30e9)
 	return workOf(&became.Metric) == "decode" && became.Metric.After > became.Metric.Before && logs.Since != 0 && became.Since != 0 && became.Begins(logs.Since, pieces)
 }
 
-// ofTokens reports whether a server is slower for each token: what it takes for a step, beside its peers, depends on no cache, nor on how
-// many tokens come out of it.
+// ofTokens reports whether a server is slower per token. Time per step, compared with that of
+// peers, depends neither on caches nor on how many tokens a step yields.
 func ofTokens(f, _ *finding.Finding) bool { return f.Metric.Name == slow.TimePerToken }
 
-// asTheYield reports whether tokens take longer because fewer of them come out of a step: by no more than that.
+// asTheYield reports whether tokens take longer because a step yields fewer of them, and by no more than that explains.
 func asTheYield(became, fewer *finding.Finding) bool {
 	const about = 1.2
 	return sinceThen(became, fewer) && became.Metric.After/became.Metric.Before <= about*fewer.Metric.Before/fewer.Metric.After
 }
 
-// costsMore reports whether a server that is slower than its peers from some point on became so then at what costs more: where it
-// takes longer for all that it does, prefills are the least of it.
+// costsMore reports whether a server that became slower than its peers at one kind of work became slower at
+// the same time at another kind, which costs more: if all work takes longer, prefills are the least of it.
 func costsMore(slow, became *finding.Finding) bool {
 	off := trace.Time(2*time.Second) + slow.Within + became.Within
 	return slow.Since != 0 && slow.Until == 0 && became.Until == 0 && max(slow.Since-became.Since, became.Since-slow.Since) <= off &&
 		workOf(&slow.Metric) != workOf(&became.Metric) && became.At.Scope != place.Everywhere && became.Metric.After > became.Metric.Before && became.Cost > slow.Cost
 }
 
-// avoided reports whether routers send less to a server because it is slow, and so more to another one of
-// its role.
+// avoided reports whether a server gets a smaller share because it is slow, or another one of
+// its role a larger one: routers avoid slow servers.
 func avoided(share, slow *finding.Finding) bool {
 	if share.At.Scope != place.OneRank || slow.At.Scope != place.OneRank || share.At.Role != slow.At.Role {
 		return false
@@ -174,93 +177,91 @@ func avoided(share, slow *finding.Finding) bool {
 	return share.At.Overlaps(&slow.At) == (share.Metric.After < share.Metric.Before)
 }
 
-// pastBusy reports whether servers get more or less of the requests while tokenizers are too busy: those of a busy one come to its
-// scheduler later, many at a time, and routers send others elsewhere.
+// pastBusy reports whether the shares of servers change while tokenizers are too busy: requests
+// of a busy tokenizer reach its scheduler later and in bursts, and routers send others elsewhere.
 func pastBusy(share, busy *finding.Finding) bool {
 	return share.Metric.Name == change.ShareOfRequests && share.At.Role == busy.At.Role
 }
 
-// showsIn reports whether users see more load, or servers that became slower, in what changed: all of them, in how long it takes.
+// showsIn reports whether a change is how all users see more load, or slower servers: everything takes longer.
 func showsIn(seen, load *finding.Finding) bool {
 	return isSeen(seen) && load.Metric.After > load.Metric.Before
 }
 
-// rises reports whether there is more of what a finding is about than before.
+// rises reports whether the metric of a finding rose.
 func rises(f, _ *finding.Finding) bool { return f.Metric.After > f.Metric.Before }
 
-// isSeen reports whether something is what all users see: it takes longer.
+// isSeen reports whether all users see that something takes longer.
 func isSeen(f *finding.Finding) bool {
 	return f.At.Scope == place.Everywhere && f.Metric.After > f.Metric.Before
 }
 
-// easesOff reports whether what all users see takes less time again once servers go on that stood still.
+// easesOff reports whether users see times fall again once servers that stood still go on.
 func easesOff(seen, stall *finding.Finding) bool {
 	return seen.At.Scope == place.Everywhere && seen.Metric.After < seen.Metric.Before && stall.Until != 0 && seen.Since+seen.Within >= stall.Until
 }
 
-// seenBehind reports whether a change is what users see of a limit, or what the batches of a server that is at its limit take: these are full,
-// and work of that size takes as long as ever.
+// seenBehind reports whether a change is how users see a limit, or how long the full batches
+// of a server at its limit take, though work of that size takes as long as ever.
 func seenBehind(f, limit *finding.Finding) bool {
 	return isSeen(f) || f.Claim == nil && f.Metric.After > f.Metric.Before && there(f, limit)
 }
 
-// onThatRank reports whether a limit is reached where the load is, and nowhere else.
+// onThatRank reports whether both findings are on the same single rank.
 func onThatRank(reached, skewed *finding.Finding) bool {
 	return reached.At.Scope == place.OneRank && skewed.At.Scope == place.OneRank && reached.At.Overlaps(&skewed.At)
 }
 
-// onThatServer reports whether a DP rank may get more because another one of its server gets nothing.
+// onThatServer reports whether a DP rank may get more because another rank of its server gets nothing.
 func onThatServer(more, idle *finding.Finding) bool {
 	return more.At.Host == idle.At.Host && more.At.Server == idle.At.Server && more.At.Role == idle.At.Role && more.Metric.After > more.Metric.Before
 }
 
-// asTokensTakeLonger reports whether requests may pile up on a server because its tokens take longer: since about then,
-// as pieces of some lines tell, or always.
+// asTokensTakeLonger reports whether requests may pile up on a server because its tokens take longer:
+// always, or since about the time at which they began to wait, as exactly as groups of log lines tell.
 func asTokensTakeLonger(waits, slower *finding.Finding) bool {
 	const pieces = trace.Time(15e9)
 	return slower.At.Scope == place.OneRank && waits.At.Scope == place.OneRank && (slower.Since == 0 || waits.Since+pieces >= slower.Since)
 }
 
-// asMemoryFills reports whether tokens may take longer because requests are thrown out of a full KV cache:
-// it fills before, with contexts that steps take longer for, and what was thrown out is computed again.
+// asMemoryFills reports whether tokens may take longer around evictions from a full KV cache:
+// before, contexts that fill it make steps longer, and evicted requests are computed again.
 func asMemoryFills(pace, retracted *finding.Finding) bool {
 	const fills = trace.Time(60e9)
 	return retracted.Metric.Name == held.Retracted && pace.Since != 0 && pace.Since+pace.Within+fills >= retracted.Since &&
 		(retracted.Until == 0 || pace.Since <= retracted.Until+fills)
 }
 
-// mostlyOf reports whether most of what requests with something in common take longer is of one cause.
+// mostlyOf returns a condition: most of the extra time of requests with something in common has cause c.
 func mostlyOf(c cause.Cause) func(common, _ *finding.Finding) bool {
 	return func(common, _ *finding.Finding) bool { return common.Mostly == c.String() }
 }
 
-// ofSameRequests reports whether half of the requests that one of two findings has, if not more, are of the other, too: the same prompts held them
-// up.
+// ofSameRequests reports whether two findings share at least half of the requests of the smaller one: the same prompts held them up.
 func ofSameRequests(f, g *finding.Finding) bool {
 	x, y := f.Affected.Requests(), order.Set(g.Affected.Requests())
 	return 2*order.Count(x, func(r int) bool { return y[r] }) >= min(len(x), len(y))
 }
 
-// ofCachedTokens reports whether slow requests have in common how many of their tokens are cached: since these are
-// fewer, for every request.
+// ofCachedTokens reports whether slow requests have a share of cached tokens in common, because fewer are cached for all requests.
 func ofCachedTokens(common, fewer *finding.Finding) bool {
 	return strings.HasPrefix(common.Subkind, tail.CachedTokens) && fewer.Metric.After < fewer.Metric.Before
 }
 
-// afterXid reports whether a server may have failed for an error of a GPU: soon after it.
+// afterXid reports whether a server may have failed because of a GPU error: soon after it.
 func afterXid(failed, xid *finding.Finding) bool {
-	const before, soon = trace.Time(5e9), trace.Time(120e9) // clocks differ, and a stamp of a log is of a second
+	const before, soon = trace.Time(5e9), trace.Time(120e9) // clocks differ, and log lines may have whole seconds only
 	return strings.HasPrefix(xid.Subkind, "Xid ") && failed.Since != 0 && failed.Since >= xid.Since-before && failed.Since <= xid.Since+soon
 }
 
-// afterFault reports whether processes wait for each other, or transfers fail, for a fault of the network: since about then.
+// afterFault reports whether processes wait for each other, or transfers fail, since about the time of a network fault.
 func afterFault(of, fault *finding.Finding) bool {
-	const before, soon = trace.Time(30e9), trace.Time(60e9) // the last batch before it may have been logged a while ago
+	const before, soon = trace.Time(30e9), trace.Time(60e9) // the last batch before may have been logged some time ago
 	return (of.Subkind != failed.Died || failed.Waited(of)) && of.Since != 0 && fault.Since != 0 && of.Since >= fault.Since-before && of.Since <= fault.Since+soon
 }
 
-// afterPeer reports whether a server lost the other side of its transfers as that died, which heartbeats tell it, or processes ended that
-// waited for those of a server that died.
+// afterPeer reports whether a server lost its peers in transfers because another server died,
+// as heartbeats show; or whether processes that waited for those of a dead server ended, too.
 func afterPeer(lost, died *finding.Finding) bool {
 	const before, soon = trace.Time(5e9), trace.Time(120e9)
 	if lost.Subkind == failed.Died {
@@ -269,8 +270,8 @@ func afterPeer(lost, died *finding.Finding) bool {
 	return failed.LostPeer(lost) && lost.At.Role != died.At.Role && died.Since != 0 && lost.Since >= died.Since-before && lost.Since <= died.Since+soon
 }
 
-// forProbe reports whether a server was told to shut down because a probe of it failed: right then, by who says so. That it did not
-// answer before, being busy, is why.
+// forProbe reports whether a server was told to shut down because a probe failed: at that
+// time, as the killer logged it. That a busy server did not answer before explains the probe.
 func forProbe(told, killed *finding.Finding) bool {
 	const exact, patience = trace.Time(5e9), trace.Time(900e9)
 	if told.Subkind == failed.Hang {
@@ -279,71 +280,70 @@ func forProbe(told, killed *finding.Finding) bool {
 	return killed.Since != 0 && max(told.Since-killed.Since, killed.Since-told.Since) <= exact
 }
 
-// withEmptyRouter reports whether fewer tokens are cached as a router began anew, which knows no longer which server has what.
+// withEmptyRouter reports whether fewer tokens are cached because a router restarted, and no longer knows which server has which.
 func withEmptyRouter(cached, router *finding.Finding) bool {
 	return cached.Metric.After < cached.Metric.Before && since(cached, router) && cached.Since <= router.Since+trace.Time(60e9)
 }
 
-// afterItDied reports whether what an orchestrator and a router do to a server is for its end: soon after that.
+// afterItDied reports whether what an orchestrator and a router do to a server follows its end: soon after that.
 func afterItDied(gone, died *finding.Finding) bool {
 	const before, soon = trace.Time(5e9), trace.Time(900e9)
 	return gone.At.Host != "" && gone.At.Host == died.At.Host && died.Since != 0 && gone.Since >= died.Since-before && gone.Since <= died.Since+soon
 }
 
-// asItWasKilled reports whether a server was started again in whose absence it was killed.
+// asItWasKilled reports whether a restarted server was killed while it was away.
 func asItWasKilled(started, killed *finding.Finding) bool {
 	const clocks = trace.Time(5e9)
 	return started.At.Host != "" && started.At.Host == killed.At.Host && killed.Since >= started.Since-clocks && killed.Since <= started.Until+clocks
 }
 
-// afterHang reports whether a server may have been given up for a collective that does not end: once that began,
-// and not much later than watchdogs wait, which is half an hour at most unless somebody sets them.
+// afterHang reports whether a server may have been given up because of a collective that does not
+// end: after that began, and before watchdogs lose patience, by default after half an hour at most.
 func afterHang(failed, hang *finding.Finding) bool {
 	const before, patience = trace.Time(60e9), trace.Time(2400e9) // clocks differ
 	return hang.Since != 0 && failed.Since != 0 && failed.Since >= hang.Since-before && failed.Since <= hang.Since+patience
 }
 
-// isSymptom reports whether a finding tells where time went, and not why: if another one
-// explains all of that time, it says nothing more.
+// isSymptom reports whether a finding says where time went, but not why: it adds nothing once another one explains all of that time.
 func isSymptom(f *finding.Finding) bool {
 	switch f.Kind {
 	case finding.Tail, finding.Limit:
 		return true
 	case finding.Memory:
-		return f.CostBasis != finding.Ranks // memory of a device is no part of the time of requests
+		return f.CostBasis != finding.Ranks // device memory is not request time
 	case finding.Load:
 		return f.Subkind == finding.Waits || f.Subkind == finding.LonePrompts
-	case finding.Transfer: // slow ones; since when says more
+	case finding.Transfer: // slow transfers; a beginning says more
 		return f.Since == 0 || f.Subkind == finding.Waits
 	case finding.Common:
 		return f.Subkind == tail.PlaceSubkind
-	case finding.Change: // of what users see
+	case finding.Change: // what users see
 		return f.Subkind == "" && f.At.Scope == place.Everywhere && f.CostBasis == finding.RequestTime
 	}
 	return false
 }
 
-// lasts reports whether a gateway may keep requests because a server is away: it does for as long as that,
-// and hands them on soon after it is back.
+// lasts reports whether a gateway may hold requests because a server is away: for as long as
+// that is, and until soon after it is back.
 func lasts(kept, away *finding.Finding) bool {
 	const soon = trace.Time(10e9) // until health checks see it
 	return away.Until == 0 && kept.Until == 0 || away.Until != 0 && kept.Until != 0 && kept.Until <= away.Until+soon
 }
 
-// askAgain reports whether clients that give up and ask again may be why more requests arrive.
+// askAgain reports whether more requests may arrive because clients give up and retry.
 func askAgain(load, givenUp *finding.Finding) bool {
 	const about = 1.2
 	return load.Metric.Name == change.Arrivals && load.Metric.After-load.Metric.Before <= about*givenUp.Metric.After
 }
 
-// worksOff reports whether a server may be slower for a while as it works off what queued up while
-// it stood still, in batches that are fuller than ever.
+// worksOff reports whether a server may be slower for a while because it works off the backlog
+// of a stall, in fuller batches than ever.
 func worksOff(slower, stall *finding.Finding) bool {
 	return slower.Until != 0 && slower.At == stall.At
 }
 
-// claimsAt is in which turn a finding claims time of requests: first what is slower at the same
-// load, then load, which is why anything else is, and last symptoms.
+// claimsAt returns when a finding's turn to claim request time is: first whatever is slower at
+// the same load, then load, which explains the rest, and last symptoms.
 func claimsAt(f *finding.Finding) int {
 	switch {
 	case isSymptom(f):
@@ -354,36 +354,34 @@ func claimsAt(f *finding.Finding) int {
 	return 0
 }
 
-// whatever takes any finding.
+// whatever accepts any finding.
 func whatever(*finding.Finding) bool { return true }
 
-// comesAndGoes reports whether a finding is about what requests do to each other: they queue and
-// hold each other up on every server now and then, and no server is at fault.
+// comesAndGoes reports whether a finding is about what requests do to each other: they queue
+// and hold each other up on every server now and then, without a fault.
 func comesAndGoes(f *finding.Finding) bool {
 	return (f.Kind == finding.Load || f.Kind == finding.Imbalance || f.Kind == finding.Tail) && f.CostBasis == finding.RequestTime
 }
 
-// hardlyCosts reports whether a server became slower by so little, or for so short, that nobody
-// would notice.
+// hardlyCosts reports whether a server became slower by so little, or for so short a time, that nobody would notice.
 func hardlyCosts(f *finding.Finding) bool {
-	const least = 0.005 // of the time of requests
+	const least = 0.005 // part of request time
 	return f.Kind == finding.Change && f.Subkind == change.Pace && f.Cost < least
 }
 
-// costly and free tell whether a finding costs so much that anyone would notice: load comes and
-// goes.
+// costly and free report whether a finding costs enough for anyone to notice, or not: load comes and goes.
 func costly(f *finding.Finding) bool { return f.Cost >= minLoadCost }
 func free(f *finding.Finding) bool   { return !costly(f) }
 
-// minLoadCost is the part of the time of requests that load, or a tail for it, costs at least.
+// minLoadCost is the part of request time from which on load, or a tail due to it, is costly.
 const minLoadCost = 0.02
 
-// ofIdle reports whether a finding about idle devices is about all of the time for which gaps in front of kernels take longer.
+// ofIdle reports whether a finding about idle devices covers all of the idle time, including longer gaps before kernels.
 func ofIdle(_, idle *finding.Finding) bool {
 	return gpuloss.AboutIdle(idle) && idle.Metric.Name == gpuloss.IdleMetric
 }
 
-// mostOfIdle reports whether most of that is for gaps that take longer.
+// mostOfIdle reports whether longer gaps explain most of that idle time.
 func mostOfIdle(gaps, idle *finding.Finding) bool {
 	return ofIdle(gaps, idle) && 2*gaps.Cost >= idle.Cost
 }

@@ -24,7 +24,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// seenTwice: logs tell of tokens and of transfers what requests do.
+// seenTwice are findings from logs that say of tokens and transfers what requests say already.
 var seenTwice = []finding.Consequence{
 	{Cause: finding.Transfer, Effect: finding.Transfer, Subkinds: []string{held.SlowLink}, Elsewhere: true, Around: true, Enough: asRequestsTell, Same: true},
 	{Cause: finding.Change, CauseSubkind: change.PromptLength, Effect: finding.Load, Subkinds: []string{slow.Demand}, Elsewhere: true, Enough: lengthOf(telemetry.PromptTokens), Same: true},
@@ -34,8 +34,9 @@ var seenTwice = []finding.Consequence{
 	{Cause: finding.Change, CauseSubkind: finding.CachedTokens, Effect: finding.Change, Subkinds: []string{finding.CachedTokens}, Enough: asLogsCache, Same: true},
 }
 
-// remade: tokens that the cache no longer has are computed again, so that more prompts seem to come; and what servers take longer since each was started
-// again is of what they were started with. Clients leave where they have to wait.
+// remade are consequences of work that is done again: tokens that fell out of the cache are
+// computed again, so that more prompts seem to arrive; and a server that takes longer since its
+// restart may have been started with something else. Clients leave where they have to wait.
 var remade = []finding.Consequence{
 	{Cause: finding.Change, CauseSubkind: finding.CachedTokens, Effect: finding.Load, Subkinds: []string{slow.Demand}, Enough: computedAgain, Costs: true},
 	{Cause: finding.Change, CauseSubkind: slow.Latency, Effect: finding.Change, Subkinds: []string{series.AbortedShare}, Enough: since, Costs: true},
@@ -43,24 +44,26 @@ var remade = []finding.Consequence{
 	{Cause: finding.Lifecycle, CauseSubkind: failed.Restarted, Effect: finding.Slower, Subkinds: []string{""}, Enough: since, Guessed: byTimesAlone, Costs: true},
 }
 
-// computedAgain reports whether no more tokens of prompts are computed than fewer cached ones explain, since then.
+// computedAgain reports whether more prompt tokens are computed only because fewer are cached:
+// since then, and by no more than that explains.
 func computedAgain(more, cached *finding.Finding) bool {
 	const about = 1.25
 	missing := (1 - cached.Metric.After) / (1 - cached.Metric.Before)
 	return more.Metric.Name == telemetry.ComputedTokens && since(more, cached) && more.Metric.After <= about*missing*more.Metric.Before
 }
 
-// deployed: servers that take longer since each was started again do so for what they were started with. It comes last, as what takes longer
-// has symptoms of its own.
+// deployed are consequences of restarts: servers that take longer since each was restarted were
+// started with something else. It comes last because that slowness has symptoms of its own.
 var deployed = []finding.Consequence{
 	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Restart, Effect: finding.Change, Subkinds: []string{change.Pace}, Enough: sinceRestarted, Guessed: ofOneServer, Costs: true},
 }
 
-// ofOneServer reports whether a cause is about one server: of several, each has to begin when it does.
+// ofOneServer reports whether a cause is about one server, whose time alone relates it to the
+// effect. Of several servers, each has to match.
 func ofOneServer(_, of *finding.Finding) bool { return of.At.Scope == place.OneRank }
 
-// sinceRestarted reports whether what was started again takes longer since then: the one server, or those of a role since the first of
-// them was.
+// sinceRestarted reports whether servers take longer since they were restarted: the one
+// server, or those of a role since the first of them was.
 func sinceRestarted(became, restart *finding.Finding) bool {
 	const about = trace.Time(2e9)
 	off, first := about+became.Within, restart.Until
@@ -71,11 +74,12 @@ func sinceRestarted(became, restart *finding.Finding) bool {
 		became.Since+off >= restart.Since && became.Since <= first+off && (became.Until == 0 || became.Until > restart.Until+off)
 }
 
-// byTimesAlone tells of a cause and an effect that nothing but their times relates.
+// byTimesAlone says that nothing but their times relates a cause and an effect.
 func byTimesAlone(_, _ *finding.Finding) bool { return true }
 
-// longer: requests take longer, as histograms of scrapes tell, for what was found since about then. What is about a rank, a host, or what
-// is in front of a server is at another place than the histograms of the server, if only nothing tells that it is of another one.
+// longer returns the consequences for requests that take longer according to scraped histograms, since
+// about when something else was found. Findings about a rank, a host, or what is in front of a server have
+// another place than the server's histograms; they count unless they are known to be on another host.
 func (m *Measured) longer() []finding.Consequence {
 	whole := []finding.Kind{finding.Load, finding.Limit, finding.Slower, finding.Memory, finding.Errors, finding.Lifecycle, finding.Transfer, finding.Imbalance, finding.GPU, finding.Front, finding.Straggler, finding.Host}
 	parts := []string{change.OutputLength, change.PromptLength, change.Pace, finding.CachedTokens, finding.StepYield, finding.Stalls, slow.GraphedSteps, slow.HostWork}
@@ -95,10 +99,11 @@ func (m *Measured) longer() []finding.Consequence {
 	return list
 }
 
-// apart reports whether nothing tells that two things are on one host.
+// apart reports whether two findings are not known to be on the same host.
 func apart(x, y *finding.Finding) bool { return x.At.Host == "" || x.At.Host != y.At.Host }
 
-// onOtherHost reports whether two things are on two hosts, as metrics call them: what else a host is called, they may not know.
+// onOtherHost reports whether two findings are on different hosts, by names that metrics know:
+// a host may also have names that they don't.
 func (m *Measured) onOtherHost(x, y *finding.Finding) bool {
 	known := func(host string) bool {
 		return host != "" && slices.ContainsFunc(m.Of.Series.Servers, func(s series.Server) bool { return s.Host == host })
@@ -106,7 +111,8 @@ func (m *Measured) onOtherHost(x, y *finding.Finding) bool {
 	return x.At.Host != y.At.Host && known(x.At.Host) && known(y.At.Host)
 }
 
-// recorded: a server takes longer for a rank that was late in collectives, or for links that were slow, when it was recorded. Requests tell since when.
+// recorded returns the consequences of what recordings show: a server takes longer because a
+// rank was late in collectives, or because of slow links. Requests say since when.
 func (m *Measured) recorded() []finding.Consequence {
 	if m.GPUs == nil {
 		return nil
@@ -122,15 +128,15 @@ func (m *Measured) recorded() []finding.Consequence {
 	}
 }
 
-// isWaitedFor reports whether kernels take longer on a rank that the others wait for because of what it computes.
+// isWaitedFor reports whether kernels take longer on a rank that others wait for, and that is compute-bound.
 func (m *Measured) isWaitedFor(pace, _ *finding.Finding) bool {
 	return m.waits != nil && slices.ContainsFunc(m.waits.told(), func(l *lateRank) bool {
 		return l.name == pace.At.RankName() && collective.IsComputeBound(l.why)
 	})
 }
 
-// asLong reports whether a server takes longer since before a rank of it was recorded, or since about when that was late, by about what
-// the others lost to it.
+// asLong reports whether a server takes longer since before one of its ranks was recorded, or
+// since about when that rank became late, by about as much as the other ranks lost to it.
 func (m *Measured) asLong(pace, late *finding.Finding) bool {
 	const about = 2
 	longer := 1 - pace.Metric.Before/pace.Metric.After
@@ -138,15 +144,15 @@ func (m *Measured) asLong(pace, late *finding.Finding) bool {
 	return (then || late.Since == 0 && m.recordedIn(pace, late.Rank)) && longer > 0 && late.Lost >= longer/about && late.Lost <= longer*about && new(pace.At.Team()).Overlaps(&late.At)
 }
 
-// asTheLink reports whether a server takes longer since before its ranks were recorded, by no more than they communicated then, and
-// computed nothing meanwhile.
+// asTheLink reports whether a server takes longer since before its ranks were recorded, by no
+// more than the time they spent on exposed communication.
 func (m *Measured) asTheLink(pace, _ *finding.Finding) bool {
 	exposed := m.GPUs.Total(func(g *gpu.GPU) int64 { return g.Exposed(kernelname.ClassCommunication) })
 	longer := 1 - pace.Metric.Before/pace.Metric.After
 	return longer > 0 && longer <= distribution.Fraction(exposed, m.GPUs.Length()) && m.recordedIn(pace, "")
 }
 
-// recordedIn reports whether a rank was recorded while something lasted, and at no other time; "" is any rank.
+// recordedIn reports whether a rank was recorded only while something lasted; "" means all ranks.
 func (m *Measured) recordedIn(f *finding.Finding, rank string) bool {
 	within, n := true, 0
 	for i := range m.GPUs.GPUs {
@@ -158,7 +164,8 @@ func (m *Measured) recordedIn(f *finding.Finding, rank string) bool {
 	return f.Since != 0 && within && n > 0
 }
 
-// onHosts: what runs on a host is slower for what that is short of, and transfers for what its network loses.
+// onHosts returns the consequences of hosts that are short of something, for whatever runs on
+// them, and of lossy networks, for transfers.
 func (m *Measured) onHosts() []finding.Consequence {
 	if m.Of.Series == nil {
 		return nil
@@ -179,7 +186,7 @@ func (m *Measured) onHosts() []finding.Consequence {
 	return list
 }
 
-// lengthOf reports whether logs tell of a length what requests do, since about then.
+// lengthOf returns a condition: logs show the same change of a length as requests, at about the same time.
 func lengthOf(metric string) func(logs, traced *finding.Finding) bool {
 	return func(logs, traced *finding.Finding) bool {
 		const pieces = trace.Time(30e9)
@@ -187,14 +194,14 @@ func lengthOf(metric string) func(logs, traced *finding.Finding) bool {
 	}
 }
 
-// asRequestsTell reports whether logs tell of transfers what requests do, since about then.
+// asRequestsTell reports whether logs show the same slow transfers as requests, at about the same time.
 func asRequestsTell(logs, traced *finding.Finding) bool {
 	const about = trace.Time(15e9)
 	return logs.Claim == nil && traced.Subkind != held.SlowLink && traced.Metric.After > traced.Metric.Before && traced.Since != 0 && max(logs.Since-traced.Since, traced.Since-logs.Since) <= about+traced.Within
 }
 
-// asTheHost reports whether something may be slower for what a host is short of: since then. Where nothing tells which host it is on, both begin
-// from one scrape to the next.
+// asTheHost reports whether something may be slower since a host is short of something. If it
+// is unknown which host it is on, the two must begin within one scrape interval.
 func (m *Measured) asTheHost(slower, host *finding.Finding) bool {
 	if slower.Kind == finding.GPU {
 		return m.recordedIn(host, "")
@@ -205,7 +212,8 @@ func (m *Measured) asTheHost(slower, host *finding.Finding) bool {
 	return !m.onOtherHost(slower, host) && slower.Since != 0 && max(slower.Since-host.Since, host.Since-slower.Since) <= host.Within+slower.Within+trace.Time(2e9)
 }
 
-// lateByIdling: devices idle for what makes ranks late that others wait for. The ones idle longer while the others wait, so that both is lost.
+// lateByIdling returns the consequences of ranks that are late because their devices idle.
+// They idle longer while the others wait, and both times are lost.
 func (m *Measured) lateByIdling() []finding.Consequence {
 	if m.GPUs == nil || m.GPUs.Divided() || m.Collectives == nil {
 		return nil
@@ -236,8 +244,8 @@ func (m *Measured) lateByIdling() []finding.Consequence {
 	}
 }
 
-// idleLonger returns, of what a finding tells of idle time, how much longer the devices of some ranks idle than those of the others do
-// on average, as a part of the time of all.
+// idleLonger returns how much longer the devices of some ranks idle than those of the others do
+// on average, as a part of the time of all devices; 0 unless the finding is about all idle time.
 func (m *Measured) idleLonger(idle *finding.Finding, ranks ...string) float64 {
 	if !gpuloss.AboutIdle(idle) || idle.Metric.Name != gpuloss.IdleMetric {
 		return 0
@@ -260,7 +268,7 @@ func (m *Measured) idleLonger(idle *finding.Finding, ranks ...string) float64 {
 	return max(0, float64(own)-usual) / float64(m.GPUs.Length())
 }
 
-// toldOfHost reports whether a straggler is known to be late for its host.
+// toldOfHost reports whether a straggler is known to be host-bound.
 func (m *Measured) toldOfHost(late *finding.Finding) bool {
 	return slices.ContainsFunc(m.Collectives.Stragglers(m.GPUs), func(s straggler.Straggler) bool {
 		return s.Name == late.At.RankName() && collective.IsHostBound(s.Cause)

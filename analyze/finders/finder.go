@@ -14,28 +14,27 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A Finder looks for one thing.
+// A Finder looks for one kind of problem.
 type Finder struct {
-	// Kind is that of all that it finds. Several finders may find one kind, each by
-	// other evidence.
+	// Kind is the kind of all its findings. Several finders may have the same kind, with different evidence.
 	Kind finding.Kind
-	// Doc says in one sentence what it finds, for docs and help.
+	// Doc says what it finds, in one phrase, for docs and help.
 	Doc   string
 	Needs Needs
-	// Severity is that of findings that cost something; others are good to know at most.
+	// Severity is that of findings with a cost; others are Info.
 	Severity finding.Severity
-	// Confidence is that of findings that have no probability.
+	// Confidence is that of findings without a probability.
 	Confidence finding.Confidence
-	// CostOf says of what its findings cost a part, unless they say it themselves.
+	// CostOf is the CostBasis of findings that don't set it.
 	CostOf finding.CostBasis
 	Scope  finding.Scope
-	// Show are the arguments of 'sgtrace report' that show more.
+	// Show has the arguments of 'sgtrace report' that show more.
 	Show []string
-	// Find looks, and says what it looked at.
+	// Find looks for the problem, and returns how much data it looked at.
 	Find func(*Measured) ([]finding.Finding, finding.Check)
 }
 
-// Needs is what inputs must have for a finder.
+// Needs is a set of inputs that a finder needs.
 type Needs uint8
 
 const (
@@ -49,12 +48,12 @@ const (
 	Both = Requests | Profiles
 )
 
-// String names what is needed.
+// String names the needed inputs.
 func (n Needs) String() string {
 	return [...]string{Requests: "requests", Profiles: "profiles", Both: "requests and profiles", Weeks: "runs to compare", Flights: "dumps of what processes have in flight", Logs: "logs or metrics", Experts: "counts of tokens by expert", Snapshots: "snapshots of memory"}[n]
 }
 
-// has tells what the inputs have.
+// has returns which inputs there are.
 func (m *Measured) has() Needs {
 	var n Needs
 	if m.Tail != nil {
@@ -81,25 +80,25 @@ func (m *Measured) has() Needs {
 	return n
 }
 
-// A Result is what came of looking.
+// A Result is the outcome of all finders.
 type Result struct {
-	Findings []finding.Finding // the one that costs most first
-	Muted    []finding.Finding // those that Mute took out, in the same order
+	Findings []finding.Finding // sorted by decreasing cost
+	Muted    []finding.Finding // removed by Mute, in the same order
 	Checks   []FinderCheck     // one for each finder, in the order of the list
-	// All are the findings before those that say the same were merged, in the order of the list.
+	// All are the findings before merging, in the order of the list.
 	All []finding.Finding
-	// Sum is how what the findings cost adds up to the extra time of requests.
+	// Sum compares the total cost of the findings with the extra time of requests.
 	Sum cause.Sum
 }
 
-// A FinderCheck says what one finder looked at, and how much it found.
+// A FinderCheck says how much data one finder looked at, and how many findings it has.
 type FinderCheck struct {
 	Finder *Finder
 	Check  finding.Check
-	N      int // findings
+	N      int // number of findings
 }
 
-// Look asks all finders of a list.
+// Look runs all finders of a list.
 func (m *Measured) Look(list []Finder) Result {
 	r := Result{Checks: make([]FinderCheck, len(list))}
 	by := make([][]finding.Finding, len(list))
@@ -117,21 +116,20 @@ func (m *Measured) Look(list []Finder) Result {
 	m.callThem(&r)
 	for _, list := range [...][]finding.Finding{r.All, r.Findings} {
 		for i := range list {
-			list[i].Claim = nil // it holds all requests
+			list[i].Claim = nil // it keeps all requests alive
 		}
 	}
 	return r
 }
 
-// settle says what findings cost together, causes before symptoms, which are evidence of causes
-// that explain them.
+// settle prices findings together, causes before symptoms. A symptom that others explain becomes their evidence.
 func (m *Measured) settle(found []finding.Finding) ([]finding.Finding, cause.Sum) {
 	slices.SortStableFunc(found, func(x, y finding.Finding) int { return cmp.Compare(claimsAt(&x), claimsAt(&y)) })
 	found = finding.Fold(found, m.Costs.Taken(found), isSymptom)
 	return found, m.Costs.Settle(found)
 }
 
-// find asks the finder, if the inputs have what it needs.
+// find runs the finder, if the inputs have what it needs.
 func (f *Finder) find(m *Measured) ([]finding.Finding, finding.Check) {
 	if missing := f.Needs &^ m.has(); missing != 0 {
 		return nil, finding.Check{What: f.Doc, Reason: "the input has no " + missing.String()}
@@ -145,19 +143,19 @@ func (f *Finder) find(m *Measured) ([]finding.Finding, finding.Check) {
 	return found, check
 }
 
-// tellHidden adds what would show which part of a slow server is slow.
+// tellHidden says which trace level would show the slow pipeline stage of a slow server.
 func (m *Measured) tellHidden(f *finding.Finding) {
 	if m.RankLoads == nil || f.Kind != finding.Slower && (f.Subkind != change.Pace || f.Metric.After <= f.Metric.Before) {
 		return
 	}
 	if stages := m.RankLoads.HiddenStages(&f.At); stages > 0 {
-		f.Evidence = slices.Insert(f.Evidence, min(1, len(f.Evidence)), // where the summary shows it
+		f.Evidence = slices.Insert(f.Evidence, min(1, len(f.Evidence)), // at a place that the summary shows
 			finding.Sentence("the dump does not show which of its %d pipeline stages is slow: that takes trace level 4 (SGLANG_TRACE_LEVEL=4)", stages))
 	}
 }
 
-// doubt lowers the confidence of a finding about GPU time where the profiler or the file lost
-// rows: what is not recorded looks like idle time.
+// doubt lowers the confidence of a finding about GPU time if the profiler or the file lost
+// rows, since missing work looks like idle time.
 func (m *Measured) doubt(f *finding.Finding) {
 	if f.CostBasis != finding.GPUTime {
 		return
@@ -179,11 +177,11 @@ func (m *Measured) doubt(f *finding.Finding) {
 	if f.Confidence == finding.Certain {
 		f.Confidence = finding.Likely
 	}
-	f.Evidence = slices.Insert(f.Evidence, min(1, len(f.Evidence)), // where the summary shows it
+	f.Evidence = slices.Insert(f.Evidence, min(1, len(f.Evidence)), // at a place that the summary shows
 		finding.Sentence("events may be missing, and missing work looks like idle time [%s]", all[i].Code))
 }
 
-// lostWork returns the ranks of which much of what devices did is not in the files, where the whole capture is looked at.
+// lostWork returns the ranks much of whose device work is missing from the files; nil if only a window of the capture is analyzed.
 func (m *Measured) lostWork() (ranks []string) {
 	if m.GPUs == nil || m.Of.Devices.From != 0 || m.Of.Devices.To != 0 {
 		return nil
@@ -199,7 +197,7 @@ func (m *Measured) lostWork() (ranks []string) {
 	return order.Distinct(ranks)
 }
 
-// complete fills in what the row says of all that it finds.
+// complete fills in what the finder's row says of all its findings.
 func (f *Finder) complete(x *finding.Finding) {
 	x.Kind, x.Scope = f.Kind, f.Scope
 	x.CostBasis = cmp.Or(x.CostBasis, f.CostOf)
@@ -215,8 +213,7 @@ func (f *Finder) complete(x *finding.Finding) {
 	}
 }
 
-// In returns what the finders looked at that came to a state, in words. What was looked
-// at in the same data is one sentence.
+// In returns, in words, what finders looked at with a given outcome. Checks on the same data make one sentence.
 func (r *Result) In(state finding.State) []string {
 	var list []finding.Check
 	for i := range r.Checks {

@@ -20,7 +20,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// idleTime finds that devices are idle, in each run, and of each what tell adds.
+// idleTime finds idle devices in each run, and lets tell add to these findings.
 func (m *Measured) idleTime(tell func(g *gpu.GPUs, found []finding.Finding)) ([]finding.Finding, finding.Check) {
 	return m.GPUs.EachRun(func(g *gpu.GPUs) ([]finding.Finding, finding.Check) {
 		found, check := gpuloss.Idle(g, m.Gaps.Paused)
@@ -41,7 +41,7 @@ func idleGPUs(m *Measured) ([]finding.Finding, finding.Check) {
 	return found, check
 }
 
-// tellHost adds to findings that devices of a run are idle what hosts do then.
+// tellHost adds what hosts do meanwhile to findings about idle devices of a run.
 func (m *Measured) tellHost(g *gpu.GPUs, found []finding.Finding) {
 	of := m.Gaps
 	if len(g.GPUs) > 0 {
@@ -49,7 +49,7 @@ func (m *Measured) tellHost(g *gpu.GPUs, found []finding.Finding) {
 	}
 	host, _ := of.Findings(g.Length())
 	toldHost := false
-	if i := slices.IndexFunc(found, func(f finding.Finding) bool { return tellsHost(&f, host) }); i >= 0 { // it is told once
+	if i := slices.IndexFunc(found, func(f finding.Finding) bool { return tellsHost(&f, host) }); i >= 0 { // say it once
 		f := &found[i]
 		if f.Subkind == gpuloss.HostSubkind {
 			f.Text += ": " + host[0].Text
@@ -63,8 +63,8 @@ func (m *Measured) tellHost(g *gpu.GPUs, found []finding.Finding) {
 	}
 }
 
-// idleBetweenSteps finds that devices of a run are idle between steps, and where their hosts are then for most of it: in a
-// loop that asks for requests, or in what they do for a step before it is annotated.
+// idleBetweenSteps finds devices that idle between steps of a run, and where their hosts are for most of
+// that time: in a loop that polls for requests, or in preparations for a step before its annotation begins.
 func (m *Measured) idleBetweenSteps(g *gpu.GPUs) ([]finding.Finding, finding.Check) {
 	found, check := gpuloss.IdleBetweenSteps(g)
 	if len(found) == 0 {
@@ -80,7 +80,7 @@ func (m *Measured) idleBetweenSteps(g *gpu.GPUs) ([]finding.Finding, finding.Che
 		all, free = distribution.AddTimes(all, g.GPUs[i].Waits.Time[gpu.BetweenSteps]), distribution.AddTimes(free, m.withoutRequests(&g.GPUs[i], traced))
 	}
 	if 2*(all-free) < all {
-		return nil, check // there was nothing to do
+		return nil, check // there were no requests
 	}
 	places := m.Gaps.Of(g.GPUs[0].RankIndex).Busiest(func(r gpu.Reason) bool { return r == gpu.BetweenSteps })
 	if len(places) > 0 && 2*places[0].Time >= all {
@@ -91,7 +91,7 @@ func (m *Measured) idleBetweenSteps(g *gpu.GPUs) ([]finding.Finding, finding.Che
 	return found, check
 }
 
-// tracedWork returns the stages in which requests waited for schedulers or were computed, of some time.
+// tracedWork returns the stages in a time in which requests waited for schedulers or were computed.
 func (m *Measured) tracedWork(from, to trace.Time) (rows []*request.Row) {
 	set := m.Of.Requests
 	if set == nil || set.Names == nil || !slices.ContainsFunc(set.Procs, func(p request.Proc) bool { return p.Schedules }) {
@@ -106,8 +106,8 @@ func (m *Measured) tracedWork(from, to trace.Time) (rows []*request.Row) {
 	return rows
 }
 
-// withoutRequests returns for how long no request waited for a rank or was computed on it while it was recorded, as far as the
-// requests of its server tell.
+// withoutRequests returns for how many ns of its recording a rank had no request waiting or
+// being computed, as far as traced requests show.
 func (m *Measured) withoutRequests(g *gpu.GPU, traced []*request.Row) int64 {
 	set, own := m.Of.Requests, map[int32]bool{}
 	type piece struct{ from, to trace.Time }
@@ -119,7 +119,7 @@ func (m *Measured) withoutRequests(g *gpu.GPU, traced []*request.Row) int64 {
 		}
 	}
 	if len(busy) == 0 {
-		return 0 // nobody traced them
+		return 0 // they were not traced
 	}
 	slices.SortFunc(busy, func(a, b piece) int { return cmp.Compare(a.from, b.from) })
 	free, last := int64(0), g.First
@@ -130,8 +130,8 @@ func (m *Measured) withoutRequests(g *gpu.GPU, traced []*request.Row) int64 {
 	return free + int64(max(0, g.Last-last))
 }
 
-// tellsHost reports whether a finding that devices are idle also says what the host does:
-// what is found of that is about the same time.
+// tellsHost reports whether an idle finding covers the same time as a finding about what the
+// host does, so that one sentence can say both.
 func tellsHost(idle *finding.Finding, host []finding.Finding) bool {
 	if len(host) == 0 {
 		return false
@@ -139,17 +139,15 @@ func tellsHost(idle *finding.Finding, host []finding.Finding) bool {
 	return host[0].Subkind == gaps.ColdSubkind && idle.Subkind == gpuloss.StartSubkind || idle.Subkind == gpuloss.HostSubkind
 }
 
-// tellsAvoidable reports whether a finding that devices are idle is about all of the time in which hosts
-// do what they need not, between steps apart.
+// tellsAvoidable reports whether an idle finding covers all idle time within steps, and so all avoidable host work in it.
 func tellsAvoidable(f finding.Finding) bool {
 	return f.Metric.Name == gpuloss.IdleMetric
 }
 
-// muchAvoidable is the part of idle time from which on what hosts need not do is told in the sentence, if nothing else is.
+// muchAvoidable is the part of idle time from which on avoidable host work is in the sentence, if nothing else about the host is.
 const muchAvoidable = 1.0 / 5
 
-// addAvoidable adds to a finding that devices are idle what hosts do then that they need not: it is a part of that
-// time, and costs nothing beside.
+// addAvoidable adds avoidable host work to an idle finding. It is part of the idle time, and has no cost of its own.
 func addAvoidable(f *finding.Finding, avoidable []finding.Finding, toldHost bool) {
 	for _, a := range avoidable {
 		if a.Cost >= muchAvoidable*f.Cost && !toldHost {
@@ -161,24 +159,24 @@ func addAvoidable(f *finding.Finding, avoidable []finding.Finding, toldHost bool
 	}
 }
 
-// avoidable finds what hosts of a run do that they need not while devices are idle for some reasons.
+// avoidable finds avoidable host work in a run during idle time for the selected reasons.
 func avoidable(g *gpu.GPUs, gaps *gaps.Gaps, of func(gpu.Reason) bool) []finding.Finding {
 	pageable, _ := gaps.Pageable(g.Length(), of)
 	allocated, _ := gaps.Allocations(g.Length(), coldAllocations(g), of)
 	return append(pageable, allocated...)
 }
 
-// inSteps reports whether idle time for a reason is of the finding that devices are idle.
+// inSteps reports whether idle time with a reason counts as within steps.
 func inSteps(r gpu.Reason) bool { return r != gpu.BetweenSteps }
 
-// apart reports whether idle time for a reason is in no finding that devices are idle.
+// apart returns a condition: idle time with a reason is not covered by any idle finding.
 func (m *Measured) apart() func(gpu.Reason) bool {
 	idle, _ := m.idleTime(plainly)
 	told := slices.ContainsFunc(idle, tellsAvoidable)
 	return func(r gpu.Reason) bool { return !told || !inSteps(r) }
 }
 
-// hostCauses says what the host does where that is not told with the idle time.
+// hostCauses says what the host does, unless an idle finding says it.
 func hostCauses(m *Measured) ([]finding.Finding, finding.Check) {
 	found, check := m.Gaps.Findings(m.GPUs.Length())
 	idle, _ := m.idleTime(plainly)
@@ -196,17 +194,16 @@ func allocatingHosts(m *Measured) ([]finding.Finding, finding.Check) {
 	return m.Gaps.Allocations(m.GPUs.Length(), coldAllocations(m.GPUs), m.apart())
 }
 
-// coldAllocations returns the idle time for allocations while processes start, ns.
+// coldAllocations returns the idle time due to allocations while processes start, in ns.
 func coldAllocations(g *gpu.GPUs) int64 {
 	return g.Total(func(d *gpu.GPU) int64 { return d.Cold.Time[gpu.Allocation] })
 }
 
-// exposure finds exposed communication, all the time or in steps of one kind, and says what it is
-// where that is mostly waiting.
+// exposure finds exposed communication, all the time or in steps of one kind, and says who is waited for if it is mostly waiting.
 func exposure(m *Measured) ([]finding.Finding, finding.Check) {
 	return m.GPUs.EachRun(func(g *gpu.GPUs) ([]finding.Finding, finding.Check) {
 		if g != m.GPUs {
-			return gpuloss.Exposure(g, nil) // how long collectives wait is known of all runs together
+			return gpuloss.Exposure(g, nil) // waits in collectives are known only for all runs together
 		}
 		found, check := gpuloss.Exposure(g, append(m.Collectives.Waiting(), m.Collectives.Unseen()...))
 		for i := range found {
@@ -232,8 +229,8 @@ func exposure(m *Measured) ([]finding.Finding, finding.Check) {
 	})
 }
 
-// besideStragglers takes from exposed communication what devices wait for ranks that are told by themselves. Unless that is most of it,
-// as far as it is known who waits, the rest is told, too.
+// besideStragglers removes the waiting for stragglers, which have findings of their own, from exposed
+// communication, unless it is most of it; unknown waiting is assumed to be like known waiting.
 func (m *Measured) besideStragglers(f *finding.Finding) {
 	lost := 0.0
 	for _, s := range m.Collectives.Stragglers(m.GPUs) {
@@ -245,21 +242,19 @@ func (m *Measured) besideStragglers(f *finding.Finding) {
 	}
 }
 
-// evenly is how many times its even share of the waiting a rank may have for that to be no more than the others'.
+// evenly is how many times its even share of the waiting a rank may cause and still count as no worse than the others.
 const evenly = 1.5
 
-// absentSubkind is that of exposed communication that is mostly waiting for ranks without files.
+// absentSubkind is the subkind of exposed communication that is mostly waiting for ranks without files.
 const absentSubkind = "waits for absent ranks"
 
-// absentExplain reports whether most of exposed communication is waiting for ranks that are not in
-// the files.
+// absentExplain reports whether most exposed communication is waiting for ranks that are not in the files.
 func (m *Measured) absentExplain() bool {
 	exposed := distribution.SumTimes(order.EachRow(m.GPUs.GPUs, func(g *gpu.GPU) int64 { return g.Exposed(kernelname.ClassCommunication) }))
 	return float64(m.Collectives.AbsentWait()) >= mostlyWaiting*float64(exposed)
 }
 
-// waitsIn makes a finding about exposed communication in steps of one kind one about waiting, where
-// it is mostly that.
+// waitsIn turns a finding about exposed communication in steps of one kind into one about waiting, if it is mostly that.
 func (m *Measured) waitsIn(name string, f *finding.Finding) {
 	kind := profile.StepKind(slices.Index(profilewalk.StepKinds[:], name))
 	var length, exposed, hidden int64

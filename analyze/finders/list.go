@@ -27,9 +27,8 @@ import (
 	"github.com/sgtrace/sgtrace/series"
 )
 
-// All are the finders. Of findings that say the same, the one of the first finder
-// leads: of load the one that knows since when, of ranks the one that counted how often
-// they are late. Less load than before comes last, as it explains nothing.
+// All lists the finders. If several findings say the same, that of the first finder leads: for load the one that knows
+// since when, for ranks the one that counted how often they are late. Falling load comes last, as it explains nothing.
 var All = []Finder{
 	{finding.Hang, "a collective that does not end, and the rank that is not in it, or in another one", Flights,
 		finding.Critical, finding.Certain, finding.Ranks, finding.AtPlace, []string{"--hang"}, hangs},
@@ -183,13 +182,13 @@ var All = []Finder{
 		finding.Info, finding.Likely, finding.RequestTime, finding.Everywhere, []string{"--timeline", "--table", "changes"}, changes(finding.Load, free)},
 }
 
-// ofLogs asks what logs and metrics say.
+// ofLogs adapts a search of logs and metrics.
 func ofLogs(find func(*telemetry.Logged) ([]finding.Finding, finding.Check)) func(*Measured) ([]finding.Finding, finding.Check) {
 	return func(m *Measured) ([]finding.Finding, finding.Check) { return find(m.Logged) }
 }
 
-// ofLoad asks what requests that nobody traced pay, by how many run and wait. What requests tell of their time is not told twice, and
-// of those that only prefill servers tell of, the larger part is elsewhere.
+// ofLoad adapts a search of logs that estimates request time from the numbers of running and waiting requests. If requests
+// were traced, they have that cost already; and if only prefill servers have logs, most of the request time is elsewhere.
 func ofLoad(find func(*telemetry.Logged) ([]finding.Finding, finding.Check)) func(*Measured) ([]finding.Finding, finding.Check) {
 	return func(m *Measured) ([]finding.Finding, finding.Check) {
 		found, check := find(m.Logged)
@@ -206,7 +205,8 @@ func ofLoad(find func(*telemetry.Logged) ([]finding.Finding, finding.Check)) fun
 	}
 }
 
-// longerLatencies finds what requests take longer by histograms. It costs nothing beside what requests tell of that time themselves.
+// longerLatencies finds requests that take longer according to histograms. That has no cost
+// where traced requests cover the same time.
 func longerLatencies(m *Measured) ([]finding.Finding, finding.Check) {
 	found, check := slow.Latencies(m.Logged)
 	if m.Costs != nil {
@@ -220,12 +220,12 @@ func longerLatencies(m *Measured) ([]finding.Finding, finding.Check) {
 	return found, check
 }
 
-// OfWeeks are the finders that look at what several runs say together.
+// OfWeeks returns the finders that look at several runs together.
 func OfWeeks() (list []Finder) {
 	return order.Only(All, func(f Finder) bool { return f.Needs == Weeks })
 }
 
-// changes looks for changes of one kind.
+// changes returns a search for changes of one kind that satisfy is.
 func changes(kind finding.Kind, is func(*finding.Finding) bool) func(*Measured) ([]finding.Finding, finding.Check) {
 	return func(m *Measured) (found []finding.Finding, check finding.Check) {
 		for i := range m.changed {
@@ -253,8 +253,8 @@ func changes(kind finding.Kind, is func(*finding.Finding) bool) func(*Measured) 
 	}
 }
 
-// blame adds whose requests arrive in addition to a change of arrivals. What they take themselves is
-// no cost: they are it.
+// blame adds whose requests arrive in addition to a finding about arrivals. The time that
+// these take themselves is not a cost: they are the cause.
 func (m *Measured) blame(f *finding.Finding) {
 	words, theirs := m.Tail.Common.Senders(f.Since)
 	if words == "" {
@@ -263,22 +263,22 @@ func (m *Measured) blame(f *finding.Finding) {
 	f.Text += words
 	all := f.Claim
 	f.Claim = func(i int, left []int64) {
-		if i >= len(theirs) || !theirs[i] { // those behind have no answer
+		if i >= len(theirs) || !theirs[i] { // later requests have no answer
 			all(i, left)
 		}
 	}
 }
 
-// causes looks for causes of slow requests that are of one kind.
+// causes returns a search for causes of slow requests that are of one kind.
 func causes(kind finding.Kind) func(*Measured) ([]finding.Finding, finding.Check) {
 	return func(m *Measured) ([]finding.Finding, finding.Check) {
 		found, check := m.Tail.CauseFindings(kind, m.Costs)
 		if !m.Stages {
 			check.Reason = "servers traced no stages of requests"
-			// What no stage accounts for is all of a request then, and no cause.
+			// Then all of a request's time is unaccounted for, which is not a cause.
 			found = slices.DeleteFunc(found, func(f finding.Finding) bool { return f.Subkind == cause.Unaccounted.String() })
 		}
-		if m.Loss.Lost > 0 { // which the finding about the loss tells
+		if m.Loss.Lost > 0 { // the finding about lost spans says it
 			found = slices.DeleteFunc(found, func(f finding.Finding) bool { return f.Subkind == cause.PrefillSide.String() })
 		}
 		return found, check
@@ -289,7 +289,7 @@ func slowWorkers(m *Measured) ([]finding.Finding, finding.Check) {
 	return straggler.Workers(m.Of.Profiles)
 }
 
-// largeOperators looks where no device ran, or was recorded: then processors do the work.
+// largeOperators looks for the largest operators if no device ran or was recorded: then CPUs do the work.
 func largeOperators(m *Measured) ([]finding.Finding, finding.Check) {
 	if m.GPUs.Ran() {
 		return nil, finding.Check{What: "operators that take most of the time", Reason: "devices ran"}
@@ -321,7 +321,7 @@ func slowServers(m *Measured) ([]finding.Finding, finding.Check) {
 }
 func slowStages(m *Measured) ([]finding.Finding, finding.Check) { return m.RankLoads.SlowStages() }
 
-// lateInCollectives finds ranks that others wait for, and says whether their experts may be why.
+// lateInCollectives finds ranks that others wait for, and adds the facts about their graphs, experts, and clocks.
 func lateInCollectives(m *Measured) ([]finding.Finding, finding.Check) {
 	found, check := m.Collectives.Findings(m.GPUs)
 	for i := range found {
@@ -341,8 +341,8 @@ func lateInCollectives(m *Measured) ([]finding.Finding, finding.Check) {
 	return m.joinHost(found), check
 }
 
-// withoutGraphs reports whether a rank launched all of its decode steps kernel by kernel, and the others launched none
-// of those with as many requests so.
+// withoutGraphs reports whether a rank launched all of its decode steps kernel by kernel,
+// while the others launched all of theirs of some common batch size as graphs.
 func (m *Measured) withoutGraphs(rank string) bool {
 	type batch struct{ from, to int32 }
 	eager, others := map[batch]bool{}, map[batch]bool{}
@@ -380,7 +380,7 @@ func failures(m *Measured) ([]finding.Finding, finding.Check) {
 	return requests.FailureFindings(m.Of.Requests)
 }
 
-// giveUps finds clients that give up, and what they waited in vain.
+// giveUps finds clients that give up, and prices the time that they waited in vain.
 func giveUps(m *Measured) ([]finding.Finding, finding.Check) {
 	found, check := requests.GiveUpFindings(m.Of.Requests)
 	for i := range found {
@@ -427,7 +427,7 @@ func withheldKernels(m *Measured) ([]finding.Finding, finding.Check) {
 	return found, check
 }
 
-// onOneGPU returns the ranks that shared a GPU, as its UUID tells, for each such GPU.
+// onOneGPU returns, for each GPU that several ranks shared, by UUID, these ranks.
 func onOneGPU(uses []hardware.Use) (shared [][]string) {
 	byUUID := map[string][]string{}
 	for _, u := range uses {
@@ -463,7 +463,7 @@ func singleBlocks(m *Measured) ([]finding.Finding, finding.Check) {
 	return m.GPUs.EachRun(gpuloss.SingleBlocks)
 }
 
-// couldBeFaster tells of the one thing that would save most, of models with attention.
+// couldBeFaster finds the one optimization that would save most, for models with attention.
 func couldBeFaster(m *Measured) ([]finding.Finding, finding.Check) {
 	if !slices.ContainsFunc(m.GPUs.Kernels, func(k gpu.RankKernel) bool { return kernelname.KindOf(k.Name) == kernelname.KindAttention }) {
 		return (&gpuloss.Opportunities{}).Finding()
@@ -476,15 +476,15 @@ func eagerSteps(m *Measured) ([]finding.Finding, finding.Check) {
 	return m.GPUs.EachRun(gpuloss.EagerSteps)
 }
 
-// hangs finds who keeps others in a collective.
+// hangs finds the rank that holds others in a collective.
 func hangs(m *Measured) ([]finding.Finding, finding.Check) { return m.Hang.Findings() }
 
-// ofSeries asks what metrics say.
+// ofSeries adapts a search of metrics.
 func ofSeries(find func(*series.Set) ([]finding.Finding, finding.Check)) func(*Measured) ([]finding.Finding, finding.Check) {
 	return func(m *Measured) ([]finding.Finding, finding.Check) { return find(m.Of.Series) }
 }
 
-// Markdown is a list of finders as docs and help have it: a table with a row each.
+// Markdown returns a table of finders, one row each, for docs and help.
 func Markdown(list []Finder) string {
 	var b strings.Builder
 	b.WriteString("| kind | what sgtrace looks for | in | severity | cost of |\n|---|---|---|---|---|\n")

@@ -30,43 +30,41 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Inputs are the tables that are looked at.
+// Inputs are the tables that finders look at.
 type Inputs struct {
-	Requests *request.Set       // of OTLP dumps; nil without
-	Profiles *profile.Set       // of profilers; nil without
-	Series   *series.Set        // of logs and metrics; nil without
-	Flight   *recorder.InFlight // of what processes have in flight; nil without
-	Heap     *recorder.Memory   // of what allocators had of devices; nil without
-	Experts  *recorder.Experts  // of which expert got how many tokens; nil without
-	Weeks    Runs               // if there are several; nil without
+	Requests *request.Set       // from OTLP dumps; may be nil
+	Profiles *profile.Set       // from profilers; may be nil
+	Series   *series.Set        // from logs and metrics; may be nil
+	Flight   *recorder.InFlight // what processes have in flight; may be nil
+	Heap     *recorder.Memory   // snapshots of device memory; may be nil
+	Experts  *recorder.Experts  // tokens by expert; may be nil
+	Weeks    Runs               // several runs; may be nil
 	Devices  gpu.Options        // how the devices of Profiles are measured
-	// Diags is what is wrong with the inputs; nil if nobody knows. It is read when finders
-	// look, after all inputs were.
+	// Diags has the problems of the inputs; nil if unknown. It is read when finders look, after all inputs were read.
 	Diags *trace.Diags
-	// Drawn tells to measure over time what no finder looks at, for those who draw it.
+	// Drawn asks to also measure over time what no finder looks at, for timelines.
 	Drawn bool
-	// Paths tells to take Requests apart meanwhile, for those who show what requests waited for.
+	// Paths asks to take Requests apart meanwhile, to show what requests waited for.
 	Paths bool
-	// Played tells to keep what it takes to play the collectives of Profiles again.
+	// Played asks to keep what it takes to replay the collectives of Profiles.
 	Played bool
 }
 
-// Runs are what was found in several runs, one after another. Package fleet, which asks the
-// finders about each run, makes them.
+// Runs is what was found in several runs, one after another. Package fleet, which runs the finders on each, implements it.
 type Runs interface {
-	// Repeats are subjects that are found again and again.
+	// Repeats returns subjects that are found again and again.
 	Repeats() ([]finding.Finding, finding.Check)
-	// Drifts are changes of step times by day.
+	// Drifts returns changes of step times by day.
 	Drifts() ([]finding.Finding, finding.Check)
-	// Words says in one line how many runs there are, and what repeats.
+	// Words returns one line: how many runs there are, and what repeats.
 	Words() string
 }
 
-// Measured is what finders look at: what was measured of the inputs, once.
+// Measured is what finders look at: everything that was measured, once, from the inputs.
 type Measured struct {
 	Of Inputs
 
-	// Of requests; nil without.
+	// From requests; nil without.
 	Tail      *tail.Tail
 	Changes   *change.Changes
 	RankLoads *rank.Ranks
@@ -76,33 +74,33 @@ type Measured struct {
 	Loss      *requests.Loss
 	Lives     *lifecycle.Lives
 	Caches    *caches.Caches
-	Run       func() *replay.Run // the requests taken apart, once
-	// Of logs and metrics; nil without.
+	Run       func() *replay.Run // takes the requests apart, once
+	// From logs and metrics; nil without.
 	Logged *telemetry.Logged
-	// Stages and Steps tell that some were traced: of requests, and of decoding.
+	// Stages and Steps report whether any stages of requests, and any decode steps, were traced.
 	Stages, Steps bool
-	// Of profiles; nil without.
+	// From profiles; nil without.
 	GPUs        *gpu.GPUs
 	OverTime    *overtime.Timeline
 	Gaps        *gaps.Gaps
 	Collectives *collective.Collectives
 	OfHosts     *collective.Collectives // nil if none were recorded
-	Waits       *collective.WaitHistory // if they are drawn
-	Chain       *collective.Chain       // if it is to be played
+	Waits       *collective.WaitHistory // if Inputs.Drawn
+	Chain       *collective.Chain       // if needed for costs, or if Inputs.Played
 
-	Hang    *hang.Hang          // nil without dumps of what is in flight
+	Hang    *hang.Hang          // nil without dumps of collectives in flight
 	Memory  *allocations.Memory // nil without snapshots of memory
 	Routing *routing.Routing    // nil without counts of tokens by expert, and without logs
-	changed []finding.Finding   // of Changes, of all kinds
-	waits   *waits              // nil where communication is not mostly waiting
-	// lateHosts is what the hosts of ranks did that come late to collectives of hosts for that, by rank.
+	changed []finding.Finding   // from Caches and Changes, all kinds
+	waits   *waits              // nil unless communication is mostly waiting
+	// lateHosts is, by rank that is late in host collectives, what its host did meanwhile.
 	lateHosts map[string][]gaps.Work
-	played    map[string]bool // ranks whose findings cost what their devices idle, too
+	played    map[string]bool // ranks whose cost, from a replay, includes the idle time of their devices
 }
 
-// Measure measures everything, on all cores: no more at a time than there are, since each
-// holds what it compares. It gives up the collectives of Profiles, which
-// nobody asks for again: of a large export, they take as much memory as what else is measured.
+// Measure measures everything, on all cores, but no more at a time than there are cores, as
+// each measurement holds much memory. It drops the collectives of Profiles, which nobody needs
+// again: in a large export, they take as much memory as everything else that is measured.
 func Measure(in Inputs) Measured {
 	m := Measured{Of: in, played: map[string]bool{}}
 	var steps []func()
@@ -146,8 +144,8 @@ func Measure(in Inputs) Measured {
 	return m
 }
 
-// ofRequests are the measurements of requests. What takes longest comes first, but for what need not
-// wait for peers.
+// ofRequests returns the measurements of requests. Those that take longest come first, except
+// that those without need of peers fill the time until peers are known.
 func (m *Measured) ofRequests() []func() {
 	in := m.Of
 	peers := sync.OnceValue(func() *place.Groups { return place.Of(in.Requests) })
@@ -172,7 +170,7 @@ func (m *Measured) ofRequests() []func() {
 	return steps
 }
 
-// ofProfiles are the measurements of profiles. Each walks over them once.
+// ofProfiles returns the measurements of profiles. Each walks over them once.
 func (m *Measured) ofProfiles(collector *gaps.Collector) []func() {
 	in := m.Of
 	return []func(){func() {
@@ -195,8 +193,7 @@ func (m *Measured) ofProfiles(collector *gaps.Collector) []func() {
 	}}
 }
 
-// traced reports whether there are stages of requests, and steps of decoding, selected or
-// not.
+// traced reports whether there are stages of requests, and decode steps, selected or not.
 func traced(s *request.Set) (stages, steps bool) {
 	for i := range s.All() {
 		if kind := s.Kind(i); kind != request.Stage && kind != request.Unselected {

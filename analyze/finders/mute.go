@@ -13,23 +13,22 @@ import (
 	"github.com/sgtrace/sgtrace/internal/similar"
 )
 
-// Kinds are the names of the kinds that anything looks for, sorted.
+// Kinds returns the sorted names of all kinds of findings.
 func Kinds() []string { return KindsOf(All) }
 
-// KindsOf are the names of the kinds that some finders look for, sorted.
+// KindsOf returns the sorted names of the kinds that some finders look for.
 func KindsOf(all []Finder) []string {
 	return order.Distinct(order.EachRow(all, func(f *Finder) string { return string(f.Kind) }))
 }
 
-// A Mute says which findings somebody knows already and need not be told of.
+// A Mute selects findings that are known already, and need not be reported.
 type Mute struct {
 	Kind finding.Kind
-	// Place is where they are, as findings name it: "decode DP1 TP0", or the beginning of
-	// such a name, "decode"; "" is anywhere.
+	// Place is the place of the finding, "decode DP1 TP0", or a prefix of it, "decode"; "" is any place.
 	Place string
 }
 
-// ParseMute reads KIND or KIND@PLACE.
+// ParseMute parses KIND or KIND@PLACE.
 func ParseMute(text string) (Mute, error) {
 	kind, place, at := strings.Cut(text, "@")
 	kind, place = strings.TrimSpace(kind), strings.TrimSpace(place)
@@ -42,7 +41,7 @@ func ParseMute(text string) (Mute, error) {
 	return Mute{finding.Kind(kind), place}, nil
 }
 
-// ReadMutes reads a file with a KIND or KIND@PLACE on each line. A # begins a comment.
+// ReadMutes reads a file with a KIND or KIND@PLACE on each line. A # starts a comment.
 func ReadMutes(r io.Reader, name string) (list []Mute, err error) {
 	lines := bufio.NewScanner(r)
 	for n := 1; lines.Scan(); n++ {
@@ -59,13 +58,13 @@ func ReadMutes(r io.Reader, name string) (list []Mute, err error) {
 	return list, lines.Err()
 }
 
-// Covers reports whether f is one of the findings.
+// Covers reports whether m selects f.
 func (m Mute) Covers(f *finding.Finding) bool {
 	at := f.At.String()
 	return m.Kind == f.Kind && (m.Place == "" || at == m.Place || strings.HasPrefix(at, m.Place+" "))
 }
 
-// Mute takes the findings out that some mutes cover.
+// Mute moves the findings that any mute covers to Muted.
 func (r *Result) Mute(list []Mute) {
 	r.Findings = slices.DeleteFunc(r.Findings, func(f finding.Finding) bool {
 		covered := slices.ContainsFunc(list, func(m Mute) bool { return m.Covers(&f) })

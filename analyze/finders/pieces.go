@@ -10,8 +10,9 @@ import (
 	"github.com/sgtrace/sgtrace/request"
 )
 
-// pieces says that prompts are computed in smaller pieces since servers take longer for them, if they are: no piece is larger than what a
-// server computes at once, so that the largest one tells how much that is at least, and those that are cut tell that it is no more.
+// pieces says that prompts are computed in smaller pieces since servers take longer for them,
+// if they are. No piece is larger than what a server computes at once, so the largest piece is
+// a lower bound of that size, and the prompts that are cut are an upper bound.
 func (m *Measured) pieces(f *finding.Finding) string {
 	const few, smaller = 5, 1.5
 	if workOf(&f.Metric) != "prefill" || f.Metric.After <= f.Metric.Before || f.Since == 0 {
@@ -19,9 +20,9 @@ func (m *Measured) pieces(f *finding.Finding) string {
 	}
 	s := m.Of.Requests
 	_, end, _ := s.Bounds()
-	settled := f.Since + f.Within + (end-f.Since)/3 // servers that are started one after the other have all been by then
+	settled := f.Since + f.Within + (end-f.Since)/3 // by then, servers that restart one after another all have
 	before, after := 0.0, 0.0
-	var cut []float64 // prompts that are, since then
+	var cut []float64 // prompts computed in several pieces since then
 	for i := range s.AllRequests() {
 		r := &s.Requests[i]
 		tokens, n := float64(r.Metrics.PrefillTokens()), m.piecesAt(&f.At, r)
@@ -46,7 +47,7 @@ func (m *Measured) pieces(f *finding.Finding) string {
 		words.Thousands(int64(after)), words.Thousands(int64(before)))
 }
 
-// piecesAt returns in how many pieces the prompt of a request was computed at a place; 0 if it was not.
+// piecesAt returns into how many pieces a request's prompt was cut at a place; 0 if it was not computed there.
 func (m *Measured) piecesAt(at *place.Location, r *request.Request) int {
 	s := m.Of.Requests
 	for _, p := range s.PartsOf(r) {
@@ -66,8 +67,8 @@ func (m *Measured) piecesAt(at *place.Location, r *request.Request) int {
 	return 0
 }
 
-// tokensThere says which part of the tokens of prompts a server gets since it gets another part of the requests, where that is far more: those
-// that come to it are longer.
+// tokensThere says which part of prompt tokens a server computes since its share of requests
+// changed, if that is far more than its share: then it gets the long prompts.
 func (m *Measured) tokensThere(f *finding.Finding) string {
 	const far, alike = 1.5, 1.25
 	s := m.Of.Requests

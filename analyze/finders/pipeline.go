@@ -14,24 +14,25 @@ import (
 	"github.com/sgtrace/sgtrace/profile/kernelname"
 )
 
-// Ranks that send and receive are stages of a pipeline. What one sends is not there before it computed that, and a step is over
-// when the last stage is: stages wait for each other, and all of them for the one that computes longest. Nobody is late.
+// Ranks that send and receive are stages of a pipeline. A stage sends what it has computed, and a step ends with the
+// last stage: stages wait for each other, and all of them for the one that computes longest. None of them is late.
 const (
-	// mostlyPassed is the part of the time of communication, from which on it is that of a pipeline.
+	// mostlyPassed is the part of communication time in sends and receives from which on it is that of a pipeline.
 	mostlyPassed = 0.8
-	// longerStage is how many times as long as any other one a stage computes that the others wait for.
+	// longerStage is by which factor a stage must compute longer than any other to be the one that they wait for.
 	longerStage = 1.2
-	// pipelineSubkind is that of findings about them.
+	// pipelineSubkind is the subkind of findings about pipelines.
 	pipelineSubkind = "pipeline"
 )
 
-// passes reports whether collectives of a kind pass something to another rank: several at once are one kernel for both directions.
+// passes reports whether collectives of a kind send to another rank or receive from it.
+// Several coalesced ones are one kernel for both directions.
 func passes(p *collective.PartKind) bool {
 	return p.Op == "send" || p.Op == "recv" || p.Op == "coalesced" && strings.Contains(p.Kernel, "SendRecv")
 }
 
-// stages returns how long each rank that passes something computes, as a part of its time, the longest first; nil if
-// communication is not mostly that.
+// stages returns which part of its time each rank that sends or receives computes, the largest
+// part first; nil unless communication is mostly that.
 func (m *Measured) stages() (list []stage) {
 	passed, all := int64(0), int64(0)
 	ranks := map[string]bool{}
@@ -54,14 +55,14 @@ func (m *Measured) stages() (list []stage) {
 	return list
 }
 
-// A stage is a rank, and the part of its time in which it computes.
+// A stage is a rank, with the part of its time in which it computes.
 type stage struct {
 	rank     string
 	computes float64
 }
 
-// tellPipeline says of exposed communication that it is between stages of a pipeline, and whether one of them computes longer
-// than the others.
+// tellPipeline adds to exposed communication that it is between stages of a pipeline, and
+// whether one of them computes longer than the others.
 func (m *Measured) tellPipeline(f *finding.Finding) {
 	list := m.stages()
 	if len(list) < 2 || len(list) != len(m.GPUs.GPUs) {
@@ -78,7 +79,7 @@ func (m *Measured) tellPipeline(f *finding.Finding) {
 	f.Text += fmt.Sprintf(", which all compute about as long, %.0f %% to %.0f %% of the time", 100*least.computes, 100*most.computes)
 }
 
-// between says which part of their time other stages compute.
+// between returns in words which part of their time other stages compute.
 func between(list []stage) string {
 	most, least := 100*list[0].computes, 100*list[len(list)-1].computes
 	switch {

@@ -11,7 +11,7 @@ import (
 	"github.com/sgtrace/sgtrace/profile/kernelname"
 )
 
-// isPlayed reports whether it takes the chain of collectives to say what a rank costs that others wait for.
+// isPlayed reports whether the chain of collectives is needed, to tell the cost of a rank that others wait for.
 func (m *Measured) isPlayed() bool {
 	if m.Of.Played || m.Of.Devices.From != 0 || m.Of.Devices.To != 0 {
 		return m.Of.Played
@@ -25,8 +25,8 @@ func (m *Measured) isPlayed() bool {
 	})
 }
 
-// costAsPlayed says what findings cost of ranks that compute longer, or whose hosts are late: what the run would take less if they were as
-// fast as their peers. If others then wait for their hosts, or for another rank, they wait all the same.
+// costAsPlayed sets the cost of ranks that are compute-bound or host-bound to what the run would save if they were as
+// fast as their peers. Where the others would then wait for their own hosts, or for another rank, nothing is saved.
 func (m *Measured) costAsPlayed(found []finding.Finding) {
 	if len(found) == 0 || !m.canPlay() {
 		return
@@ -42,7 +42,7 @@ func (m *Measured) costAsPlayed(found []finding.Finding) {
 	}
 }
 
-// canPlay reports whether all of the communication is waited for, and known.
+// canPlay reports whether nearly all communication is waited for, and known, so that a replay means something.
 func (m *Measured) canPlay() bool {
 	if m.Chain == nil || m.Chain.Refused != "" || m.GPUs == nil || m.GPUs.Divided() || m.Of.Devices.From != 0 || m.Of.Devices.To != 0 {
 		return false
@@ -52,8 +52,8 @@ func (m *Measured) canPlay() bool {
 	return float64(all-exposed) <= maxBesideCompute*float64(all)
 }
 
-// playWithout says what a finding costs by what ranks would take if one were as fast as its peers: no more than it does, unless its host is
-// late, as then what its device idles comes on top of what the others wait.
+// playWithout sets the cost of a finding to what all ranks would save if one were as fast as its peers. It only lowers
+// the cost, unless the rank is host-bound: then the idle time of its device comes on top of the others' waiting.
 func (m *Measured) playWithout(f *finding.Finding, c *collective.Change, byHost bool) {
 	if c.Rank < 0 {
 		return
@@ -70,5 +70,6 @@ func (m *Measured) playWithout(f *finding.Finding, c *collective.Change, byHost 
 	}
 }
 
-// maxBesideCompute is which part of communication may be hidden by computing: beyond, ranks do not wait for all of their collectives.
+// maxBesideCompute is the part of communication that may be hidden by compute; beyond it,
+// ranks don't wait for all of their collectives.
 const maxBesideCompute = 0.1

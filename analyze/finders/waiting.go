@@ -19,34 +19,32 @@ import (
 	"github.com/sgtrace/sgtrace/profile/kernelname"
 )
 
-// waits follow exposed communication to its end: how much of it is waiting in collectives, for
-// whom, and what keeps that rank. Times are ns.
+// waits explains exposed communication: how much of it is waiting in collectives, for whom,
+// and what keeps that rank. Times are in ns.
 type waits struct {
 	waited          collective.Waited
-	length, exposed int64  // of all devices
-	communication   string // what exposed is
-	waiting, atMost int64  // the part of exposed that is certain, and that which is possible: nobody knows which of it is hidden
+	length, exposed int64  // summed over all devices
+	communication   string // words for exposed
+	waiting, atMost int64  // part of exposed that is certainly waiting, and that may be; how much of the waiting is hidden is unknown
 	late            []lateRank
 }
 
 // A lateRank is why a rank was late in a spell.
 type lateRank struct {
 	spell  *straggler.Spell
-	group  int // of [collective.Waited]
+	group  int // index into [collective.Waited].Groups
 	name   string
-	host   gaps.Late // what its devices waited for its host, in moments
-	others int64     // what those of the other ranks did, mean
-	later  int64     // by how much it came later than the mean of the others, in sum
-	why    string    // over the whole capture, where the host does not explain it
-	blind  bool      // most of what launched its kernels is not recorded
+	host   gaps.Late // how long its devices waited for its host, in moments of the spell
+	others int64     // mean of that over the other ranks
+	later  int64     // total by which it came later than the mean of the others
+	why    string    // reason over the whole capture, unless the host explains it
+	blind  bool      // most of its launches are not recorded
 }
 
-// mostlyWaiting is the part of exposed communication from which on it is waiting that is told, and
-// for whom.
+// mostlyWaiting is the part of exposed communication from which on waiting is reported, and who is waited for.
 const mostlyWaiting = 0.5
 
-// newWaits explains waiting; nil where communication is hidden, or mostly transfers, or too little
-// of it is known.
+// newWaits explains waiting; it returns nil if communication is hidden, or mostly transfers, or if too little of it is known.
 func newWaits(m *Measured, collector *gaps.Collector) *waits {
 	w := &waits{waited: m.Collectives.Waited(), length: m.GPUs.Length(), communication: gpuloss.Exposed(m.GPUs)}
 	hidden := int64(0)
@@ -56,7 +54,7 @@ func newWaits(m *Measured, collector *gaps.Collector) *waits {
 		w.exposed = distribution.AddTimes(w.exposed, exposed)
 		hidden = distribution.AddTimes(hidden, g.Time(kernelname.ClassCommunication)-exposed)
 	}
-	// Even if all that is hidden were waiting, the rest of it is exposed.
+	// Even if everything hidden were waiting, the rest of the waiting is exposed.
 	w.waiting, w.atMost = min(max(0, w.waited.Wait-hidden), w.exposed), min(w.waited.Wait, w.exposed)
 	much := distribution.Fraction(w.exposed, w.length) >= gpuloss.MuchExposed(m.GPUs)
 	if !much || !w.waited.Covered.Enough() || float64(w.waiting) < mostlyWaiting*float64(w.exposed) || len(w.waited.Groups) == 0 {
@@ -66,8 +64,7 @@ func newWaits(m *Measured, collector *gaps.Collector) *waits {
 	return w
 }
 
-// findLate finds why ranks are late in their spells: what hosts did then, of all ranks of their
-// group, to compare.
+// findLate finds why ranks are late in their spells: what their hosts did meanwhile, compared with the hosts of their group.
 func (w *waits) findLate(m *Measured, collector *gaps.Collector) {
 	var windows []gaps.Window
 	for g := range w.waited.Groups {
@@ -111,31 +108,31 @@ func (w *waits) findLate(m *Measured, collector *gaps.Collector) {
 	}
 }
 
-// momentsOf returns when a rank is late in a spell: all of it, or before the few collectives that most is lost at.
+// momentsOf returns when a rank is late in a spell: all the time, or before the few collectives at which most is lost.
 func momentsOf(s *straggler.Spell) []straggler.Moment {
 	if isFew(s.Moments) {
 		return s.Moments
 	}
-	return []straggler.Moment{{From: s.From, To: s.Ended}} // what is behind its last collective delays none
+	return []straggler.Moment{{From: s.From, To: s.Ended}} // later work delays no collective
 }
 
-// isFew reports whether moments are so few that each is looked at.
+// isFew reports whether there are so few moments that each is looked at.
 func isFew(of []straggler.Moment) bool { return len(of) > 0 && len(of) <= maxMoments }
 
 const maxMoments = 5
 
-// byHost reports whether a rank is late because its devices wait longer for their host: that makes up
-// half of how much later it comes. The others do not idle meanwhile: they wait in collectives.
+// byHost reports whether a rank is late because its devices wait longer for their host than those of
+// others: that makes up half of its lateness. The others don't idle meanwhile: they wait in collectives.
 func (l *lateRank) byHost() bool { return 2*(l.host.Time-l.others) >= l.later }
 
-// maxNamed is how many spells a sentence tells, and how many places in the code of a host.
+// maxNamed limits the spells in a sentence, and the places in the code of a host.
 const maxNamed = 3
 
-// toldOf is how many times as much as a spell the longest one costs, at most, for it to be told: it only
-// hides what happened.
+// toldOf is how many times the cost of a spell the longest one may have for the spell to be
+// reported; smaller ones only hide what happened.
 const toldOf = 10
 
-// text is the sentence that leads: who is waited for, when, and why.
+// text returns the leading sentence: who is waited for, when, and why.
 func (w *waits) text(devices string) string {
 	told := w.told()
 	var list []string
@@ -165,16 +162,16 @@ func (w *waits) text(devices string) string {
 			part += l.spell.Bulk.Of(l.spell.Lost, "one collective", "collectives")
 		}
 		if i > 0 && told[i-1].group != l.group {
-			part = "and " + part // in another group meanwhile
+			part = "and " + part // in another group, at the same time
 		}
-		if !slices.Contains(list, part) && !slices.Contains(list, strings.TrimPrefix(part, "and ")) { // it is late in two groups
+		if !slices.Contains(list, part) && !slices.Contains(list, strings.TrimPrefix(part, "and ")) { // unless it is late in two groups alike
 			list = append(list, part)
 		}
 	}
 	return fmt.Sprintf("%s %s%.0f %% of the time in collectives, %s%s%s", devices, w.atLeast(), 100*distribution.Fraction(w.waiting, w.length), w.howMuch(), strings.Join(list, ", "), w.because(told))
 }
 
-// atLeast says whether more of exposed communication may be waiting, by 1 % of the time or more.
+// atLeast returns "at least " if more exposed communication may be waiting, by 1 % of the time or more.
 func (w *waits) atLeast() string {
 	if 100*(w.atMost-w.waiting) >= w.length {
 		return "at least "
@@ -182,7 +179,7 @@ func (w *waits) atLeast() string {
 	return ""
 }
 
-// because says what keeps those who are waited for, each by itself if it is not the same.
+// because says what keeps the late ranks, each separately if it is not the same.
 func (w *waits) because(told []*lateRank) string {
 	host := int64(0)
 	var there []gaps.Work
@@ -197,7 +194,7 @@ func (w *waits) because(told []*lateRank) string {
 		}
 	}
 	all := len(late) == len(told)
-	late, bound = order.Distinct(late), order.Distinct(bound) // one may have several spells
+	late, bound = order.Distinct(late), order.Distinct(bound) // a rank may have several spells
 	switch {
 	case all:
 		text, during := "whose hosts launch late: their GPUs wait %s for them then", "while the hosts are "
@@ -221,7 +218,7 @@ func (w *waits) because(told []*lateRank) string {
 	return fmt.Sprintf("; "+are+"%s %s compute-bound", strings.Join(late, " and "), strings.Join(bound, " and "), words.IsOrAre(len(bound)))
 }
 
-// transfers says how much of exposed communication transfers data: all that does not wait, or what can do nothing else.
+// transfers says how much exposed communication transfers data: the part that is certainly not waiting.
 func (w *waits) transfers() string {
 	part := 100 * distribution.Fraction(w.exposed-w.atMost, w.length)
 	if w.atLeast() != "" && part < 1 {
@@ -230,7 +227,7 @@ func (w *waits) transfers() string {
 	return fmt.Sprintf(", %s%.0f %% transfers data", w.atLeast(), part)
 }
 
-// told are the spells that cost most, by group and in the order of time.
+// told returns the spells that cost most, ordered by group and time.
 func (w *waits) told() []*lateRank {
 	list := order.EachRow(w.late, func(l *lateRank) *lateRank { return l })
 	slices.SortStableFunc(list, func(a, b *lateRank) int { return cmp.Compare(b.spell.Lost, a.spell.Lost) })
@@ -243,7 +240,7 @@ func (w *waits) told() []*lateRank {
 	return list
 }
 
-// howMuch says whether the ranks that are told are all that is waited for.
+// howMuch says whether the reported ranks are all that is waited for.
 func (w *waits) howMuch() string {
 	told := int64(0)
 	for _, l := range w.told() {
@@ -275,8 +272,8 @@ func (l *lateRank) reason() string {
 	return text
 }
 
-// mostlyKnown reports whether the places where hosts were make up half of the time that devices waited for them, or
-// none is known: where little is, the rest is elsewhere.
+// mostlyKnown reports whether the known places of hosts make up half of the time that devices
+// waited for them, or none is known. If only little is known, the hosts were mostly elsewhere.
 func mostlyKnown(places []gaps.Work, waited int64) bool {
 	known := order.SumRows(places, func(w *gaps.Work) int64 {
 		if w.Where == "" {
@@ -287,7 +284,7 @@ func mostlyKnown(places []gaps.Work, waited int64) bool {
 	return known == 0 || 2*known >= waited
 }
 
-// inPlaces tells where hosts were, the longest time first; "" if that is not known.
+// inPlaces says where hosts were, the longest time first; "" if unknown.
 func inPlaces(causes []gaps.Work, few int) string {
 	var list []string
 	for _, c := range causes {
@@ -298,7 +295,7 @@ func inPlaces(causes []gaps.Work, few int) string {
 	return strings.Join(list, ", ")
 }
 
-// evidence are the numbers of the chain.
+// evidence returns the numbers behind the leading sentence.
 func (w *waits) evidence(all *gaps.Gaps) []finding.Evidence {
 	part := func(ns int64) float64 { return 100 * distribution.Fraction(ns, w.length) }
 	list := []finding.Evidence{finding.Sentence("%s is %.0f %% of the time: %s%.0f %% waits for ranks that come late%s%s",
@@ -317,7 +314,7 @@ func (w *waits) evidence(all *gaps.Gaps) []finding.Evidence {
 	return list
 }
 
-// orAbsent says what transfers may be beside: how long ranks wait for one without a file, nobody knows.
+// orAbsent says what transfers may be instead, if ranks have no files: it is unknown how long others wait for these.
 func orAbsent(w *collective.Waited) string {
 	if w.Lacking {
 		return ", or waits for ranks that are not in the files"
@@ -325,8 +322,8 @@ func orAbsent(w *collective.Waited) string {
 	return ""
 }
 
-// lead makes the finding about exposed communication one about those who are waited for. It costs
-// what is waiting; the transfers that are left are a finding of their own where they are much.
+// lead turns the finding about exposed communication into one about the ranks that are waited
+// for, which costs the waiting. If transfers are large, they become a finding of their own.
 func (w *waits) lead(found []finding.Finding, m *Measured) []finding.Finding {
 	f := &found[0]
 	transfer := *f
@@ -334,7 +331,7 @@ func (w *waits) lead(found []finding.Finding, m *Measured) []finding.Finding {
 	f.Metric.Name, f.Metric.After = waitMetric, f.Cost
 	f.Evidence = append(w.evidence(m.Gaps), f.Evidence...)
 	if !w.waited.ByClock {
-		f.Confidence = finding.Likely // who came last follows from durations
+		f.Confidence = finding.Likely // durations show who came last
 	}
 	if !w.isOneStraggler(m) {
 		f.Subkind = waitSubkind
@@ -342,7 +339,7 @@ func (w *waits) lead(found []finding.Finding, m *Measured) []finding.Finding {
 	}
 	switch told := w.told(); {
 	case len(told) != 1:
-	case collective.IsComputeBound(told[0].why): // and computes for as much longer as each of the others waits for it
+	case collective.IsComputeBound(told[0].why): // plus what it computes longer, which is as long as each of the others waits for it
 		f.Cost += distribution.Fraction(told[0].spell.Lost/int64(len(w.waited.Groups[told[0].group].Set)-1), w.length)
 	case told[0].byHost() && m.canPlay():
 		f.Rank = told[0].name
@@ -357,8 +354,8 @@ func (w *waits) lead(found []finding.Finding, m *Measured) []finding.Finding {
 	return found
 }
 
-// beside tells of the straggler that costs most beside those who are waited for most: a few long waits for one
-// rank hide that the others wait for another one all along.
+// beside reports the straggler that costs most, unless it is reported already: a few long
+// waits for one rank hide that the others wait for another one all along.
 func (w *waits) beside(m *Measured) string {
 	told := w.told()
 	for _, s := range m.Collectives.Stragglers(m.GPUs) {
@@ -370,16 +367,16 @@ func (w *waits) beside(m *Measured) string {
 	return ""
 }
 
-// waitSubkind is that of findings which tell of everybody who is waited for, transferSubkind that of what
-// is left of exposed communication then.
+// waitSubkind is the subkind of findings about everybody who is waited for, transferSubkind
+// that of the rest of exposed communication.
 const (
 	waitSubkind     = "waiting"
 	transferSubkind = "transfers"
 	waitMetric      = "waiting in collectives"
 )
 
-// isOneStraggler reports whether one straggler explains most of the waiting: then it leads. One that is
-// late a few times explains it no better.
+// isOneStraggler reports whether one straggler explains most of the waiting, and so has the
+// leading finding. Waits for a few single collectives don't count.
 func (w *waits) isOneStraggler(m *Measured) bool {
 	lost := int64(0)
 	for _, s := range m.Collectives.Stragglers(m.GPUs) {
@@ -388,15 +385,15 @@ func (w *waits) isOneStraggler(m *Measured) bool {
 	return float64(lost) >= oneExplains*float64(w.waited.Wait)
 }
 
-// oneExplains is the part of the waiting from which on the one who is waited for explains it.
+// oneExplains is the part of the waiting for one rank from which on that rank explains it.
 const oneExplains = 0.75
 
 func longPrompts(m *Measured) ([]finding.Finding, finding.Check) {
 	return m.Limits.PromptFindings(m.Costs)
 }
 
-// joinHost makes one finding of ranks that come late, if they are all ranks of one host, and no others: it is the host that is slow,
-// or what its ranks share. The rank that costs most is told.
+// joinHost makes one finding of late ranks if they are all ranks of one host, and no others:
+// then the host is slow, or something that its ranks share. The text is that of the first one.
 func (m *Measured) joinHost(found []finding.Finding) []finding.Finding {
 	set := m.Of.Profiles
 	if len(found) < 2 || set == nil || len(set.Placements) != len(set.Ranks) {
@@ -432,7 +429,7 @@ func (m *Measured) joinHost(found []finding.Finding) []finding.Finding {
 	return []finding.Finding{f}
 }
 
-// lateOnHosts finds ranks that come late to collectives of hosts.
+// lateOnHosts finds ranks that come late to host collectives.
 func lateOnHosts(m *Measured) ([]finding.Finding, finding.Check) {
 	if m.OfHosts == nil {
 		return nil, finding.Check{What: "lateness in gloo collectives", Of: "gloo collective", Needed: 1, Reason: "no gloo collectives were recorded"}
@@ -446,7 +443,7 @@ func lateOnHosts(m *Measured) ([]finding.Finding, finding.Check) {
 	return found, check
 }
 
-// findLateHosts finds what the hosts of ranks did that come late for that.
+// findLateHosts finds what hosts did meanwhile, for ranks that are late in host collectives because of their hosts.
 func (m *Measured) findLateHosts(collector *gaps.Collector) {
 	if m.OfHosts == nil {
 		return
@@ -469,7 +466,7 @@ func (m *Measured) findLateHosts(collector *gaps.Collector) {
 	}
 }
 
-// tellMeetings says for whom hosts wait, where devices are idle mostly because they do.
+// tellMeetings says for whom hosts wait, if devices are idle mostly because hosts do.
 func (m *Measured) tellMeetings(idle []finding.Finding) {
 	for i := range idle {
 		f := &idle[i]
@@ -489,7 +486,7 @@ func (m *Measured) tellMeetings(idle []finding.Finding) {
 			f.Text += fmt.Sprintf(", %.0f %% of that for %s", 100*distribution.Fraction(lost, waited.Wait), strings.Join(names, ", "))
 		}
 		if len(late) != 1 || float64(lost) < oneExplains*float64(waited.Wait) {
-			f.Subkind = "idle" // by nobody in particular
+			f.Subkind = "idle" // nobody in particular is at fault
 		}
 		if len(late) == 0 {
 			for _, sentence := range m.OfHosts.Verdict(nil) {

@@ -6,26 +6,25 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/words"
 )
 
-// Check says how much a finder looked at, and whether that was enough to tell something.
+// A Check says how much data a finder looked at, and whether that was enough for a verdict.
 type Check struct {
 	What string // "who is late in steps of TP ranks"
-	Of   string // what it is made of: "step"
-	// N is how many of these there are, and Needed how many it takes.
+	Of   string // what N counts: "step"
+	// N is how many there are, and Needed how many a verdict takes.
 	N, Needed int
-	// Covered is how much of the time that it is about was looked at.
+	// Covered is how much of the time in question was looked at.
 	Covered Coverage
-	// Reason says why the question does not apply: "there are no pipelines". "" is
-	// that there may be.
+	// Reason says why the question does not apply: "there are no pipelines". It is "" if the question applies.
 	Reason string
 }
 
-// Coverage is how much of some time is known, in ns. The zero value is all of it.
+// Coverage is the known part of some time, in ns. The zero value means all of it.
 type Coverage struct {
 	Of         string // "communication time"
 	Known, All int64
 }
 
-// Share returns the known part, 1 where there is no time.
+// Share returns the known part, 0 to 1; 1 if there is no time.
 func (c Coverage) Share() float64 {
 	if c.All == 0 {
 		return 1
@@ -33,13 +32,13 @@ func (c Coverage) Share() float64 {
 	return min(1, float64(c.Known)/float64(c.All))
 }
 
-// enoughKnown is the part of the time that has to be known before anything is said of the whole.
+// enoughKnown is the part of the time that must be known before a finder judges the whole.
 const enoughKnown = 0.9
 
-// Enough reports whether that is enough to say something of the whole.
+// Enough reports whether the known part is enough to judge the whole.
 func (c Coverage) Enough() bool { return c.Share() >= enoughKnown }
 
-// String says in words how much is known, "" if it is practically all.
+// String returns the known part in words, or "" if practically all is known.
 func (c Coverage) String() string {
 	const all = 0.995
 	if c.Share() >= all {
@@ -47,7 +46,7 @@ func (c Coverage) String() string {
 	}
 	share := c.Share()
 	if !c.Enough() {
-		share = min(share, enoughKnown-0.006) // rounded, it must not seem to be enough
+		share = min(share, enoughKnown-0.006) // even rounded, it must not look like enough
 	}
 	return fmt.Sprintf("%s %% of %s (%s of %s)", words.InPercent(share), c.Of, words.Nearly(c.Known), words.Nearly(c.All))
 }
@@ -61,7 +60,7 @@ const (
 	NotApplicable State = "not applicable"
 )
 
-// State tells whether there was enough to judge.
+// State returns whether the question applies, and whether there was enough data to judge.
 func (c *Check) State() State {
 	switch {
 	case c.Reason != "":
@@ -72,7 +71,7 @@ func (c *Check) State() State {
 	return LookedAt
 }
 
-// String says in words what came of looking.
+// String returns the outcome in words.
 func (c *Check) String() string {
 	switch c.State() {
 	case NotApplicable:

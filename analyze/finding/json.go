@@ -11,8 +11,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// An Object is a finding in JSON. Fields are only ever added; docs/METRICS.md defines
-// them. Unknown is null, points in time are Unix ns.
+// An Object is a finding in JSON. Fields are only ever added; docs/METRICS.md defines them.
+// Unknown values are null, points in time are Unix ns.
 type Object struct {
 	ID         table.JSONText     `json:"id"`
 	Kind       table.JSONText     `json:"kind"`
@@ -29,7 +29,7 @@ type Object struct {
 	Affected   *affectedObject    `json:"affected"`
 	Evidence   []evidenceObject   `json:"evidence"`
 	Commands   [][]table.JSONText `json:"commands"`
-	// These are there only if somebody asked: Without is null if nobody knows, for the reason NoWithout.
+	// Only present if asked for; Without is null if unknown, for the reason in NoWithout.
 	Without   []withoutObject  `json:"without,omitempty"`
 	Assumed   []table.JSONText `json:"without_assumes,omitempty"`
 	NoWithout table.JSONText   `json:"without_unknown,omitempty"`
@@ -76,8 +76,7 @@ type (
 	}
 )
 
-// Object returns what JSON has of f. The arguments again select and read the same input
-// once more: "--from", "+10s", "dumps/".
+// Object returns f for JSON. again are the arguments that select and read the same input once more: "--from", "+10s", "dumps/".
 func (f *Finding) Object(again []string) Object {
 	v := Object{
 		ID: table.JSONText(f.ID()), Kind: table.JSONText(f.Kind), Severity: table.JSONText(f.Severity), Confidence: table.JSONText(f.Confidence),
@@ -137,7 +136,7 @@ func newPlaceObject(p *place.Location) placeObject {
 	return v
 }
 
-// timeOrNil returns nil for a time that is not known.
+// timeOrNil returns nil for an unknown time.
 func timeOrNil(t trace.Time) *int64 {
 	if t == 0 {
 		return nil
@@ -145,13 +144,13 @@ func timeOrNil(t trace.Time) *int64 {
 	return new(int64(t))
 }
 
-// number is nil for what JSON cannot say. Fractions have six digits, as in tables.
+// number returns nil for values that JSON cannot express. Fractions have six digits, as in tables.
 func number(v float64) *float64 {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return nil
 	}
 	if v != math.Trunc(v) {
-		v, _ = strconv.ParseFloat(words.FormatNumber(v), 64) // it is a number
+		v, _ = strconv.ParseFloat(words.FormatNumber(v), 64) // FormatNumber writes a number
 	}
 	return &v
 }

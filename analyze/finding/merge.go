@@ -10,8 +10,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Merge makes one finding of those that say the same. Of several the first one leads; the
-// others become its evidence, and so do the consequences of findings.
+// Merge makes one finding of those about the same thing: the first one leads, the others
+// become its evidence. Consequences of findings become evidence, too.
 func Merge(found []Finding, consequences []Consequence) []Finding {
 	var out []Finding
 	found = takeConsequences(found, slices.DeleteFunc(slices.Clone(consequences), func(c Consequence) bool { return !c.Around }))
@@ -26,15 +26,14 @@ func Merge(found []Finding, consequences []Consequence) []Finding {
 	return takeConsequences(out, consequences)
 }
 
-// Sort orders findings by cost; of the same cost, what is certain leads.
+// Sort sorts findings by decreasing cost; at equal cost, certain ones come first.
 func Sort(found []Finding) {
 	slices.SortStableFunc(found, func(x, y Finding) int {
 		return cmp.Or(cmp.Compare(y.Cost, x.Cost), cmp.Compare(x.Confidence, y.Confidence), strings.Compare(x.Text, y.Text))
 	})
 }
 
-// sameAs reports whether two findings are about one thing. How much there is to do and
-// how it is divided are, as balancers fail under load.
+// sameAs reports whether two findings are about the same thing. Load and imbalance are the same, as balancers fail under load.
 func (f *Finding) sameAs(g *Finding) bool {
 	if f.isLoad() && g.isLoad() && f.Subkind != LonePrompts && g.Subkind != LonePrompts {
 		return f.meets(g)
@@ -42,8 +41,8 @@ func (f *Finding) sameAs(g *Finding) bool {
 	return f.Kind == g.Kind && f.Subkind == g.Subkind && f.meets(g) && !f.again(g)
 }
 
-// again reports whether one of two findings is of the same number as the other, which changed once more, or of another server than those
-// of a role that ceased to work at one time, before or after that.
+// again reports whether two findings that look alike are separate events: the same number changed again,
+// or one is about servers of a role that went away together, and the other about a server at another time.
 func (f *Finding) again(g *Finding) bool {
 	number := f.Kind == Change && f.Subkind != "" && f.Metric.Name == g.Metric.Name
 	once := func(x *Finding) bool { return x.Kind == Lifecycle && x.At.Scope == place.WholeRole && x.Until == 0 }
@@ -52,7 +51,7 @@ func (f *Finding) again(g *Finding) bool {
 
 func (f *Finding) isLoad() bool { return f.Kind == Load || f.Kind == Imbalance }
 
-// meets reports whether two findings are felt at one place, and not at different times.
+// meets reports whether two findings overlap in place and in time.
 func (f *Finding) meets(g *Finding) bool {
 	if f.Until != 0 && f.Until < g.Since || g.Until != 0 && g.Until < f.Since {
 		return false
@@ -61,7 +60,7 @@ func (f *Finding) meets(g *Finding) bool {
 	return x.Overlaps(&y)
 }
 
-// reach returns the place with all that is around it within reach.
+// reach returns the place where f is felt, according to its scope.
 func (f *Finding) reach() place.Location {
 	switch {
 	case f.Scope == Everywhere || f.At.Scope == place.Everywhere:
@@ -72,7 +71,7 @@ func (f *Finding) reach() place.Location {
 	return f.At
 }
 
-// take makes g evidence of f. A limit that is reached comes first: it says why requests wait.
+// take makes g evidence of f. A limit comes first in the evidence: it says why requests wait.
 func (f *Finding) take(g *Finding) {
 	f.took = append(append(f.took, *g), g.took...)
 	if g.Kind == Limit {
@@ -86,7 +85,7 @@ func (f *Finding) take(g *Finding) {
 	}
 	f.say(g)
 	if g.Severity == Critical {
-		f.Severity = Critical // what fails is no less so for its cause
+		f.Severity = Critical // failures stay critical, whatever their cause
 	}
 	f.Since = cmp.Or(f.Since, g.Since)
 	if f.Affected.N == 0 {
@@ -94,19 +93,20 @@ func (f *Finding) take(g *Finding) {
 	}
 	switch {
 	case f.Kind == Straggler && g.Kind == Straggler && g.CostBasis == f.CostBasis && f.Claim != nil && g.Claim != nil && g.Cost > f.Cost:
-		// Steps take longer by more than the rank ends them late where it begins them late, too.
+		// If the rank also begins steps late, they take longer by more than it ends them late.
 		f.Cost, f.Claim = g.Cost, f.Claim.And(g.Claim)
-	case f.isLoad() && g.Kind != Common && (g.CostBasis == f.CostBasis && g.Cost > f.Cost || g.pays(f)): // what load costs shows elsewhere: in queues
+	case f.isLoad() && g.Kind != Common && (g.CostBasis == f.CostBasis && g.Cost > f.Cost || g.pays(f)): // the cost of load shows elsewhere: in queues
 		f.Cost, f.CostBasis, f.Severity, f.Claim = g.Cost, g.CostBasis, g.Severity, g.Claim
 	}
 }
 
-// pays reports whether f tells what requests take longer, and g how long servers were in a state that is why: what that costs is what they do.
+// pays reports whether f has the extra time of requests, and g only the time that servers
+// spent in the state that explains it: then f's cost is the cost of g.
 func (f *Finding) pays(g *Finding) bool {
 	return f.Cost > 0 && f.CostBasis == RequestTime && g.CostBasis == ServerTime && f.Claim == nil && (g.isLoad() || g.Kind == Limit || g.Kind == Change)
 }
 
-// say adds to the sentence of f what it should say of g. Of what is the same elsewhere, evidence says enough.
+// say adds to the sentence of f what it should say about g. If g is the same thing at another place, the evidence is enough.
 func (f *Finding) say(g *Finding) {
 	if same := f.Kind == g.Kind && f.Subkind == g.Subkind; g.Brief != "" && !same && !strings.Contains(f.Text, g.Brief) {
 		f.Text += "; " + g.Brief
@@ -116,12 +116,11 @@ func (f *Finding) say(g *Finding) {
 	}
 }
 
-// nearly all of its time makes a symptom the consequence of others.
+// nearlyAll is the part of its time that others must have claimed for a symptom to be their consequence.
 const nearlyAll = 0.8
 
-// Fold makes symptoms evidence of the finding that has most of the time that they claim, where
-// those before them have nearly all of it, and that did not begin later. What else has no
-// time of its own is good to know.
+// Fold makes a symptom evidence of the finding that has claimed most of its time, if earlier findings have claimed nearly
+// all of it, and if the symptom did not begin before that finding. Other findings without time of their own become Info.
 func Fold(found []Finding, taken []Taken, symptom func(*Finding) bool) []Finding {
 	var folded []int
 	for k := len(found) - 1; k > 0; k-- {
@@ -145,51 +144,47 @@ func Fold(found []Finding, taken []Taken, symptom func(*Finding) bool) []Finding
 	return found
 }
 
-// slack is how far a consequence may seem to begin before its cause: nobody knows exactly
-// when load changed.
+// slack is how long before its cause a consequence may seem to begin: the time at which load changed is an estimate.
 const slack = trace.Time(2 * time.Second)
 
-// A Consequence is what findings of one kind bring about that findings of another tell
-// of.
+// A Consequence relates findings of one kind to findings of another that they bring about. Its
+// fields restrict the effects, or say what becomes of the cause.
 type Consequence struct {
 	Cause, Effect Kind
-	CauseSubkind  string   // of the cause; "" is any
-	Subkinds      []string // of the effect; nil is any
-	// OnRanks tells that effects which are not bound to one rank are none: they have
-	// other causes, too.
+	CauseSubkind  string   // of the cause; "": any
+	Subkinds      []string // of the effect; nil: any
+	// OnRanks excludes effects that are not on a single rank: they have other causes, too.
 	OnRanks bool
-	// SameRequests tells that effects which others than the requests of the cause suffer from
-	// are none.
+	// SameRequests excludes effects whose requests are not mostly those of the cause.
 	SameRequests bool
-	// Later tells that effects which were there before the cause are none.
+	// Later excludes effects that were there before the cause.
 	Later bool
-	// AtPlaces tells that effects which are everywhere are none: they come from outside.
+	// AtPlaces excludes effects that are everywhere: they come from outside.
 	AtPlaces bool
-	// NotBefore tells that effects which began before the cause are none; those that were always
-	// there may be of a cause that was.
+	// NotBefore excludes effects that began before the cause. An effect without a beginning may belong to a cause without one.
 	NotBefore bool
-	// Enough tells whether a cause is large enough for an effect; nil is any.
+	// Enough reports whether a cause explains an effect; nil: always.
 	Enough func(effect, cause *Finding) bool
-	// Around tells that effects which begin at another time than the cause lasts are none. Each
-	// finding is looked at by itself then, before those that say the same are one.
+	// Around excludes effects that do not begin while the cause lasts. Such consequences are
+	// applied to each finding separately, before findings about the same thing are merged.
 	Around bool
-	// Elsewhere tells that effects may be at other places than the cause: at the other end of a link.
+	// Elsewhere allows effects at other places than the cause: at the other end of a link.
 	Elsewhere bool
-	// Costs tells that the cause costs what the effect does.
+	// Costs makes the cost of the effect a cost of the cause.
 	Costs bool
-	// Adds returns what the cause costs beside its own for the effect: that is of other devices, or of another time. nil is nothing.
+	// Adds returns what the effect costs in addition to the cause, because it is about other devices, or another time. nil: nothing.
 	Adds func(effect, cause *Finding) float64
-	// Tells tells that the sentence of the cause tells all of the effect.
+	// Tells adds the whole sentence of the effect to that of the cause.
 	Tells bool
-	// Dates tells that the cause began when the effect did, where nothing saw it begin, or not as exactly.
+	// Dates lets the cause begin when the effect did, if the beginning of the cause is unknown or less exact.
 	Dates bool
-	// Same tells that the effect is what the cause says, seen by others: the sentence says it once.
+	// Same says that the effect is the cause, seen by another source: the sentence of the cause is enough.
 	Same bool
-	// Guessed tells that only times relate the two: the cause is likely then. nil is never.
+	// Guessed reports that only their times relate effect and cause; then the cause becomes Likely. nil: never.
 	Guessed func(effect, cause *Finding) bool
 }
 
-// isEffect reports whether f is brought about by a cause.
+// isEffect reports whether f is an effect of a cause.
 func (c *Consequence) isEffect(f, cause *Finding) bool {
 	return f.Kind == c.Effect && (c.Subkinds == nil || slices.Contains(c.Subkinds, f.Subkind)) && (f.meets(cause) || c.Around || c.Elsewhere) &&
 		(!c.OnRanks || f.At.Scope == place.OneRank) &&
@@ -201,10 +196,10 @@ func (c *Consequence) isEffect(f, cause *Finding) bool {
 		(!c.Around || f.beginsIn(cause))
 }
 
-// beginsIn reports whether f begins while a cause lasts, or so soon afterward as servers take
-// to share their work anew: half as long as that took.
+// beginsIn reports whether f begins while a cause lasts, or soon after, while servers share
+// their work anew: within half the duration of the cause.
 func (f *Finding) beginsIn(cause *Finding) bool {
-	const slack = trace.Time(5 * time.Second) // a change of shares shows after some requests
+	const slack = trace.Time(5 * time.Second) // a change of shares shows only after some requests
 	off := slack + f.Within + cause.Within
 	if cause.Since == 0 || f.Since == 0 || f.Since+off < cause.Since {
 		return false
@@ -230,7 +225,7 @@ func (c *Consequence) take(cause, f *Finding) {
 	}
 	if cause.Since = before.Since; c.Dates && (before.Since == 0 || before.Within > f.Within) {
 		cause.Since, cause.Within = f.Since, f.Within
-	} // else an effect may begin later
+	} // otherwise the cause keeps its own beginning, as an effect may begin later
 	switch ofRequests := f.CostBasis == RequestTime && f.Claim != nil; {
 	case !c.Costs:
 	case f.CostBasis == cause.CostBasis && f.Claim != nil && cause.Claim != nil:
@@ -238,12 +233,12 @@ func (c *Consequence) take(cause, f *Finding) {
 		if f.Cost > cause.Cost {
 			cause.Cost, cause.Severity = f.Cost, f.Severity
 		}
-	case ofRequests || f.pays(cause) || f.Cost > cause.Cost && (cause.CostBasis != RequestTime || cause.Claim == nil && (f.CostBasis == RequestTime || cause.Cost == 0)): // what users wait for is the cost
+	case ofRequests || f.pays(cause) || f.Cost > cause.Cost && (cause.CostBasis != RequestTime || cause.Claim == nil && (f.CostBasis == RequestTime || cause.Cost == 0)): // the time that users wait is the cost
 		cause.Cost, cause.CostBasis, cause.Severity, cause.Claim = f.Cost, f.CostBasis, f.Severity, f.Claim
 	}
 }
 
-// isCause reports whether f, or something that it brings about, is a cause of another finding.
+// isCause reports whether f, or one of its consequences, is a cause of another finding.
 func (c *Consequence) isCause(f, of *Finding) bool {
 	is := func(cause *Finding) bool {
 		return cause.Kind == c.Cause && (c.CauseSubkind == "" || cause.Subkind == c.CauseSubkind) && c.isEffect(of, cause)
@@ -251,8 +246,7 @@ func (c *Consequence) isCause(f, of *Finding) bool {
 	return is(f) || slices.ContainsFunc(f.took, func(took Finding) bool { return is(&took) })
 }
 
-// takeConsequences makes effects evidence of their causes, where they are at one place: of
-// the first that each can have.
+// takeConsequences makes effects evidence of their causes, each of the first cause that it can have.
 func takeConsequences(found []Finding, consequences []Consequence) []Finding {
 	for i := range consequences {
 		c := &consequences[i]

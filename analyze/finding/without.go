@@ -8,17 +8,17 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/words"
 )
 
-// A Without is what a metric would have been without a finding: of all requests, or the mean of the
-// steps of some ranks. Durations are in ns, shares from 0 to 1.
+// A Without is what a metric would have been without a finding: of all requests, or the mean
+// of the steps of some ranks. Durations are in ns, shares from 0 to 1.
 type Without struct {
-	Metric    string // "e2e.p50", "e2e.p99", "ttft.p50", "ttft.p99", "goodput"; or one of steps
+	Metric    string // "e2e.p50", "e2e.p99", "ttft.p50", "ttft.p99", "goodput", or a metric of steps
 	Unit      table.Unit
 	Actual    float64
 	Without   float64
-	Low, High float64 // the interval in which it lies
+	Low, High float64 // bounds of Without
 }
 
-// WithoutText says what would have been without f, or why nobody knows; "" if nobody asked.
+// WithoutText says what would have been without f, or why that is unknown; "" if not asked for.
 func (f *Finding) WithoutText() string {
 	if f.NoWithout != "" {
 		return "without it: not known, as " + f.NoWithout
@@ -43,11 +43,10 @@ func (f *Finding) WithoutText() string {
 	return text
 }
 
-// Differs reports whether the metric would have been another one beyond noise: its interval leaves out what was
-// recorded.
+// Differs reports whether the metric would have differed by more than noise: the recorded value is outside the interval.
 func (w *Without) Differs() bool { return w.Actual < w.Low || w.Actual > w.High }
 
-// Value writes a value of the metric for people: "612 ms", "93 %".
+// Value formats a value of the metric for people: "612 ms", "93 %".
 func (w *Without) Value(v float64) string {
 	if w.Unit == table.Share {
 		return words.InPercent(v) + " %"
@@ -55,7 +54,7 @@ func (w *Without) Value(v float64) string {
 	return words.Nearly(int64(v))
 }
 
-// Metrics of steps of profiles: means, or where steps are not known, of all that was recorded.
+// Metrics of steps of profiles: means, or, if steps are unknown, the length of the whole recording.
 const (
 	Step        = "step"
 	PrefillStep = "step.prefill"
