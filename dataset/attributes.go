@@ -11,17 +11,17 @@ import (
 	"github.com/sgtrace/sgtrace/trace/redact"
 )
 
-// Attributes are a JSON object in a column of text, from which they come back as they were:
-// in their order, with the types of their values. A real number has a point or an exponent, so
-// that it is no integer. Bytes of texts that are no UTF-8 stay as they are.
+// A column of text holds attributes as a JSON object, from which they are restored exactly: in order, with
+// the types of their values. A real number has a decimal point or an exponent, which distinguishes it from
+// an integer. Text that is not UTF-8 keeps its bytes.
 
 // An encoder writes attributes.
 type encoder struct {
 	symbol     func(trace.Sym) string
-	pseudonyms *redact.Maker // nil leaves texts as they are
+	pseudonyms *redact.Maker // nil leaves text as it is
 }
 
-// attributes appends arguments as a JSON object, nothing if there are none.
+// attributes appends arguments as a JSON object, or nothing if there are none.
 func (e *encoder) attributes(b []byte, all func(func(trace.Arg) bool)) []byte {
 	start := len(b)
 	for a := range all {
@@ -33,7 +33,7 @@ func (e *encoder) attributes(b []byte, all func(func(trace.Arg) bool)) []byte {
 	return b
 }
 
-// name begins a member of an object, and the object with the first one.
+// name appends the name of an object's member; for the first one, it also begins the object.
 func (e *encoder) name(b []byte, first bool, key trace.Sym) []byte {
 	if first {
 		b = append(b, '{')
@@ -47,7 +47,7 @@ func (e *encoder) name(b []byte, first bool, key trace.Sym) []byte {
 	return append(appendText(b, name), ':')
 }
 
-// value appends a value of a member that is called by key; elements of lists are called as these.
+// value appends the value of a member named key, which is also the name of a list's elements.
 func (e *encoder) value(b []byte, key trace.Sym, a trace.Arg) []byte {
 	switch a.Kind {
 	case trace.ArgString:
@@ -86,7 +86,7 @@ func (e *encoder) value(b []byte, key trace.Sym, a trace.Arg) []byte {
 	return append(b, '}')
 }
 
-// appendReal appends a real number. What JSON has no number for is one beyond all others, or
+// appendReal appends a real number. An infinity is written as a number beyond float64's range, and NaN as
 // null.
 func appendReal(b []byte, v float64) []byte {
 	switch {
@@ -105,7 +105,7 @@ func appendReal(b []byte, v float64) []byte {
 	return b
 }
 
-// appendText appends a text in quotes.
+// appendText appends text in quotes.
 func appendText(b []byte, s string) []byte {
 	const digits = "0123456789abcdef"
 	b = append(b, '"')
@@ -122,10 +122,10 @@ func appendText(b []byte, s string) []byte {
 	return append(b, '"')
 }
 
-// errDamaged says that a column does not hold what was written.
+// errDamaged is returned if a column holds a value that the encoder never writes.
 var errDamaged = errors.New("a value that was not written so")
 
-// A parser reads attributes. Once it is damaged, there is nothing more.
+// A parser parses attributes. After damage, it reads nothing more.
 type parser struct {
 	syms    *trace.SymbolCache
 	b       []byte
@@ -133,7 +133,7 @@ type parser struct {
 	damaged bool
 }
 
-// attributes appends the members of an object to a list.
+// attributes appends the members of an object to list.
 func (p *parser) attributes(list trace.ArgList, text []byte) (trace.ArgList, error) {
 	if len(text) == 0 {
 		return list, nil
@@ -145,7 +145,7 @@ func (p *parser) attributes(list trace.ArgList, text []byte) (trace.ArgList, err
 	return list, nil
 }
 
-// take takes a character if it is next.
+// take consumes a character if it is next.
 func (p *parser) take(c byte) bool {
 	if len(p.b) == 0 || p.b[0] != c {
 		return false
@@ -154,14 +154,14 @@ func (p *parser) take(c byte) bool {
 	return true
 }
 
-// expect takes a character, which must be next.
+// expect consumes a character, which must be next.
 func (p *parser) expect(c byte) {
 	if !p.take(c) {
 		p.fail()
 	}
 }
 
-// fail says that what was read is damaged.
+// fail marks the input as damaged.
 func (p *parser) fail() { p.b, p.damaged = nil, true }
 
 func (p *parser) object(list trace.ArgList) trace.ArgList {
@@ -207,7 +207,7 @@ func (p *parser) value(list trace.ArgList, key trace.Sym) trace.ArgList {
 	return p.number(list, key, word)
 }
 
-// number appends what is written without quotes.
+// number appends a value written without quotes.
 func (p *parser) number(list trace.ArgList, key trace.Sym, word string) trace.ArgList {
 	switch word {
 	case "true", "false":
@@ -232,7 +232,7 @@ func (p *parser) number(list trace.ArgList, key trace.Sym, word string) trace.Ar
 	return list.Float(key, v)
 }
 
-// quoted reads a text in quotes, which is valid until the next one.
+// quoted parses text in quotes; the result is valid until the next call.
 func (p *parser) quoted() []byte {
 	p.expect('"')
 	for p.text = p.text[:0]; ; {

@@ -22,59 +22,58 @@ import (
 	"github.com/sgtrace/sgtrace/trace/redact"
 )
 
-// Version is that of the tables: the name of the folder that they are in.
+// Version is the version of the tables, and the name of the folder that holds them.
 const Version = "v1"
 
-// TasksFolder is where package tasks notes what tasks agree on.
+// TasksFolder is the folder where package tasks records what tasks have agreed on.
 const TasksFolder = "tasks"
 
-// Names of folders and of the file that says what a capture is of.
+// Names of folders, and of the file that describes a capture.
 const (
 	capturePrefix = "capture="
-	Unfinished    = ".unfinished-" // begins the names of captures that are being written
+	Unfinished    = ".unfinished-" // prefix of captures that are being written
 	inputsFile    = "inputs-0" + tablefile.ParquetSuffix
 	versionKey    = "sgtrace.dataset"
 	aboutKey      = "sgtrace.capture"
 )
 
-// About says which input a capture is of.
+// About describes the input of a capture.
 type About struct {
-	Name     string // as it was given, by which messages call it
+	Name     string // as given, and used in messages
 	Path     string // absolute
 	Label    string
 	Format   string // format.Format.Name
-	Hash     string // SHA-256 of its content
-	Bytes    int64  // its size, of all files of a folder
+	Hash     string // SHA-256 of the content
+	Bytes    int64  // size; of a folder, the total size of its files
 	Folder   bool   // it is a folder of files
 	Tool     string // version of the program that wrote the capture
-	Unusable string // why nothing of it can be used; "" if something can
+	Unusable string // why the input cannot be used at all; "" if it can
 	Print    string // format.Source.Print
-	// Said is the information in the name of the original, of a capture with pseudonyms for all texts; nil
-	// of others, whose Name says it.
+	// Said is the information in the name of the original, for a capture with pseudonyms; nil otherwise,
+	// since Name has the information.
 	Said *naming.Name
-	// Rank and Host are texts by which a report may ask: what the input itself says.
-	// Inspected lists what profilers recorded, as 'sgtrace inspect' shows it, Listed the same without
-	// ranks and sizes; nil of dumps.
+	// Inspected lists what profilers recorded, as 'sgtrace inspect' shows it; Listed is the same without
+	// ranks and sizes. Both are nil for dumps.
 	Inspected, Listed *inventory.Inventory
-	First, Last       trace.Time // of what was recorded, Unix ns on the clock of the host; 0 is unknown
-	Files             []File     // but for that of inputs
+	First, Last       trace.Time // bounds of the recording, Unix ns on the host's clock; 0 is unknown
+	Files             []File     // except the file of inputs
 }
 
-// A File is one of a capture, as it was written.
+// A File is a file of a capture, as it was written.
 type File struct {
 	Name string
 	Rows int64
 	Hash string
 }
 
-// Redacted reports whether texts are pseudonyms. Then it is unknown where the original is.
+// Redacted reports whether texts are pseudonyms; then the location of the original is unknown.
 func (a *About) Redacted() bool { return a.Said != nil }
 
-// place names what a capture is of, in the name of its folder: captures of one input at
-// different times have it in common.
+// place identifies the input in the name of the capture's folder: captures of one input at different times
+// share it.
 func (a *About) place() string { return digest(a.Path, a.Label)[:16] }
 
-// folder returns the name of the capture's folder. Equal names are equal contents.
+// folder returns the name of the capture's folder. Equal names mean equal contents.
 func (a *About) folder() string {
 	return capturePrefix + a.place() + "-" + digest(Version, a.Format, a.Hash)[:24]
 }
@@ -87,7 +86,7 @@ func digest(texts ...string) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// Shard returns which of n shards an input is in, by its absolute path.
+// Shard returns the shard of an input, from 0 to n-1, by its absolute path.
 func Shard(path string, n int) int {
 	sum := sha256.Sum256([]byte(path))
 	value := uint64(0)
@@ -97,8 +96,8 @@ func Shard(path string, n int) int {
 	return int(value % uint64(n))
 }
 
-// HashFiles returns the hash of the content of a file, or of several with their names, and
-// their size.
+// HashFiles returns the hash and total size of the content of files. The hash of several files includes
+// their names.
 func HashFiles(paths ...string) (hash string, size int64, err error) {
 	h := sha256.New()
 	for _, path := range paths {
@@ -123,7 +122,7 @@ func hashFile(h io.Writer, path string) (int64, error) {
 	return io.Copy(h, f)
 }
 
-// A Capture is what a dataset has of an input.
+// A Capture is a dataset's capture of an input.
 type Capture struct {
 	About
 	Dir string
@@ -141,14 +140,14 @@ func Is(dir string) bool {
 	})
 }
 
-// HasCaptures reports whether a dataset has any capture.
+// HasCaptures reports whether a dataset has any captures.
 func HasCaptures(dir string) bool {
-	found, _ := filepath.Glob(filepath.Join(dir, Version, capturePrefix+"*")) // the pattern is a good one
+	found, _ := filepath.Glob(filepath.Join(dir, Version, capturePrefix+"*")) // the pattern is valid
 	return len(found) > 0
 }
 
-// Captures returns the captures of a dataset, by name and label. One that is damaged has no
-// Format, and says why.
+// Captures returns the captures of a dataset, by name and label. A damaged one has no Format, and Unusable
+// says why.
 func Captures(dir string) (all []*Capture, err error) {
 	entries, err := os.ReadDir(filepath.Join(dir, Version))
 	if err != nil {
@@ -160,7 +159,7 @@ func Captures(dir string) (all []*Capture, err error) {
 		}
 		c, err := open(filepath.Join(dir, Version, e.Name()))
 		if errors.Is(err, os.ErrNotExist) {
-			continue // it was replaced meanwhile
+			continue // it was just replaced
 		}
 		if err != nil {
 			path := filepath.Join(dir, Version, e.Name())
@@ -174,7 +173,7 @@ func Captures(dir string) (all []*Capture, err error) {
 	return all, nil
 }
 
-// open reads what a capture is of.
+// open reads the description of a capture.
 func open(dir string) (*Capture, error) {
 	f, err := tablefile.OpenParquet(filepath.Join(dir, inputsFile))
 	if err != nil {
@@ -195,13 +194,13 @@ func Has(dataset string, a *About) bool {
 	return err == nil
 }
 
-// Open returns a capture that a dataset has.
+// Open returns a capture in a dataset.
 func Open(dataset string, a *About) (*Capture, error) {
 	return open(filepath.Join(dataset, Version, a.folder()))
 }
 
-// Commit writes a capture and makes it part of a dataset: completely, or not at all. Earlier
-// captures of the same input go once it is there. replaced is how many did.
+// Commit writes a capture and adds it to a dataset: completely, or not at all. It then removes earlier
+// captures of the same input, and returns how many.
 func Commit(dataset string, a *About, write func(dir string) error) (replaced int, err error) {
 	parent := filepath.Join(dataset, Version)
 	if err := os.MkdirAll(parent, 0o777); err != nil {
@@ -211,13 +210,13 @@ func Commit(dataset string, a *About, write func(dir string) error) (replaced in
 	if err := os.Mkdir(dir, 0o777); err != nil {
 		return 0, err
 	}
-	defer os.RemoveAll(dir) // nothing is left of it if it was renamed
+	defer os.RemoveAll(dir) // does nothing if it was renamed
 	if err := cmp.Or(write(dir), syncDir(dir)); err != nil {
 		return 0, err
 	}
 	final := filepath.Join(parent, a.folder())
 	if err := os.Rename(dir, final); err != nil && !Has(dataset, a) {
-		return 0, err // else another task wrote the same
+		return 0, err // otherwise, another task wrote the same
 	}
 	if err := syncDir(parent); err != nil {
 		return 0, err
@@ -243,7 +242,7 @@ func removeEarlier(parent string, a *About) (removed int, err error) {
 	return removed, nil
 }
 
-// remove removes a capture: at once for everybody who looks for captures.
+// remove removes a capture; it disappears from the list of captures at once.
 func remove(dir string) error {
 	hidden := filepath.Join(filepath.Dir(dir), Unfinished+strings.TrimPrefix(filepath.Base(dir), capturePrefix))
 	if err := os.Rename(dir, hidden); err != nil {
@@ -252,10 +251,10 @@ func remove(dir string) error {
 	return os.RemoveAll(hidden)
 }
 
-// syncDir makes sure that the names in a folder are on the disk.
+// syncDir makes sure that the names in a folder are on disk.
 func syncDir(dir string) error {
 	if runtime.GOOS == "windows" {
-		return nil // which keeps names by itself, and cannot be told to
+		return nil // which does so itself, and has no way to request it
 	}
 	f, err := os.Open(dir)
 	if err != nil {
@@ -264,8 +263,8 @@ func syncDir(dir string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// Redact gives what names the input pseudonyms, before it is read: by them the dataset knows
-// whether it has the input. [Write] does so for the rest.
+// Redact replaces the names of the input with pseudonyms before the input is read: by these, the dataset
+// knows whether it has the input. [Write] redacts the rest.
 func (a *About) Redact(m *redact.Maker) {
 	m.LearnFile(a.Path)
 	m.LearnFile(a.Name)
@@ -274,7 +273,7 @@ func (a *About) Redact(m *redact.Maker) {
 	a.Name, a.Path, a.Label, a.Hash = m.Path(a.Name), m.Path(a.Path), m.Label(a.Label), m.Hash(a.Hash)
 }
 
-// redactRest redacts what reading the input told.
+// redactRest redacts what reading the input revealed.
 func (a *About) redactRest(m *redact.Maker) (err error) {
 	a.Unusable, a.Print = m.Scrub(a.Unusable), m.Text(a.Print)
 	for _, list := range []**inventory.Inventory{&a.Inspected, &a.Listed} {
@@ -285,7 +284,7 @@ func (a *About) redactRest(m *redact.Maker) (err error) {
 	return err
 }
 
-// learn tells what makes pseudonyms which hosts and ids the input has.
+// learn tells the maker of pseudonyms which hosts and IDs the input has.
 func (c *Content) learn() {
 	m := c.Pseudonyms
 	if d := c.Spans; d != nil {

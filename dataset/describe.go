@@ -5,23 +5,22 @@ import (
 	"strings"
 )
 
-// A Table is one of a dataset, as docs/DATASET.md describes it.
+// A Table is a table of a dataset, as docs/DATASET.md describes it.
 type Table struct {
 	Name string
-	// Parts are what the names of its files have behind the name: those of rows of different
-	// kinds, or one.
+	// Parts are the suffixes of its file names, one for each kind of rows.
 	Parts   []string
 	Doc     string
 	Columns []Column
 }
 
-// A Column is one of a table.
+// A Column is a column of a table.
 type Column struct {
 	Name, Type, Unit, Doc string
 	Null                  bool // rows may lack a value
 }
 
-// Tables are all tables of a capture.
+// Tables lists the tables of a capture.
 var Tables = []Table{
 	describe[inputRow]("inputs", "The input, in one row. The file's metadata has what `sgtrace inspect` says about it."),
 	describe[diagRow]("diagnostics", "Problems with the input, one message per row. A capture without this table is complete."),
@@ -47,7 +46,7 @@ var Tables = []Table{
 	describe[stackRow]("stacks", "Call stacks; samples name the innermost function.", "samples", "backtraces"),
 }
 
-// describe returns a table whose rows are T.
+// describe returns a table with rows of type T.
 func describe[T any](name, doc string, parts ...string) Table {
 	if parts == nil {
 		parts = []string{"0"}
@@ -55,7 +54,7 @@ func describe[T any](name, doc string, parts ...string) Table {
 	return Table{name, parts, doc, columnsOf(reflect.TypeFor[T]())}
 }
 
-// sqlTypes are the engines' names of the types of fields.
+// sqlTypes maps types of fields to SQL types.
 var sqlTypes = map[reflect.Kind]string{reflect.Int32: "INTEGER", reflect.Int64: "BIGINT", reflect.Uint64: "UBIGINT", reflect.Float64: "DOUBLE",
 	reflect.Bool: "BOOLEAN", reflect.String: "VARCHAR"}
 

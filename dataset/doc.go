@@ -1,12 +1,12 @@
-// Package dataset keeps what inputs hold on a disk, as tables in Parquet files that any SQL
-// engine reads: what the readers of formats made of an input, before anything is decided that
-// needs another input. docs/DATASET.md describes the tables, column by column.
+// Package dataset stores the content of inputs on disk, as tables in Parquet files that any SQL engine can
+// read: what the formats' readers made of an input, before any decision that needs another input.
+// docs/DATASET.md describes the tables, column by column.
 //
 // A folder has one [Capture] for each input:
 //
 //	DATASET/v1/capture=<place>-<hash>/<table>-*.parquet
 //
-// Whoever reads a capture gets what the reader of its format gave, in the same order, so that
-// all that is decided and printed later is the same. Arguments that no report reads are not
-// kept: timelines open the originals for these, which captures name.
+// Reading a capture returns what the reader of its format returned, in the same order, so that all later
+// decisions and output are the same. Arguments that no report reads are not stored: for these, timelines
+// open the originals, whose paths are in the captures.
 package dataset

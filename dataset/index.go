@@ -11,9 +11,9 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Index reads a capture as f, the format of its original, read that: what f gave comes back.
-// original opens the original, for what captures do not keep: arguments and arrows of timelines,
-// and what may be secret. nil does without.
+// Index reads a capture as f, the format of its original, would read the original: it returns the same.
+// original opens the original for what captures do not store: arguments and arrows of timelines, and
+// possible secrets. If it is nil, these are missing.
 func (c *Capture) Index(f *format.Format, in *format.Input, opt *format.Options, original func(*format.Options) (*format.Source, error)) (*format.Source, error) {
 	if f.Series || f.Aside {
 		return c.untabled(f, in, opt, original)
@@ -34,8 +34,8 @@ func (c *Capture) Index(f *format.Format, in *format.Input, opt *format.Options,
 	return c.recording(f, in, opt, original)
 }
 
-// untabled reads what captures have no tables of from the original: what logs and metrics say over time,
-// and what is in flight. Without it there are the requests that records tell of, as spans.
+// untabled reads logs, metrics, and work in flight, which captures have no tables of, from the original.
+// Without it, only the requests in records are left, as spans.
 func (c *Capture) untabled(f *format.Format, in *format.Input, opt *format.Options, original func(*format.Options) (*format.Source, error)) (*format.Source, error) {
 	err := errors.New("reports need the original of a " + f.Noun + ", and it is gone or has changed")
 	if original != nil {
@@ -51,7 +51,7 @@ func (c *Capture) untabled(f *format.Format, in *format.Input, opt *format.Optio
 	return &format.Source{}, c.readSpans(in.Name, opt.Spans)
 }
 
-// Report adds the diagnostics of the first reading, without those of walks.
+// Report adds the diagnostics of the first reading, except those of walks.
 func (c *Capture) Report(diags *trace.Diags) error {
 	met, err := c.readDiags()
 	addAll(diags, met[DuringIndex])
@@ -64,13 +64,13 @@ func addAll(diags *trace.Diags, list []trace.Diag) {
 	}
 }
 
-// recording reads what a profiler recorded.
+// recording reads a profile.
 func (c *Capture) recording(f *format.Format, in *format.Input, opt *format.Options, original func(*format.Options) (*format.Source, error)) (*format.Source, error) {
 	if f.Again && !opt.Walk {
 		return c.walkedTimeline(in, opt)
 	}
 	index := *opt
-	if f.Again { // rows that will be walked are no events
+	if f.Again { // rows that will be walked are not events
 		index.Filter.IndexOnly, index.Filter.Fingerprint = true, false
 	}
 	profiles, err := c.readProfiles(in.Name, "", &index)
@@ -101,14 +101,14 @@ func (c *Capture) recording(f *format.Format, in *format.Input, opt *format.Opti
 	return s, nil
 }
 
-// walkedTimeline reads a recording that is walked as one that is drawn, without the original.
+// walkedTimeline reads a recording that is usually walked for drawing, without the original.
 func (c *Capture) walkedTimeline(in *format.Input, opt *format.Options) (*format.Source, error) {
 	profiles, err := c.drawn(in.Name, opt)
 	return &format.Source{Profiles: profiles, Stream: func(opt *format.Options) ([]*profile.Profile, error) { return c.drawn(in.Name, opt) }}, err
 }
 
-// streamed reads the events of an original that a filter keeps. What its times count from
-// may stand behind them, so that it is read before.
+// streamed reads the events of an original that a filter keeps. It reads the index first, since the time
+// origin may be stored after the events.
 func streamed(original func(*format.Options) (*format.Source, error), opt *format.Options) ([]*profile.Profile, error) {
 	first := *opt
 	first.Filter = profile.Filter{IndexOnly: true}
@@ -119,8 +119,8 @@ func streamed(original func(*format.Options) (*format.Source, error), opt *forma
 	return source.Stream(opt)
 }
 
-// list adds what the original holds to an inventory: as it was listed with its size and
-// ranks, or as it was without.
+// list adds the original's content to an inventory: as listed with its size and ranks, or as listed without
+// them.
 func (c *Capture) list(v *inventory.Inventory, size int64, diags *trace.Diags) {
 	from, during := c.Listed, DuringList
 	if size >= 0 {
@@ -137,7 +137,7 @@ func (c *Capture) list(v *inventory.Inventory, size int64, diags *trace.Diags) {
 	v.Categories, v.Messages = append(v.Categories, from.Categories...), append(v.Messages, from.Messages...)
 }
 
-// readDiags returns the diagnostics of the capture by the reading that met them.
+// readDiags returns the diagnostics of the capture, by the reading in which they came up.
 func (c *Capture) readDiags() (map[string][]trace.Diag, error) {
 	in := c.openRows("diagnostics-0", nil)
 	during, code, severity, text := in.column("during"), in.column("code"), in.column("severity"), in.column("text")
@@ -149,7 +149,7 @@ func (c *Capture) readDiags() (map[string][]trace.Diag, error) {
 	met := map[string][]trace.Diag{}
 	for in.next() {
 		m := known[string(code.text())]
-		if m == nil { // of a later version
+		if m == nil { // from a later version
 			m = &trace.Message{Code: string(code.text()), Severity: trace.Severity(severity.int())}
 			known[m.Code] = m
 		}
@@ -159,7 +159,7 @@ func (c *Capture) readDiags() (map[string][]trace.Diag, error) {
 	return met, in.close()
 }
 
-// Gone returns the error of an original that is not there, or has changed.
+// Gone returns the error that an original is gone or has changed.
 func (c *Capture) Gone(why error) error {
 	return fmt.Errorf("the original %s, which a timeline needs: %w", c.Path, why)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/sgtrace/sgtrace/internal/tablefile"
 )
 
-// Size returns what the files of a capture take, and how many rows they have.
+// Size returns the size of a capture's files in bytes, and their number of rows.
 func (c *Capture) Size() (bytes, rows int64, err error) {
 	entries, err := os.ReadDir(c.Dir)
 	if err != nil {
@@ -34,8 +34,8 @@ func (c *Capture) Size() (bytes, rows int64, err error) {
 // Remove removes a capture.
 func (c *Capture) Remove() error { return remove(c.Dir) }
 
-// RemoveUnfinished removes what tasks left that died before the given time. What is younger may
-// be under way.
+// RemoveUnfinished removes what tasks left behind that died before the given time. Anything newer may be in
+// progress.
 func RemoveUnfinished(dataset string, before time.Time) error {
 	dirs, err := filepath.Glob(filepath.Join(dataset, Version, Unfinished+"*"))
 	if err != nil {
@@ -56,8 +56,7 @@ func RemoveUnfinished(dataset string, before time.Time) error {
 	return nil
 }
 
-// Verify returns what is wrong with a capture: files that are missing, foreign, or not as they
-// were written.
+// Verify returns the problems of a capture: files that are missing, foreign, or changed.
 func (c *Capture) Verify() (problems []string) {
 	tell := func(file, format string, values ...any) {
 		problems = append(problems, filepath.Join(c.Dir, file)+": "+fmt.Sprintf(format, values...))
@@ -85,7 +84,7 @@ func (c *Capture) Verify() (problems []string) {
 	return problems
 }
 
-// verify returns an error unless a file is as it was written.
+// verify returns an error if a file has changed since it was written.
 func (f *File) verify(dir string) error {
 	path := filepath.Join(dir, f.Name)
 	hash, _, err := HashFiles(path)
@@ -108,7 +107,7 @@ func (f *File) verify(dir string) error {
 	return nil
 }
 
-// Foreign returns what lies among the captures of a dataset and is none.
+// Foreign returns everything among the captures of a dataset that does not belong there.
 func Foreign(dataset string) (names []string, err error) {
 	entries, err := os.ReadDir(filepath.Join(dataset, Version))
 	for _, e := range entries {
@@ -119,8 +118,7 @@ func Foreign(dataset string) (names []string, err error) {
 	return names, err
 }
 
-// Changed returns an error unless the files of the original have the content that was
-// extracted.
+// Changed returns an error if the files of the original no longer have the extracted content.
 func (c *Capture) Changed(paths []string) error {
 	hash, _, err := HashFiles(paths...)
 	if err == nil && hash != c.Hash {

@@ -12,30 +12,30 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// rows are the rows of a file, of which some columns are read, side by side.
+// rows are the rows of a file, of which some columns are read in parallel.
 type rows struct {
-	file  *tablefile.File // nil if there is no such file: then there are no rows
+	file  *tablefile.File // nil if there is no such file, and no rows
 	path  string
 	syms  *trace.Symbols
 	cells []*cell
-	first int64 // row at which reading begins
+	first int64 // where reading begins
 	left  int64
-	width int // of the run under way
+	width int // length of the current run
 	err   error
 }
 
-// A cell is a column at the row under way.
+// A cell is a column at the current row.
 type cell struct {
 	reader *tablefile.Reader // nil if the file has no such column: all rows are null
 	batch  *tablefile.Batch
 	at     int
-	until  int // behind the rows from at on that have the same value; see alike
+	until  int // end of the rows from at that have the same value; see alike
 	syms   *trace.SymbolCache
-	known  []trace.Sym // of dict
+	known  []trace.Sym // by code in dict
 	dict   *tablefile.Dict
 }
 
-// openRows opens a file of a capture; one that is not there has no rows.
+// openRows opens a file of a capture; a missing file has no rows.
 func (c *Capture) openRows(name string, syms *trace.Symbols) *rows {
 	r := &rows{path: filepath.Join(c.Dir, name+tablefile.ParquetSuffix), syms: syms}
 	r.file, r.err = tablefile.OpenParquet(r.path)
@@ -48,8 +48,8 @@ func (c *Capture) openRows(name string, syms *trace.Symbols) *rows {
 	return r
 }
 
-// overlapping leaves out rows, before any column is read, by what the file says of its pages: those
-// left are all that overlap a window of time, 0 is no bound, and others near them.
+// overlapping skips pages of rows, before any column is read, that the file's statistics show to be outside
+// a window; 0 is no bound. The remaining rows include all that overlap the window, and others near them.
 func (r *rows) overlapping(from, to trace.Time) {
 	if r.file == nil || from == 0 && to == 0 {
 		return
@@ -62,7 +62,7 @@ func (r *rows) overlapping(from, to trace.Time) {
 	r.first, r.left = first, end-first
 }
 
-// column begins to read a column.
+// column starts reading a column.
 func (r *rows) column(name string) *cell {
 	x := &cell{}
 	if r.file == nil {
@@ -99,8 +99,8 @@ func (r *rows) next() bool {
 	return true
 }
 
-// run moves behind the run under way to the next rows that are alike in some of the columns.
-// Whoever calls it does not call next.
+// run advances past the current run to the next rows that have equal values in the columns alike. It must
+// not be mixed with next.
 func (r *rows) run(alike []*cell) bool {
 	if r.left == 0 || r.err != nil {
 		return false
@@ -129,7 +129,7 @@ func (r *rows) run(alike []*cell) bool {
 	return true
 }
 
-// alike returns how many of the next n rows have the value of the first.
+// alike returns how many of the next n rows have the same value as the first.
 func (x *cell) alike(n int) int {
 	if x.reader == nil {
 		return n
@@ -153,7 +153,7 @@ func (x *cell) alike(n int) int {
 	return min(n, x.until-x.at)
 }
 
-// equal returns how many of the values equal the first.
+// equal returns how many leading values equal the first.
 func equal[T comparable](values []T) int {
 	for i, v := range values {
 		if v != values[0] {
@@ -163,7 +163,7 @@ func equal[T comparable](values []T) int {
 	return len(values)
 }
 
-// close ends the reading. The error is the first that was met.
+// close ends reading. It returns the first error.
 func (r *rows) close() error {
 	if r.err != nil {
 		r.err = fmt.Errorf("%s: %w", r.path, r.err)
@@ -191,7 +191,7 @@ func (x *cell) int() int64 {
 	return x.batch.Ints[x.at]
 }
 
-// ints returns the numbers of the n rows of the run under way; nil if the file has no such column.
+// ints returns the numbers in the n rows of the current run; nil if the file has no such column.
 func (x *cell) ints(n int) []int64 {
 	if x.reader == nil {
 		return nil
@@ -207,7 +207,7 @@ func (x *cell) real() float64 {
 	return x.batch.Reals[x.at]
 }
 
-// text returns a text that is valid until the next row; "" for null.
+// text returns text that is valid until the next row; "" for null.
 func (x *cell) text() []byte {
 	if x.reader == nil {
 		return nil
@@ -215,7 +215,7 @@ func (x *cell) text() []byte {
 	return x.batch.Bytes(x.at)
 }
 
-// sym returns the symbol of a text. Texts of a dictionary are interned once.
+// sym returns the symbol of a text. Each text of a dictionary is interned once.
 func (x *cell) sym() trace.Sym {
 	if x.null() {
 		return 0
@@ -231,7 +231,7 @@ func (x *cell) sym() trace.Sym {
 	return x.known[code]
 }
 
-// code returns the place of a text in the dictionary, and makes known a list beside that.
+// code returns the index of a text in the dictionary, and resets known if the dictionary has changed.
 func (x *cell) code() int32 {
 	if x.dict != x.batch.Dict {
 		x.dict = x.batch.Dict

@@ -11,7 +11,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A restoring brings back the profiles of a capture.
+// A restoring restores the profiles of a capture.
 type restoring struct {
 	*Capture
 	opt      *format.Options
@@ -19,11 +19,11 @@ type restoring struct {
 	keys     argKeys
 	view     string
 	profiles []*profile.Profile
-	numbers  map[int64]int32 // of the profiles, by processes.process
+	numbers  map[int64]int32 // index into profiles, by processes.process
 }
 
-// readProfiles returns the profiles of a capture as the reader of its format did, with the
-// events that the filter keeps; those of a view, "" is the usual one.
+// readProfiles returns the profiles of a capture as the reader of its format did, with the events that the
+// filter keeps. It reads those of a view; "" is the usual one.
 func (c *Capture) readProfiles(name, view string, opt *format.Options) ([]*profile.Profile, error) {
 	r := &restoring{Capture: c, opt: opt, keep: profile.NewKeeper(&opt.Filter, opt.Syms), view: view, keys: newArgKeys(opt.Syms), numbers: map[int64]int32{}}
 	steps := []func() error{func() error { return r.processes(name) }, r.threads, r.steps, r.collectives}
@@ -58,7 +58,7 @@ func (r *restoring) processes(name string) error {
 	return in.close()
 }
 
-// profileOf returns the profile that a row is of, nil if it is of another view.
+// profileOf returns the profile of a row; nil if it is in another view.
 func (r *restoring) profileOf(process *cell) *profile.Profile {
 	n, ok := r.numbers[process.int()]
 	if !ok {
@@ -67,19 +67,19 @@ func (r *restoring) profileOf(process *cell) *profile.Profile {
 	return r.profiles[n]
 }
 
-// A spot is where rows of a file lie.
+// A spot locates rows of a file in profiles.
 type spot struct {
 	*restoring
 	in              *rows
 	process, thread *cell
-	walked          *walkedSpot // of rows without a process; nil leaves them out
+	walked          *walkedSpot // locates rows without a process; nil skips them
 }
 
 func (r *restoring) spot(in *rows) spot {
 	return spot{restoring: r, in: in, process: in.column("process"), thread: in.column("thread")}
 }
 
-// next moves to the next row of the view, and returns its profile and its row there.
+// next moves to the next row of the view, and returns its profile and the row there.
 func (s *spot) next() (p *profile.Profile, row int32, ok bool) {
 	for s.in.next() {
 		if s.walked != nil && s.process.int() < 0 {
@@ -147,7 +147,7 @@ func (r *restoring) events() error {
 	return nil
 }
 
-// countEvents returns how many events there are in the files that the filter wants.
+// countEvents returns the number of events in the files that the filter wants.
 func (r *restoring) countEvents() (n int64) {
 	for _, file := range eventFiles {
 		if file.wants(&r.opt.Filter) {
@@ -159,7 +159,7 @@ func (r *restoring) countEvents() (n int64) {
 	return n
 }
 
-// eventsOf reads the events of a file, with what calls and work have in common.
+// eventsOf reads the events of a file: the columns that calls and work share.
 func (r *restoring) eventsOf(file *file) error {
 	in := r.openRows(file.name, r.opt.Syms)
 	at, start, dur, name := r.spot(in), in.column("start"), in.column("dur"), in.column("name")
@@ -186,8 +186,8 @@ func (r *restoring) eventsOf(file *file) error {
 	return in.close()
 }
 
-// categoryOf returns what tells the category of the row under way: that of rows of exports, which
-// have none, is that of the file.
+// categoryOf returns a function for the category of the current row. Rows of exports have none; they get
+// the category of the file.
 func (r *restoring) categoryOf(file *file, in *rows) func() trace.Sym {
 	category, from := in.column("category"), &cell{}
 	if file == copiesFile {
@@ -206,7 +206,7 @@ func (r *restoring) categoryOf(file *file, in *rows) func() trace.Sym {
 	}
 }
 
-// argumentsOf returns what puts together the arguments of the row under way, of a category.
+// argumentsOf returns a function that builds the arguments of the current row, given its category.
 func (r *restoring) argumentsOf(file *file, in *rows) func(category trace.Sym) trace.ArgsID {
 	var of func() trace.ArgsID
 	switch {
@@ -236,13 +236,13 @@ func (r *restoring) argumentsOf(file *file, in *rows) func(category trace.Sym) t
 	}
 }
 
-// wantsArguments reports whether the filter keeps arguments of a category.
+// wantsArguments reports whether the filter keeps the arguments of a category.
 func (r *restoring) wantsArguments(category string) bool {
 	return (&profile.Filter{Cats: r.opt.Filter.ArgCats}).KeepsCategory(category)
 }
 
-// inputsOf returns what puts together the arguments of operators. Many have the same: these are
-// read once.
+// inputsOf returns a function that builds the arguments of operators. Many operators have equal arguments,
+// which are parsed once.
 func (r *restoring) inputsOf(in *rows) func() trace.ArgsID {
 	type inputs [3]trace.Sym
 	cells := [3]*cell{in.column("shapes"), in.column("types"), in.column("concrete")}
@@ -299,7 +299,7 @@ func (r *restoring) instants() error {
 	return in.close()
 }
 
-// counters reads the counters of traces, of which no category is known.
+// counters reads the counters of traces, whose category is unknown.
 func (r *restoring) counters() error {
 	if r.opt.Filter.Cats != nil {
 		return nil
@@ -312,7 +312,7 @@ func (r *restoring) counters() error {
 	return in.close()
 }
 
-// fingerprints reads what devices did.
+// fingerprints reads device work.
 func (r *restoring) fingerprints() error {
 	for _, file := range []*file{kernelsFile, copiesFile} {
 		in := r.openRows(file.name, r.opt.Syms)
@@ -327,15 +327,15 @@ func (r *restoring) fingerprints() error {
 	return nil
 }
 
-// collectiveCells are the columns of collectives. The correlation has told what it can: the
-// step, and what the call says of the kernel.
+// collectiveCells are the columns of collectives. correlation is not needed: its information, the step and
+// the call's details about the kernel, is already in the row.
 type collectiveCells struct {
 	start, dur, seq, comms        *cell
 	process, thread, onGPU, step  *cell
 	name, op, group, ranks, dtype *cell
 	in, out, size, splits         *cell
 	held                          *cell
-	ofKind                        []*cell // the last four lines
+	ofKind                        []*cell // all columns from the second line on
 }
 
 func newCollectiveCells(in *rows) *collectiveCells {
@@ -352,14 +352,14 @@ func newCollectiveCells(in *rows) *collectiveCells {
 	return c
 }
 
-// kind returns what the rows at hand have in common.
+// kind returns what the rows of the current run have in common.
 func (c *collectiveCells) kind() profile.Collective {
 	return profile.Collective{Event: profile.NoEvent, Row: int32(c.thread.int()), Name: c.name.sym(), OnGPU: c.onGPU.int() != 0, Op: c.op.sym(), Group: c.group.sym(),
 		Ranks: c.ranks.sym(), Dtype: c.dtype.sym(), In: c.in.int(), Out: c.out.int(), GroupSize: int32(c.size.int()), Splits: c.splits.sym(),
 		Step: profile.StepKind(stepKinds.number(c.step.text())), Held: c.held.int() != 0}
 }
 
-// collectives reads collectives: as many at a time as are of one kind.
+// collectives reads collectives, one run of the same kind at a time.
 func (r *restoring) collectives() error {
 	in := r.openRows("collectives-0", r.opt.Syms)
 	c := newCollectiveCells(in)

@@ -8,7 +8,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// readSpans adds the spans of a dump to a table, as its reader did.
+// readSpans adds the spans of a dump to a table, as the dump's reader did.
 func (c *Capture) readSpans(name string, d *spantable.Table) error {
 	file, err := c.readFile(name)
 	if err != nil {
@@ -40,10 +40,10 @@ type spanReader struct {
 	capture   *Capture
 	table     *spantable.Table
 	file      uint32
-	resources []uint32 // in the table, by their numbers in the capture
+	resources []uint32 // index in the table, by number in the capture
 	parser    parser
 	list      trace.ArgList
-	known     map[string]trace.ArgsID // attributes that were met before, a few
+	known     map[string]trace.ArgsID // a limited number of attributes seen before
 	err       error
 }
 
@@ -59,7 +59,7 @@ func (r *spanReader) readResources() error {
 	return in.close()
 }
 
-// readSpans adds the spans with their events and links, which are in order of their spans.
+// readSpans adds the spans with their events and links, which are sorted by span.
 func (r *spanReader) readSpans() error {
 	in := r.capture.openRows("spans-0", r.table.Syms)
 	start, dur, traceID, id, parent := in.column("start"), in.column("dur"), in.column("trace_id"), in.column("span_id"), in.column("parent_id")
@@ -90,7 +90,7 @@ func (r *spanReader) readSpans() error {
 	return errors.Join(in.close(), events.in.close(), links.in.close())
 }
 
-// resource returns the number of a resource in the table.
+// resource returns the index of a resource in the table.
 func (r *spanReader) resource(number int64) uint32 {
 	if number < 0 || number >= int64(len(r.resources)) {
 		r.err = errDamaged
@@ -99,7 +99,7 @@ func (r *spanReader) resource(number int64) uint32 {
 	return r.resources[number]
 }
 
-// attributes puts attributes into the table. Many spans have the same.
+// attributes adds attributes to the table. Many spans have the same ones.
 func (r *spanReader) attributes(text []byte) trace.ArgsID {
 	if len(text) == 0 {
 		return 0
@@ -131,16 +131,16 @@ func (r *spanReader) traceID(text []byte) (hi, lo uint64) {
 	return hi, lo
 }
 
-// A follower reads rows that belong to spans, in their order.
+// A follower reads rows that belong to spans, in order of the spans.
 type follower[T any] struct {
 	in   *rows
 	span *cell
 	row  func() T
-	more bool // the row under way belongs to a span that was not asked for yet
+	more bool // the current row belongs to a span not asked for yet
 	list []T
 }
 
-// rowsOf returns the rows of a span, valid until the next one. Spans are asked for in order.
+// rowsOf returns the rows of a span, valid until the next call. Spans must be asked for in order.
 func (f *follower[T]) rowsOf(span int64) []T {
 	f.list = f.list[:0]
 	for f.more && f.span.int() == span {
@@ -150,7 +150,7 @@ func (f *follower[T]) rowsOf(span int64) []T {
 	return f.list
 }
 
-// skip passes the rows of a span, without reading them.
+// skip skips the rows of a span.
 func (f *follower[T]) skip(span int64) {
 	for f.more && f.span.int() == span {
 		f.more = f.in.next()
@@ -179,8 +179,8 @@ func (r *spanReader) links() *follower[spantable.Link] {
 	return f
 }
 
-// Outline looks at the spans of a dump, as [format.Format.Outline] does: at the attributes only of
-// those that have something of interest, by their names.
+// Outline scans the spans of a dump, like [format.Format.Outline]. It reads attributes only if a span's
+// name shows that they may be of interest.
 func (c *Capture) Outline(name string, o *spantable.Outline) error {
 	syms := trace.NewSymbols()
 	r := &spanReader{capture: c, parser: parser{syms: trace.NewSymbolCache(syms)}}

@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// solvedPrefix begins the names of folders with what captures say together.
+// solvedPrefix begins the names of folders of solved tables.
 const solvedPrefix = "solved="
 
-// SolvedTables are the tables that are decided from all captures.
+// SolvedTables are the tables that are decided from all captures together.
 var SolvedTables = []Table{
 	describe[RequestRow]("requests", "Requests, joined from their parts, as `sgtrace requests` lists them."),
 	describe[PartRow]("parts", "What each server did for a request."),
@@ -23,7 +23,7 @@ var SolvedTables = []Table{
 	describe[RepeatedRow]("repeated", "Rows of `slices` that have a place, but that reports skip because another profiler recorded them, too."),
 }
 
-// A Solution is what is written of what captures say together, table by table.
+// A Solution receives the rows of the solved tables.
 type Solution struct {
 	requests table[RequestRow]
 	parts    table[PartRow]
@@ -42,13 +42,13 @@ func (s *Solution) Arrival(row ArrivalRow)   { s.arrivals.write(row) }
 func (s *Solution) Place(row PlaceRow)       { s.places.write(row) }
 func (s *Solution) Repeated(row RepeatedRow) { s.repeated.write(row) }
 
-// ID returns the name of the capture, by which tables refer to it.
+// ID returns the name of the capture by which tables refer to it.
 func (c *Capture) ID() string {
 	return strings.TrimPrefix(filepath.Base(c.Dir), capturePrefix)
 }
 
-// SolvedDir returns the folder for what captures of a dataset say together, by a version of the
-// program: another one may decide otherwise.
+// SolvedDir returns the folder of the solved tables for these captures and version of the program, since
+// another version may decide differently.
 func SolvedDir(dataset string, captures []*Capture, tool string) string {
 	names := []string{tool}
 	for _, c := range captures {
@@ -57,32 +57,32 @@ func SolvedDir(dataset string, captures []*Capture, tool string) string {
 	return filepath.Join(dataset, Version, solvedPrefix+digest(names...)[:24])
 }
 
-// Solved reports whether a folder of SolvedDir is there.
+// Solved reports whether a folder of SolvedDir exists.
 func Solved(dir string) bool {
 	_, err := os.Stat(dir)
 	return err == nil
 }
 
-// WasSolved reports whether a dataset has what its captures said together at some time.
+// WasSolved reports whether a dataset has any solved tables, possibly stale.
 func WasSolved(dataset string) bool {
-	dirs, _ := filepath.Glob(filepath.Join(dataset, Version, solvedPrefix+"*")) // the pattern is a good one
+	dirs, _ := filepath.Glob(filepath.Join(dataset, Version, solvedPrefix+"*")) // the pattern is valid
 	return len(dirs) > 0
 }
 
-// WriteSolved writes the folder dir of SolvedDir, completely or not at all, and removes earlier
-// ones. An error of fill is returned.
+// WriteSolved writes the folder dir of SolvedDir, completely or not at all, and removes earlier ones. It
+// returns an error of fill.
 func WriteSolved(dir string, fill func(*Solution) error) error {
 	parent := filepath.Dir(dir)
 	hidden := filepath.Join(parent, Unfinished+rand.Text())
 	if err := os.Mkdir(hidden, 0o777); err != nil {
 		return err
 	}
-	defer os.RemoveAll(hidden) // nothing is left of it if it was renamed
+	defer os.RemoveAll(hidden) // does nothing if it was renamed
 	if err := cmp.Or(writeSolution(hidden, fill), syncDir(hidden)); err != nil {
 		return err
 	}
 	if err := os.Rename(hidden, dir); err != nil && !Solved(dir) {
-		return err // else another process wrote the same
+		return err // otherwise, another process wrote the same
 	}
 	return errors.Join(syncDir(parent), removeSolved(parent, dir))
 }
@@ -99,7 +99,7 @@ func writeSolution(dir string, fill func(*Solution) error) error {
 	return errors.Join(append(w.errs, err)...)
 }
 
-// removeSolved removes what earlier captures said together.
+// removeSolved removes all other solved tables.
 func removeSolved(parent, but string) error {
 	all, err := filepath.Glob(filepath.Join(parent, solvedPrefix+"*"))
 	if err != nil {

@@ -11,33 +11,33 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// stream passes the rows of a recording that was walked, as they were then.
+// stream yields the rows of a walked recording, as in the original walk.
 type stream struct {
 	*Capture
 	name  string // of the input
 	syms  *trace.Symbols
 	diags *trace.Diags
 	rank  func(pid int32) int32
-	met   func() (map[string][]trace.Diag, error) // by the walk that met it
+	met   func() (map[string][]trace.Diag, error) // diagnostics by walk
 
 	from, to trace.Time // see [stream.Within]
 }
 
-// Within returns the stream without most of what a window of time does not need; see [profile.Within].
-// Of calls, it leaves out none.
+// Within returns the stream without most of what a window of time does not need; see [profile.Within]. It
+// keeps all calls.
 func (s *stream) Within(from, to trace.Time) profile.Stream {
 	within := *s
 	within.from, within.to = from, to
 	return &within
 }
 
-// newStream returns the rows of a capture. met tells what walks meet.
+// newStream returns the rows of a capture as a stream.
 func (c *Capture) newStream(name string, opt *format.Options, rank func(pid int32) int32) profile.Stream {
 	once := sync.OnceValues(func() (map[string][]trace.Diag, error) { return c.readDiags() })
 	return &stream{Capture: c, name: name, syms: opt.Syms, diags: opt.Diags, rank: rank, met: once}
 }
 
-// A walk is one over the rows of a file.
+// A walk is a walk over the rows of a file.
 type walk struct {
 	*stream
 	in                            *rows
@@ -49,7 +49,7 @@ type walk struct {
 
 func (s *stream) walk(file, during string) *walk { return s.walkRows(s.openRows(file, s.syms), during) }
 
-// walkWithin walks over rows that may matter to the window.
+// walkWithin walks over the rows that may matter to the window.
 func (s *stream) walkWithin(file *file, during string) *walk {
 	in := s.openRows(file.name, s.syms)
 	in.overlapping(s.from, s.to)
@@ -62,8 +62,8 @@ func (s *stream) walkRows(in *rows, during string) *walk {
 	return w
 }
 
-// each calls row for the rows of processes that are not left out, until it returns false, and
-// reports what the walk met.
+// each calls row for each row, except those of processes without a rank, until it returns false, and then
+// reports the diagnostics of the walk.
 func (w *walk) each(row func(e profile.Event) bool) {
 	for w.in.next() {
 		rank := w.rankOf(w.pid.int())
@@ -83,7 +83,7 @@ func (w *walk) rankOf(pid int64) int32 {
 	return order.Memo(w.ranks, pid, func() int32 { return w.rank(int32(pid)) })
 }
 
-// end reports what the walk met, and what cannot be read of the capture itself.
+// end reports the diagnostics of the original walk, and problems with reading the capture itself.
 func (w *walk) end() {
 	met, err := w.met()
 	addAll(w.diags, met[w.during])
@@ -161,7 +161,7 @@ func (s *stream) Backtraces(wanted func(*profile.Sample) bool) iter.Seq[*profile
 	}
 }
 
-// stacked passes rows that have stacks.
+// stacked yields rows that have stacks.
 func (s *stream) stacked(name, during string, yield func(*profile.Sample) bool) {
 	stacks, err := s.readStacks("stacks-" + name)
 	if err != nil {
@@ -181,7 +181,7 @@ func (s *stream) stacked(name, during string, yield func(*profile.Sample) bool) 
 	})
 }
 
-// readStacks reads stacks, which come after those that they begin with.
+// readStacks reads stacks; each stack follows the stack of its caller.
 func (s *stream) readStacks(file string) (*profile.Stacks, error) {
 	in := s.openRows(file, s.syms)
 	caller, function, module := in.column("caller"), in.column("function_name"), in.column("module")
@@ -202,8 +202,8 @@ func (s *stream) Runs(yield func(*profile.Run) bool) {
 	})
 }
 
-// CounterValues passes counters. Those of a device are of the rank that alone uses it, and of
-// the host if that is left out.
+// CounterValues yields counters. Those of a device belong to the rank that has the device to itself; if
+// that rank is left out, they belong to the host.
 func (s *stream) CounterValues(yield func(*profile.CounterValue) bool) {
 	w := s.walk("counters-samples", duringCounters)
 	time, host, source, name, unit := w.in.column("time"), w.in.column("host"), w.in.column("source"), w.in.column("name"), w.in.column("unit")

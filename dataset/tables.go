@@ -1,10 +1,10 @@
 package dataset
 
-// The rows of tables. A field is a column: its tags say how Parquet has it, how it is redacted
-// (rules of package redact), what it is counted in, and what it means. A column without a
-// value is null where the tag says optional. Columns are only ever added.
+// The rows of the tables. A field is a column: its tags give the Parquet encoding, the redaction rule (see
+// package redact), the unit, and the meaning. A missing value is null if the tag says optional. Columns are
+// only ever added.
 
-// An inputRow is what was read, one for a capture.
+// An inputRow describes the input; a capture has one.
 type inputRow struct {
 	Name      string `parquet:"name" doc:"input as given to extract; messages use this name"`
 	Path      string `parquet:"path" doc:"absolute path of the original"`
@@ -91,8 +91,8 @@ type processRow struct {
 	Meta      string `parquet:"meta" redact:"json" doc:"the file's own metadata, as JSON"`
 }
 
-// A rankRow is which rank a process is, or a part of a file of several, by what its own input
-// says: other inputs may tell more.
+// A rankRow is the rank of a process, or of a part of a merged file, according to its own input: other
+// inputs may say more.
 type rankRow struct {
 	Process int32  `parquet:"process" doc:"processes.process"`
 	Part    string `parquet:"part" doc:"part of a merged file"`
@@ -106,7 +106,7 @@ type rankRow struct {
 	Global  int32  `parquet:"global_rank" doc:"rank in the whole job; -1 is unknown"`
 }
 
-// A threadRow is where events lie: a thread, a stream, a counter.
+// A threadRow is a track that holds events: a thread, a stream, a counter.
 type threadRow struct {
 	Process     int32  `parquet:"process" doc:"processes.process"`
 	Thread      int32  `parquet:"thread" doc:"thread number within the process, from 0"`

@@ -1,7 +1,7 @@
 package dataset
 
-// Place is whose a row is; columns of all tables of what profilers recorded. Of recordings
-// that are walked, as those of Nsight Systems, pid tells the process, and process is -1.
+// Place says which rank, process, and thread a row belongs to; all tables of profiles have these columns. In
+// recordings that are walked, such as Nsight Systems exports, pid identifies the process, and process is -1.
 type Place struct {
 	Host    string `parquet:"host,dict" redact:"host" doc:"host, as far as this input alone says; empty is unknown"`
 	Rank    string `parquet:"rank,dict" redact:"own" doc:"rank, as far as this input alone says: TP0 DP1, rank 3; empty is unknown"`
@@ -10,7 +10,7 @@ type Place struct {
 	PID     int64  `parquet:"pid,dict" doc:"process ID; -1 is unknown"`
 }
 
-// A sliceRow is what a device did, or what a thread asked of it. There is one file for each kind.
+// A sliceRow is device work, or a thread's call or range. There is one file for each kind.
 type sliceRow struct {
 	Start int64 `parquet:"start,delta" unit:"ns" doc:"Unix time on the host's clock, unless processes.absolute is false"`
 	Dur   int64 `parquet:"dur" unit:"ns" doc:"duration"`
@@ -31,7 +31,7 @@ type sliceRow struct {
 	Open        bool   `parquet:"never_closed" doc:"a range that was never closed"`
 }
 
-// An operatorRow is what a thread did beside calls and ranges. There is one file for each kind.
+// An operatorRow is a thread's work besides calls and ranges. There is one file for each kind.
 type operatorRow struct {
 	Start int64 `parquet:"start,delta" unit:"ns" doc:"like slices.start"`
 	Dur   int64 `parquet:"dur" unit:"ns" doc:"duration"`
@@ -78,7 +78,7 @@ type collectiveRow struct {
 	Held        bool   `parquet:"held" doc:"a collective of hosts, as those of gloo, until the end of which the thread that asked for it waited"`
 }
 
-// An instantRow is a moment that a profiler noted.
+// An instantRow is an instant that a profiler recorded.
 type instantRow struct {
 	Time int64 `parquet:"time,delta" unit:"ns" doc:"like slices.start"`
 	Place
@@ -90,7 +90,7 @@ type instantRow struct {
 	Reserved   *int64 `parquet:"reserved,optional" unit:"bytes" doc:"device memory held by the allocator"`
 }
 
-// A counterRow is the value of a counter at a moment.
+// A counterRow is the value of a counter at an instant.
 type counterRow struct {
 	Time int64 `parquet:"time,delta" unit:"ns" doc:"like slices.start"`
 	Place
@@ -101,7 +101,7 @@ type counterRow struct {
 	Value  float64 `parquet:"value" doc:"value, in unit"`
 }
 
-// A stackRow is a stack of functions: its innermost function, and what called it.
+// A stackRow is a call stack: its innermost function, and the stack of the caller.
 type stackRow struct {
 	Stack    int32  `parquet:"stack,delta" doc:"number in the file, from 1"`
 	Caller   int32  `parquet:"caller" doc:"stack of the caller, always a smaller number; 0 is none"`
@@ -110,8 +110,8 @@ type stackRow struct {
 	Kind     string `parquet:"kind,dict" redact:"own" doc:"sample or backtrace: which rows use it"`
 }
 
-// A sampleRow is what a thread ran at a moment, the stack of a call, or a time for which a
-// thread had a core.
+// A sampleRow is a sample of what a thread ran, the backtrace of a call, or a period in which a thread ran
+// on a core.
 type sampleRow struct {
 	Start int64 `parquet:"start,delta" unit:"ns" doc:"like slices.start"`
 	Dur   int64 `parquet:"dur" unit:"ns" doc:"duration; 0 for samples"`

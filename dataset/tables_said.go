@@ -9,7 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// An aboutRow is what a value or an event is about.
+// An aboutRow says what a value or an event is about.
 type aboutRow struct {
 	Server string `parquet:"server,dict" redact:"host" doc:"server: its pod, its log, or its address; empty is unknown"`
 	Host   string `parquet:"host,dict" redact:"host" doc:"empty is unknown"`
@@ -19,7 +19,7 @@ type aboutRow struct {
 	UUID   string `parquet:"uuid,dict" redact:"own" doc:"of the GPU; empty is unknown"`
 }
 
-// A valueRow is a value that logs or metrics tell.
+// A valueRow is a value in logs or metrics.
 type valueRow struct {
 	Time   int64   `parquet:"time,delta" unit:"ns" doc:"Unix time"`
 	Within int64   `parquet:"within,dict" unit:"ns" doc:"how much later it may have been: a stamp of whole seconds is the beginning of its second"`
@@ -32,7 +32,7 @@ type valueRow struct {
 	aboutRow
 }
 
-// A happenedRow is what logs, kernels, or an orchestrator say that happened.
+// A happenedRow is an event reported by logs, kernels, or an orchestrator.
 type happenedRow struct {
 	Time   int64  `parquet:"time,optional" unit:"ns" doc:"Unix time"`
 	Within int64  `parquet:"within,dict" unit:"ns" doc:"how much later it may have been"`
@@ -64,7 +64,7 @@ type enteredRow struct {
 	Time    int64  `parquet:"time,optional" unit:"ns" doc:"Unix time at which the process entered it"`
 }
 
-// writeSeries writes what logs and metrics tell.
+// writeSeries writes the values and events of logs and metrics.
 func (w *writer) writeSeries() {
 	set := w.content.Series
 	if set == nil {
@@ -92,14 +92,14 @@ func (w *writer) writeSeries() {
 	happened.close()
 }
 
-// about returns the place of an index of Places.
+// about returns the row for an index into Places.
 func about(set *series.Set, place int32) aboutRow {
 	p := &set.Places[place]
 	server := &set.Servers[p.Server]
 	return aboutRow{server.Called(), server.Host, server.Role, rankText(p.Rank), p.GPU, p.UUID}
 }
 
-// rankText returns a rank, "" of what is none.
+// rankText returns a rank as text, "" for none.
 func rankText(r trace.Rank) string {
 	if r == trace.NoRank {
 		return ""
@@ -107,7 +107,7 @@ func rankText(r trace.Rank) string {
 	return r.String()
 }
 
-// entered writes what processes have in flight, and what they had before, as far as somebody recorded it.
+// entered writes the collectives that processes have in flight, and earlier ones as far as they were recorded.
 func (w *writer) entered() {
 	if w.content.Flight == nil {
 		return

@@ -1,8 +1,8 @@
 package dataset
 
-// The rows of tables that are decided from all captures. They are as reports print them: names
-// of ranks and hosts, one clock, each event once. Columns are only ever added; those that are looked
-// up by value have the tag find, of package tablefile.
+// The rows of tables that are decided from all captures. They are as in reports: with names of ranks and
+// hosts, on one clock, and each event once. Columns are only ever added; those that are looked up by value
+// have the tag find, see package tablefile.
 
 // A RequestRow is a request. Its first columns are those of 'sgtrace requests --format csv'.
 type RequestRow struct {
@@ -69,7 +69,7 @@ type StageRow struct {
 	Counted    bool   `parquet:"counted" doc:"whether reports count it: its times are possible, and it is not a repeat after a retraction"`
 }
 
-// A ClockRow is how the clock of a host relates to the one clock:
+// A ClockRow says how the clock of a host relates to the common clock:
 // t - ahead - drift_ppb * (t - t0) / 1e9.
 type ClockRow struct {
 	Clock string `parquet:"clock,dict" doc:"name in reports: the host"`
@@ -81,7 +81,7 @@ type ClockRow struct {
 	Bound int64  `parquet:"bound" unit:"ns" doc:"largest error; -1 is unknown"`
 }
 
-// An ArrivalRow is one rank in a collective that was seen on several.
+// An ArrivalRow is one rank's arrival in a collective that was recorded on several ranks.
 type ArrivalRow struct {
 	Collective int64  `parquet:"collective,delta" doc:"number of the collective, from 0, by first arrival"`
 	Name       string `parquet:"name,dict" doc:"kernel name"`
@@ -100,7 +100,7 @@ type ArrivalRow struct {
 	Bound      int64  `parquet:"bound" unit:"ns" doc:"largest error between the clocks of the ranks; 0 on one host, -1 is unknown"`
 }
 
-// A PlaceRow says whose the rows of a capture are.
+// A PlaceRow says which rank rows of a capture belong to.
 type PlaceRow struct {
 	Capture   string `parquet:"capture,dict" doc:"name of the capture's folder, after capture="`
 	Process   int32  `parquet:"process" doc:"process of its rows; -1 if pid identifies it"`
@@ -112,8 +112,8 @@ type PlaceRow struct {
 	Clock     string `parquet:"clock,dict" doc:"clocks.clock"`
 }
 
-// A RepeatedRow is a row of slices that another capture has, too: a profiler that recorded
-// beside another.
+// A RepeatedRow is a row of slices that another capture also has, from another profiler's recording of the
+// same process.
 type RepeatedRow struct {
 	Capture     string `parquet:"capture,dict" doc:"name of the capture's folder, after capture="`
 	Kind        string `parquet:"kind,dict" doc:"slices.kind"`

@@ -19,33 +19,32 @@ import (
 	"github.com/sgtrace/sgtrace/trace/redact"
 )
 
-// A Content is what the reader of a format made of an input: what a capture keeps.
+// A Content is what the reader of a format made of an input: what a capture stores.
 type Content struct {
 	Syms  *trace.Symbols
 	Args  *trace.Args
-	Diags *trace.Diags // about the input; walks add to it
-	// Spans are those of a dump; nil for a recording.
+	Diags *trace.Diags // about the input; walks add more
+	// Spans are the spans of a dump; nil for a recording.
 	Spans *spantable.Table
-	// Source is a recording that was read with [format.Options.Walk], with all events and with
-	// [Arguments]; its Profiles have the ranks that Are names; nil for a dump.
+	// Source is a recording that was read with [format.Options.Walk], with all events and with [Arguments];
+	// nil for a dump. Are has the ranks of its Profiles.
 	Source *format.Source
 	Are    [][]profile.Identity
-	// Collectives are the profiles once more, with the collectives, of recordings that are walked.
+	// Collectives are the profiles again, with collectives, of recordings that are walked.
 	Collectives []*profile.Profile
-	// Series holds the data of logs and metrics, and Flight the collectives that processes have in flight; nil is nothing.
+	// Series are logs and metrics, and Flight are collectives that processes have in flight; nil without any.
 	Series *series.Set
 	Flight *recorder.InFlight
-	// Pseudonyms are given to all texts; nil leaves them as they are. What [About] says already
-	// has them.
+	// Pseudonyms replaces all text with pseudonyms; nil leaves it as it is. [About] is already redacted.
 	Pseudonyms *redact.Maker
 
 	noted diagLog
 }
 
-// Arguments are those of events that captures keep.
+// Arguments selects the arguments of events that captures store.
 var Arguments = profile.Filter{Args: profile.ArgsMin, ArgNames: []string{profile.ConcreteInputs}}
 
-// Write writes the tables of a capture to a folder that Commit gives.
+// Write writes the tables of a capture to a folder provided by Commit.
 func Write(dir string, a *About, c *Content) error {
 	w := &writer{dir: dir, content: c}
 	w.json = encoder{w.name, c.Pseudonyms}
@@ -66,10 +65,10 @@ func Write(dir string, a *About, c *Content) error {
 type writer struct {
 	dir     string
 	content *Content
-	names   []string // of symbols; there may be more meanwhile
+	names   []string // of symbols; there may be more by now
 	json    encoder
 	text    []byte
-	files   []File // that were written
+	files   []File // files written so far
 	errs    []error
 }
 
@@ -81,14 +80,14 @@ func (w *writer) name(s trace.Sym) string {
 	return w.names[s]
 }
 
-// A table is one that a writer has under way.
+// A table is a table being written.
 type table[T any] struct {
 	*tablefile.Writer[T]
 	of   *writer
 	name string
 }
 
-// create begins a file of a table. What goes wrong is kept for Write.
+// create starts a file of a table. Errors are kept for Write.
 func create[T any](w *writer, name string) table[T] { return createAbout[T](w, name, nil) }
 
 func createAbout[T any](w *writer, name string, about map[string]string) table[T] {
@@ -121,7 +120,7 @@ func (t table[T]) close() {
 	t.of.files = append(t.of.files, File{t.name, t.Writer.Rows(), hash})
 }
 
-// lazy is a table of which nothing is written before its first row.
+// lazy is a table whose file is created with its first row.
 type lazy[T any] struct {
 	of   *writer
 	name string
@@ -141,7 +140,7 @@ func (l *lazy[T]) write(row T) {
 	l.to.write(row)
 }
 
-// rows returns how many rows were written.
+// rows returns the number of rows written.
 func (l *lazy[T]) rows() int64 {
 	if l.to == nil || l.to.Writer == nil {
 		return 0
@@ -155,7 +154,7 @@ func (l *lazy[T]) close() {
 	}
 }
 
-// about writes what the capture is of.
+// about writes the description of the capture.
 func (w *writer) about(a *About) {
 	a.Files = w.files
 	a.First, a.Last = w.content.Bounds()
@@ -175,7 +174,7 @@ func (w *writer) about(a *About) {
 	t.close()
 }
 
-// Bounds returns when what was recorded begins and ends; 0 is unknown.
+// Bounds returns when the recording begins and ends; 0 is unknown.
 func (c *Content) Bounds() (first, last trace.Time) {
 	cover := func(from, to trace.Time) {
 		first, last = order.Earlier(first, from), max(last, to)
@@ -195,24 +194,24 @@ func (c *Content) Bounds() (first, last trace.Time) {
 	return first, last
 }
 
-// A diagKey tells diagnostics apart, as [trace.Diags] does.
+// A diagKey identifies a diagnostic, as [trace.Diags] does.
 type diagKey struct{ code, file string }
 
-// A diagLog holds which diagnostics came up in which reading of the input.
+// A diagLog records in which reading of the input each diagnostic came up.
 type diagLog struct {
-	before map[diagKey]int // counts
+	before map[diagKey]int // counts so far
 	rows   []diagRow
 }
 
-// Readings of an input that diagnostics may come up in, beside walks over its rows: when it is indexed, and when what it holds is
-// listed, with and without ranks and sizes.
+// Readings of an input that may cause diagnostics, besides walks over its rows: indexing it, and listing its content
+// with and without ranks and sizes.
 const (
 	DuringIndex   = "index"
 	DuringInspect = "inspect"
 	DuringList    = "list"
 )
 
-// Note notes that the diagnostics since the last Note came up during a reading.
+// Note records that the diagnostics since the last Note came up during a reading.
 func (c *Content) Note(during string) {
 	if c.noted.before == nil {
 		c.noted.before = map[diagKey]int{}
@@ -237,13 +236,12 @@ func (w *writer) diagnostics() {
 	l.close()
 }
 
-// A file is one of a table that has rows of one kind, so that a report opens those that it
-// needs.
+// A file holds the rows of one kind of a table, so that a report opens only the files that it needs.
 type file struct {
 	name      string
 	kind      string // of its rows
 	of        profile.SliceKind
-	operators bool // the table operators, not slices
+	operators bool // in the table operators rather than slices
 }
 
 // Files of events.
@@ -258,10 +256,10 @@ var (
 	systemFile    = &file{name: "operators-system", kind: "system", of: profile.SystemSlice, operators: true}
 )
 
-// eventFiles are the files of events, in the order in which events are read.
+// eventFiles are the files of events, in reading order.
 var eventFiles = []*file{kernelsFile, copiesFile, callsFile, rangesFile, operatorsFile, pythonFile, systemFile, otherFile}
 
-// fileOf returns the file of events of a kind.
+// fileOf returns the file for events of a kind.
 func fileOf(kind profile.SliceKind) *file {
 	return eventFiles[slices.IndexFunc(eventFiles, func(f *file) bool { return f.of == kind })]
 }
@@ -271,7 +269,7 @@ func (f *file) wants(filter *profile.Filter) bool {
 	return filter.Cats == nil || f == otherFile || slices.ContainsFunc(f.of.Categories(), filter.KeepsCategory)
 }
 
-// words are the texts that stand in a column, by number.
+// words are the texts of a column, by number.
 type words []string
 
 // number returns the number of a word, 0 if there is none.
@@ -285,10 +283,10 @@ var (
 	rangeStyles  = words{profile.PushPop: profile.PushPop.String(), profile.StartEnd: profile.StartEnd.String()}
 )
 
-// StepKind returns the word for a kind of step.
+// StepKind returns the word for a kind of step in tables.
 func StepKind(k profile.StepKind) string { return stepKinds[k] }
 
-// KernelKind returns the word for what a kernel is.
+// KernelKind returns the kind of a kernel in tables.
 func KernelKind(k *profile.Kernel) string {
 	if k.Graph {
 		return graphKind
@@ -296,17 +294,17 @@ func KernelKind(k *profile.Kernel) string {
 	return kernelsFile.kind
 }
 
-// Words that tell rows of one kind from others of their table.
+// Words for kinds of rows within one table.
 const (
 	graphKind       = "graph"
 	sampleKind      = "sample"
 	backtraceKind   = "backtrace"
 	runKind         = "run"
-	traceCounter    = "trace"       // a counter of a trace
-	collectivesView = "collectives" // of a process
+	traceCounter    = "trace"       // a counter in a trace
+	collectivesView = "collectives" // view of a process
 )
 
-// spans writes what a dump holds.
+// spans writes the spans of a dump.
 func (w *writer) spans() {
 	d := w.content.Spans
 	if d == nil {
@@ -341,7 +339,7 @@ func (w *writer) spans() {
 	links.close()
 }
 
-// resources writes the processes that emitted spans; number 0 is the unknown one.
+// resources writes the processes that emitted spans; number 0 is the unknown process.
 func (w *writer) resources() {
 	d := w.content.Spans
 	names := d.Syms.Names()

@@ -8,7 +8,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A recording is how the profiles of a capture are written.
+// A recording writes the profiles of a capture.
 type recording struct {
 	*writer
 	keys        argKeys
@@ -23,7 +23,7 @@ type recording struct {
 	counters    lazy[counterRow]
 }
 
-// argKeys are the arguments that captures keep.
+// argKeys are the names of arguments that captures store.
 type argKeys struct {
 	bytes, shapes, types, concrete          trace.Sym
 	deviceType, device, allocated, reserved trace.Sym
@@ -65,7 +65,7 @@ func (w *writer) recorded() {
 	}
 }
 
-// identityOf returns which rank a process is, with what tells that.
+// identityOf returns the rank of a process, with the source of that information.
 func (c *Content) identityOf(pid int64) []profile.Identity {
 	for i, p := range c.Source.Profiles {
 		if p.Meta.PID == pid {
@@ -110,7 +110,7 @@ func (r *recording) identities(number int32, are []profile.Identity) {
 	}
 }
 
-// threadsOf writes the rows of a process, and returns whose each is.
+// threadsOf writes the rows of a process, and returns the place of each.
 func (r *recording) threadsOf(number int32, p *profile.Profile, are []profile.Identity) []Place {
 	parts := map[string]Place{}
 	for _, is := range are {
@@ -133,7 +133,7 @@ func (r *recording) threadsOf(number int32, p *profile.Profile, are []profile.Id
 	return places
 }
 
-// events writes the events that were kept.
+// events writes the events.
 func (r *recording) events(p *profile.Profile, places []Place) {
 	single := p.OneBlock
 	for i := range p.Events {
@@ -192,7 +192,7 @@ func (r *recording) slice(f *file, e *profile.Slice, on *profile.Row, at Place, 
 	r.sliceTable(f).write(row)
 }
 
-// threadsOf returns the column one_block of a kernel.
+// threadsOf returns the value of column one_block for a kernel.
 func threadsOf(oneBlock int32) *int32 {
 	if oneBlock == 0 {
 		return nil

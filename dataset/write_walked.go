@@ -7,7 +7,7 @@ import (
 	"github.com/sgtrace/sgtrace/profile"
 )
 
-// Walks over rows, as diagnostics name them.
+// Names of walks over rows in diagnostics.
 const (
 	duringKernels    = "kernels"
 	duringCopies     = "copies"
@@ -20,15 +20,15 @@ const (
 	duringCounters   = "counters"
 )
 
-// A walking is how rows that are walked are written, one kind after another.
+// A walking writes rows that are walked, one kind after another.
 type walking struct {
 	*writer
 	profile.Stream
-	pids   []int32          // of the ranks that the stream gives to rows
+	pids   []int32          // by the rank that the stream uses
 	places map[int32]*Place // by pid
 }
 
-// walked writes the rows of a recording that is walked.
+// walked writes the rows of a walked recording.
 func (w *writer) walked() {
 	if w.content.Source == nil || w.content.Source.Rows == nil {
 		return
@@ -55,7 +55,7 @@ func (w *writer) walked() {
 	}
 }
 
-// place returns whose the rows of a process are.
+// place returns the place of the rows of a process.
 func (x *walking) place(pid int32) Place {
 	if p := x.places[pid]; p != nil {
 		return *p
@@ -71,7 +71,7 @@ func (x *walking) place(pid int32) Place {
 	return *p
 }
 
-// slice returns the row of an event.
+// slice returns the table row for an event.
 func (x *walking) slice(e *profile.Event, kind string) sliceRow {
 	return sliceRow{Start: int64(e.Start), Dur: int64(e.End - e.Start), Place: x.place(e.PID), Kind: kind, Name: x.name(e.Name), Device: -1, Stream: -1, Correlation: e.Correlation}
 }
@@ -144,7 +144,7 @@ func (x *walking) sample(s *profile.Sample, kind string) sampleRow {
 func (x *walking) samples()    { x.stacked("samples", sampleKind, x.Samples) }
 func (x *walking) backtraces() { x.stacked("backtraces", backtraceKind, x.Backtraces(nil)) }
 
-// stacked writes samples, or the stacks of calls, and the stacks that they refer to.
+// stacked writes samples or backtraces, and the stacks that they refer to.
 func (x *walking) stacked(name, kind string, walk func(func(*profile.Sample) bool)) {
 	l := lazy[sampleRow]{of: x.writer, name: "samples-" + name}
 	var stacks *profile.Stacks
@@ -187,9 +187,8 @@ func (x *walking) counters() {
 	l.close()
 }
 
-// drawn returns the profiles of a recording that is walked, with the events that a filter
-// keeps, for timelines without the original: with what the capture has, and under names of its
-// own.
+// drawn returns the profiles of a walked recording, with the events that a filter keeps, for timelines
+// without the original. They have only what the capture stores, and generic names for rows.
 func (c *Capture) drawn(name string, opt *format.Options) ([]*profile.Profile, error) {
 	index := *opt
 	index.Filter = profile.Filter{IndexOnly: true}
@@ -197,7 +196,7 @@ func (c *Capture) drawn(name string, opt *format.Options) ([]*profile.Profile, e
 	if err != nil {
 		return nil, err
 	}
-	plain := *opt // of rows that are walked, no fingerprint is known
+	plain := *opt // rows that are walked have no fingerprint
 	plain.Filter.Fingerprint = false
 	profiles, err := c.readProfiles(name, collectivesView, &plain)
 	for _, p := range profiles {
@@ -210,13 +209,13 @@ func (c *Capture) drawn(name string, opt *format.Options) ([]*profile.Profile, e
 	return profiles, err
 }
 
-// A walkedSpot is where rows of a recording that is walked lie, which name no thread of a
-// profile, but process and thread, or device and stream.
+// A walkedSpot locates rows of a walked recording, which name no thread of a profile, but a process and
+// thread, or a device and stream.
 type walkedSpot struct {
 	profiles   map[int64]*profile.Profile // by pid
 	rows       map[*profile.Profile]map[profile.Row]int32
 	kind       profile.RowKind
-	word       string // for names of new rows
+	word       string // prefix of the names of new rows
 	pid        *cell
 	above, own *cell // process or device, and thread or stream
 }
@@ -237,8 +236,8 @@ func (r *restoring) walkedSpot(file *file, in *rows) *walkedSpot {
 	return w
 }
 
-// place returns the profile of the row under way, nil if there is none, and its row there, which
-// is added if it is new.
+// place returns the profile of the current row, nil if there is none, and the row there, which is added if
+// it is new.
 func (w *walkedSpot) place() (*profile.Profile, int32) {
 	p := w.profiles[w.pid.int()]
 	if p == nil {

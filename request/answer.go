@@ -16,9 +16,9 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Own notes anew which rows and parts are of which request: the parts of a request,
-// its gateway's rows and its envelope are its own. Of requests that share these, it is the first one;
-// of gateways' rows in each other, the outermost that is of a request tells.
+// Own recomputes which rows and parts belong to which request: the parts of a request, its gateway's rows,
+// and its envelope. If requests share a gateway or envelope, it belongs to the first one; if gateway rows
+// are nested, the outermost one that belongs to a request decides.
 func (s *Set) Own() {
 	for p := range s.AllParts() {
 		s.Parts[p].Request = None
@@ -55,7 +55,7 @@ func (s *Set) eachRequest(f func(r int)) {
 	})
 }
 
-// claim notes that row i is of request r, unless it is of one before r.
+// claim assigns row i to request r, unless an earlier request has it.
 func (s *Set) claim(i, r int) {
 	of := &s.gatewayOf[i]
 	for {
@@ -66,7 +66,7 @@ func (s *Set) claim(i, r int) {
 	}
 }
 
-// hasClaimed reports whether the gateway's row i, and no row of it around i, is of request r.
+// hasClaimed reports whether gateway row i belongs to request r, and no gateway row around it belongs to any request.
 func (s *Set) hasClaimed(i, r int) bool {
 	if atomic.LoadInt32(&s.gatewayOf[i]) != int32(r+1) {
 		return false
@@ -79,7 +79,7 @@ func (s *Set) hasClaimed(i, r int) bool {
 	return true
 }
 
-// anyGateway reports whether there are rows that belong to a request and to no part of it.
+// anyGateway reports whether there are rows that belong to a request but not to any of its parts.
 func (s *Set) anyGateway() bool {
 	var found atomic.Bool
 	parallel.Rows(len(s.Rows), RowSize, func(from, to int) {
@@ -90,7 +90,7 @@ func (s *Set) anyGateway() bool {
 	return found.Load()
 }
 
-// ownGateway notes that the gateway's rows right below row i, and so on, are of request r, as i is.
+// ownGateway assigns the gateway rows below row i, recursively, to request r, which owns i.
 func (s *Set) ownGateway(i, r int) {
 	for _, c := range s.Tree.Children(i) {
 		if s.Rows[c].Kind == Gateway {
@@ -100,8 +100,8 @@ func (s *Set) ownGateway(i, r int) {
 	}
 }
 
-// HandedOn returns when a gateway sent a request to servers for the first and for the last
-// time, given its row around it; 0 if it does not say.
+// HandedOn returns when a gateway first and last sent a request to servers, given the gateway's row; 0 if
+// it does not say.
 func (s *Set) HandedOn(row int) (first, last trace.Time) {
 	span := s.Row(row)
 	for _, e := range s.InstantsOf(row) {
@@ -119,8 +119,8 @@ func (s *Set) HandedOn(row int) (first, last trace.Time) {
 	return first, last
 }
 
-// EachURL calls f with the URLs of the servers that a gateway sent r to, if it did so once: nobody knows which server answered a request
-// that was sent again.
+// EachURL calls f with the URLs of the servers that a gateway sent r to, if it did so once: after a retry, it is
+// unknown which server answered.
 func (s *Set) EachURL(r *Request, f func(role Role, url string)) {
 	if r.Gateway == None || r.Flags&SharedGateway != 0 {
 		return
@@ -136,7 +136,7 @@ func (s *Set) EachURL(r *Request, f func(role Role, url string)) {
 	}
 }
 
-// EachServedURL calls f with a URL that a gateway sent a finished request to, and the proc of the server that worked for it there.
+// EachServedURL calls f with each URL that a gateway sent a finished request to, and the proc of the server that served it there.
 func (s *Set) EachServedURL(f func(url string, proc int)) {
 	for i := range s.AllRequests() {
 		r := &s.Requests[i]
@@ -153,10 +153,10 @@ func (s *Set) EachServedURL(f func(url string, proc int)) {
 	}
 }
 
-// urlKeys are the arguments of the gateway's events with the URL of a server of each role.
+// urlKeys maps the arguments of gateway events that hold URLs to the roles of the servers.
 var urlKeys = map[string]Role{"url": Unified, "prefill_url": Prefill, "decode_url": Decode}
 
-// TraceID returns the trace id of r's first part as 32 hex digits.
+// TraceID returns the trace ID of r's first part as 32 hex digits.
 func (s *Set) TraceID(r *Request) string {
 	id := TraceText(s.Parts[s.PartsOf(r)[0]].Trace)
 	if s.redact != nil {
@@ -165,7 +165,7 @@ func (s *Set) TraceID(r *Request) string {
 	return id
 }
 
-// TraceText returns the ID of a trace as texts have it.
+// TraceText returns a trace ID as 32 hex digits.
 func TraceText(id [2]uint64) string {
 	var raw [16]byte
 	binary.BigEndian.PutUint64(raw[:], id[0])
@@ -173,9 +173,9 @@ func TraceText(id [2]uint64) string {
 	return hex.EncodeToString(raw[:])
 }
 
-// Answering returns the part whose server answered the user: decode, else
-// unified, else prefill, else the first. Of several it is the one that ended: another one
-// was on a server that died.
+// Answering returns the part whose server answered the user: decode, or else unified, prefill, or the first
+// part. If there are several of the role, it is one with a root: another may have been on a server that
+// died.
 func (s *Set) Answering(r *Request) int {
 	for _, role := range [...]Role{Decode, Unified, Prefill} {
 		found := None
@@ -191,9 +191,8 @@ func (s *Set) Answering(r *Request) int {
 	return s.PartsOf(r)[0]
 }
 
-// Server tells servers of one role on one host apart: it returns the number of the
-// one that a proc belongs to, from 1 on by their process ids, and 0 where there is
-// no other. A server that was started anew is the one that it was before.
+// Server distinguishes servers of one role on one host: it returns the number of a proc's server, counted
+// from 1 by process ID, or 0 if there is only one. A restarted server keeps its number.
 func (s *Set) Server(proc int) int {
 	if len(s.Servers) == 0 {
 		return 0
@@ -201,16 +200,16 @@ func (s *Set) Server(proc int) int {
 	return int(s.Servers[proc])
 }
 
-// An Attribute is something that was asked for with a request, or said of who asks: the model,
-// the priority, a header. [Set.AttributeText] returns it as a text.
+// An Attribute is something that was asked for with a request, or a fact about who asks: the model, the
+// priority, a header. [Set.AttributeText] returns it as text.
 type Attribute struct {
 	Key    trace.Sym
-	Number float64 // NaN of a text
+	Number float64 // NaN for text
 	arg    trace.Arg
 }
 
-// EachAttribute calls f for all that was asked for with r, as its gateway and its servers tell.
-// It may call f more than once for one key.
+// EachAttribute calls f for everything that was asked for with r, according to its gateway and servers. It
+// may call f more than once for the same key.
 func (s *Set) EachAttribute(r *Request, f func(Attribute)) {
 	visit := func(row int) {
 		if row == None {
@@ -229,7 +228,7 @@ func (s *Set) EachAttribute(r *Request, f func(Attribute)) {
 	}
 }
 
-// IsResult reports whether an argument tells which request it is or how it went.
+// IsResult reports whether an argument identifies the request or says how it went, rather than what was asked for.
 func (s *Set) IsResult(key trace.Sym) bool {
 	name := s.names[key]
 	return slices.ContainsFunc(s.Results, func(r string) bool {
@@ -237,8 +236,8 @@ func (s *Set) IsResult(key trace.Sym) bool {
 	})
 }
 
-// attribute reads an argument; ok is false for one with several values, or with none. Of headers,
-// OpenTelemetry writes a list.
+// attribute reads an argument; ok is false if it has several values or none. OpenTelemetry writes headers
+// as lists.
 func (s *Set) attribute(a trace.Arg) (asked Attribute, ok bool) {
 	key := a.Key
 	if a.Kind == trace.ArgArray {
@@ -263,7 +262,7 @@ func (s *Set) attribute(a trace.Arg) (asked Attribute, ok bool) {
 	return asked, true
 }
 
-// AttributeText returns an attribute as a text, which is not empty.
+// AttributeText returns an attribute as text, which is not empty.
 func (s *Set) AttributeText(a Attribute) string {
 	var text string
 	switch a.arg.Kind {
@@ -280,5 +279,5 @@ func (s *Set) AttributeText(a Attribute) string {
 	return text
 }
 
-// KeyName is how a key of arguments is called.
+// KeyName returns the name of a key of arguments.
 func (s *Set) KeyName(key trace.Sym) string { return s.names[key] }

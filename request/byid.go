@@ -9,21 +9,20 @@ import (
 	"github.com/sgtrace/sgtrace/internal/similar"
 )
 
-// IDKind is what an ID is of.
+// IDKind is a kind of ID.
 type IDKind uint8
 
 const (
-	RequestID IDKind = iota // rid, full ID, or a gateway's
+	RequestID IDKind = iota // rid, full ID, or gateway ID
 	RoomID                  // bootstrap room
 	TraceID
 )
 
-// An IDTest reports whether a request that has an ID, among others, may be one that is asked
-// for.
+// An IDTest reports whether a request with this ID, among others, may be one that is wanted.
 type IDTest func(kind IDKind, id string) bool
 
-// ByID returns a test that is true for some ID of each request that sel selects, and
-// of few others; nil if no ID matters. All of its conditions must hold, so one will do.
+// ByID returns a test that is true for some ID of each request that sel selects, and for few others; nil if
+// no ID matters. All conditions of sel must hold, so testing one of them is enough.
 func (sel *Selection) ByID() IDTest {
 	switch {
 	case len(sel.RIDs) > 0:
@@ -47,15 +46,15 @@ func (sel *Selection) ByID() IDTest {
 	return nil
 }
 
-// Beginning returns a test for the requests that have an ID, of any kind, or one that begins so.
+// Beginning returns a test for requests with an ID of any kind that begins with want.
 func Beginning(want string) IDTest {
 	return func(kind IDKind, id string) bool {
 		return strings.HasPrefix(id, want) || strings.HasPrefix(requestID(kind, id), want) || kind == RoomID && strings.HasPrefix(RoomText(id), want)
 	}
 }
 
-// requestID returns what stands for a request that has an ID; "" if none does. A request
-// that tells no other is called by its trace.
+// requestID returns the request ID that an ID of some kind stands for; "" if none. A request without any
+// other ID is named after its trace.
 func requestID(kind IDKind, id string) string {
 	switch kind {
 	case RequestID:
@@ -66,19 +65,19 @@ func requestID(kind IDKind, id string) string {
 	return ""
 }
 
-// TraceRID is what stands for the ID of a request that has none but its trace.
+// TraceRID returns the stand-in request ID for a request that has only a trace ID.
 func TraceRID(id string) string { return "trace:" + id }
 
-// isTrace reports whether a trace is one of those wanted, whose leading zeros may be missing.
+// isTrace reports whether a trace ID is one of traces, which may lack leading zeros.
 func isTrace(text string, traces []string) bool {
 	return slices.ContainsFunc(traces, func(want string) bool {
 		return text == strings.Repeat("0", max(0, len(text)-len(want)))+strings.ToLower(want)
 	})
 }
 
-// Similar asks about the id that is nearest to one that no request has, or to the
-// beginning of one: "; did you mean 7ca07386?". It is empty if none is so near that a slip
-// explains it: ids are random, and of thousands some are alike by chance.
+// Similar suggests the ID closest to one that no request has, or the beginning of one: "; did you mean
+// 7ca07386?". It is empty if none is close enough for a typo: IDs are random, and some of thousands are
+// similar by chance.
 func (s *Set) Similar(id string) string {
 	const lettersPerSlip = 6
 	best, least := "", max(1, len(id)/lettersPerSlip)+1
@@ -99,8 +98,8 @@ func (s *Set) Similar(id string) string {
 // IsRoom reports whether text is a bootstrap room.
 func IsRoom(text string) bool { return RoomText(text) != "" }
 
-// RoomText normalizes a bootstrap room, which may be written as a decimal number or in
-// hex, to "0x" and hex digits; "" if it is none, or 0.
+// RoomText normalizes a bootstrap room, in decimal or hex, to "0x" and hex digits; "" if it is not a room,
+// or 0.
 func RoomText(text string) string {
 	if n, err := strconv.ParseUint(text, 10, 64); err == nil {
 		text = "0x" + strconv.FormatUint(n, 16)

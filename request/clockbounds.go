@@ -9,17 +9,16 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// ClockBounds returns what requests that crossed hosts say about their clocks,
-// clockOf being the clock of a proc: what a request causes on one host comes before
-// its effect on another. Requests that did not finish do not count: their spans end
-// when somebody gives up.
+// ClockBounds returns the bounds on clock offsets from requests that crossed hosts: a cause on one host
+// precedes its effect on another. clockOf returns the clock of a proc. Requests that did not finish are
+// ignored: their spans end when somebody gives up.
 func (s *Set) ClockBounds(clockOf func(proc int) int) []align.Bound {
 	clocks := make([]int, len(s.Procs))
 	for p := range clocks {
 		clocks[p] = clockOf(p)
 	}
 	if len(slices.Compact(slices.Clone(clocks))) < 2 {
-		return nil // nobody reads another clock
+		return nil // there is only one clock
 	}
 	return parallel.Gather(len(s.Requests), RequestSize, func(list []align.Bound, from, to int) []align.Bound {
 		c := crossing{set: s, clocks: clocks, bounds: list}
@@ -30,14 +29,14 @@ func (s *Set) ClockBounds(clockOf func(proc int) int) []align.Bound {
 	})
 }
 
-// crossing collects inequalities between the clocks of hosts.
+// crossing collects bounds between the clocks of hosts.
 type crossing struct {
 	set    *Set
 	clocks []int // by proc
 	bounds []align.Bound
 }
 
-// add collects those of a request.
+// add collects the bounds of a request.
 func (c *crossing) add(q *Request) {
 	if q.Status != Finished {
 		return
@@ -70,8 +69,7 @@ func (c *crossing) add(q *Request) {
 	}
 }
 
-// before notes that the instant x of proc p was before the instant y of proc q. Times
-// that are farther away than any that are believed say nothing.
+// before records that instant x of proc p preceded instant y of proc q. Times beyond Farthest are ignored.
 func (c *crossing) before(p int, x trace.Time, q int, y trace.Time) {
 	a, b := c.clocks[p], c.clocks[q]
 	if a != b && max(x, y) <= Farthest && min(x, y) >= -Farthest {
@@ -79,9 +77,9 @@ func (c *crossing) before(p int, x trace.Time, q int, y trace.Time) {
 	}
 }
 
-// inside notes that the ranks of a part, which may be on other hosts than its
-// server, work on it after that has got the request; and that the lead rank, whose
-// tokens are the answer, has ended before it.
+// inside records that the ranks of a part, which may be on other hosts than its server, start on it after
+// the server has received the request, and that the lead rank, whose tokens are the answer, ends before the
+// server does.
 func (c *crossing) inside(p *Part) {
 	if p.Root == None {
 		return
@@ -100,9 +98,8 @@ func (c *crossing) inside(p *Part) {
 	}
 }
 
-// around notes that the request spans begin after the span of the gateway or
-// router that is around them, or after it says that it sends them, and that the
-// answering one ends before it.
+// around records that request spans start after the gateway's or router's span around them, or after it
+// says that it sends them, and that the answering one ends before it.
 func (c *crossing) around(q *Request, outer int) {
 	span := c.set.Row(outer)
 	proc, sent := c.set.ProcOf(outer), span.Start
@@ -126,10 +123,9 @@ func (c *crossing) around(q *Request, outer int) {
 	}
 }
 
-// handover notes what passes between the halves of a request. The decode server
-// tells where it wants the KV cache before the prefill server can leave its
-// bootstrap, and has it after the prefill server has begun to send, if that is known,
-// and has computed it.
+// handover records what passes between the two halves of a request. The decode server says where it wants
+// the KV cache before the prefill server can leave bootstrap, and has the cache only after the prefill
+// server has begun to send it or, if that is unknown, has computed it.
 func (c *crossing) handover(prefill, decode *Part) {
 	for _, t := range c.set.ThreadsOf(decode) {
 		own := c.set.Threads[t].Proc

@@ -11,19 +11,19 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A ClockStep is that the clock of a host was set while requests were served.
+// A ClockStep is a change of a host's clock while requests were served.
 type ClockStep struct {
 	Clock ClockKey
-	Host  string     // as reports print it
-	At    trace.Time // what it showed first afterward, about
-	By    int64      // ns: it was set forward; below 0, back
-	Err   int64      // ns, how far By may be off
+	Host  string     // as in reports
+	At    trace.Time // approximately the first time that it showed afterward
+	By    int64      // ns that it was set forward; negative is back
+	Err   int64      // largest error of By, ns
 }
 
-// ClockSteps finds out which clocks were set, and when: requests that crossed hosts before
-// contradict those that did so afterward. Nobody else reads the clock of a host, so of two
-// clocks that is the one about which most others agree; of only two, the one whose rows leave
-// out the time that it was set forward by, else the later one.
+// ClockSteps finds which clocks were set, and when: requests that crossed hosts before contradict those
+// that did so afterward. A single pair of clocks does not show which one was set, so it is the one that
+// explains the most contradictions; between equals, it is one whose rows skip the time by which it was set
+// forward, or else the later one.
 func (s *Set) ClockSteps() (list []ClockStep) {
 	index := map[ClockKey]int{}
 	var keys []ClockKey
@@ -60,12 +60,12 @@ func (s *Set) ClockSteps() (list []ClockStep) {
 // A setting is a clock that was set.
 type setting struct {
 	clock         int
-	before, after trace.Time // what it showed at the latest before, and at the earliest afterward
+	before, after trace.Time // the latest time it showed before, and the earliest afterward
 	at            trace.Time
 	by, err       int64
 }
 
-// on returns a jump as it is if a clock was set.
+// on returns a jump as the setting of one of its clocks; ok is false if it is not about that clock.
 func on(j *align.Jump, clock int) (x setting, ok bool) {
 	switch clock {
 	case j.A:
@@ -76,14 +76,14 @@ func on(j *align.Jump, clock int) (x setting, ok bool) {
 	return x, false
 }
 
-// explains reports whether a jump is that of a clock that was set.
+// explains reports whether a jump is explained by this setting.
 func (x *setting) explains(j *align.Jump) bool {
 	o, ok := on(j, x.clock)
 	return ok && o.before <= x.after && x.before <= o.after && max(o.by-x.by, x.by-o.by) <= max(x.by, -x.by)/4+x.err+o.err ||
 		ok && o.before == x.before && o.after == x.after
 }
 
-// blame chooses the clock that explains the first of some jumps, and most others, with as few as possible that contradict it.
+// blame chooses the clock that explains the first jump and the most others, with the least contradicting evidence.
 func (s *Set) blame(jumps []align.Jump, bounds []align.Bound, clocks int, clockOf func(int) int) (best setting) {
 	most := math.MinInt
 	for c := range clocks {
@@ -113,12 +113,12 @@ func (s *Set) blame(jumps []align.Jump, bounds []align.Bound, clocks int, clockO
 	return best
 }
 
-// place finds out when a clock was set, and reports whether its rows show it: a clock that
-// is set forward leaves out as much time.
+// place finds when a clock was set, and reports whether its rows confirm it: a clock that is set forward
+// skips that much time.
 func (s *Set) place(x *setting, clockOf func(int) int) bool {
 	x.at = x.after
 	if x.by < 0 {
-		x.at = x.after + (x.before-x.after)/2 // it shows some times twice
+		x.at = x.after + (x.before-x.after)/2 // it showed some times twice
 		return false
 	}
 	var times []trace.Time
@@ -143,7 +143,7 @@ func (s *Set) place(x *setting, clockOf func(int) int) bool {
 	return int64(widest) >= x.by-x.err-ClockSlack
 }
 
-// Unstepped returns what the clock of a proc would have shown, had it not been set.
+// Unstepped returns a function that maps times of a clock to what it would have shown if it had not been set.
 func Unstepped(steps []ClockStep, key ClockKey) func(trace.Time) trace.Time {
 	own := order.Only(steps, func(x ClockStep) bool { return x.Clock == key })
 	return func(t trace.Time) trace.Time {

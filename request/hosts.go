@@ -9,14 +9,14 @@ import (
 	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
-// Place returns the place of a proc, as the names of ranks are made of it.
+// Place returns the place of a proc, from which names of ranks are made.
 func (s *Set) Place(proc int) naming.Place {
 	p := &s.Procs[proc]
 	return naming.Place{Role: p.Role.String(), Host: p.Host, Server: s.Server(proc), Rank: p.Rank}
 }
 
-// Places returns the places of the ranks: schedulers, or the servers of a role without
-// any. Of other processes there are the hosts only.
+// Places returns the places of the ranks: schedulers, or the servers of a role that has none. Other
+// processes contribute only their hosts.
 func (s *Set) Places() []naming.Place {
 	var schedules [Other + 1]bool
 	for i := range s.Procs {
@@ -32,8 +32,8 @@ func (s *Set) Places() []naming.Place {
 	return places
 }
 
-// RankName names the rank that a proc is, "decode DP1 TP0"; a process that is none, by its
-// label and host.
+// RankName names the rank of a proc, "decode DP1 TP0"; a process that is not a rank is named by label and
+// host.
 func (s *Set) RankName(proc int) string {
 	if !s.Procs[proc].Schedules {
 		return s.ProcOn(proc)
@@ -41,39 +41,39 @@ func (s *Set) RankName(proc int) string {
 	return s.Names.Rank(s.Place(proc))
 }
 
-// ProcName names a proc among those of its server: "DP1 TP0 · decode scheduler".
+// ProcName names a proc within its server: "DP1 TP0 · decode scheduler".
 func (s *Set) ProcName(proc int) string { return s.Names.Process(s.Place(proc), s.Procs[proc].Label) }
 
-// ProcOn names a proc among all, with its server where that is needed.
+// ProcOn names a proc among all procs, including its server if needed.
 func (s *Set) ProcOn(proc int) string { return s.Names.ProcessOn(s.Place(proc), s.Procs[proc].Label) }
 
 // HostOf names the host of a proc.
 func (s *Set) HostOf(proc int) string { return s.Names.Host(s.Procs[proc].Host) }
 
-// ServerOf names the server of a proc: its host, and its number if others are there.
+// ServerOf names the server of a proc: its host, with a number if the host has several.
 func (s *Set) ServerOf(proc int) string { return s.Names.Server(s.Procs[proc].Host, s.Server(proc)) }
 
-// HostClocks relate the clocks of the hosts of a set. Reports see all times of a clock
-// moved by one offset, that of the middle of the set, so that durations stay what was
-// recorded; [HostClocks.Drifted] tells how much more a clock has drifted at an instant.
+// HostClocks relate the clocks of a set's hosts. In reports, all times of a clock are moved by one offset,
+// which holds in the middle of the set, so that durations stay as recorded; [HostClocks.Drifted] returns
+// how much more a clock has drifted at an instant.
 type HostClocks struct {
 	moved  bool
-	of     []int // clock, by proc
+	of     []int // index of the clock, by proc
 	fits   []align.ClockFit
-	shifts []trace.Time // by clock: what is added to its times
+	shifts []trace.Time // by clock: added to its times
 }
 
-// ClockSlack is how far an effect may come before its cause on any clock, in ns.
+// ClockSlack is how far an effect may precede its cause, on any clock, in ns.
 const ClockSlack = align.ClockSlack
 
-// A ClockKey tells clocks apart. Spans without a host (gateways, containers without
-// a machine id) have one clock per role.
+// A ClockKey identifies a clock. Spans without a host (gateways, containers without a machine ID) have one
+// clock per role.
 type ClockKey struct {
 	Host string
 	Role Role
 }
 
-// ClockKey tells which clock a proc reads.
+// ClockKey returns the key of the clock of a proc.
 func (s *Set) ClockKey(proc int) ClockKey {
 	p := &s.Procs[proc]
 	key := ClockKey{Host: p.Host}
@@ -86,9 +86,8 @@ func (s *Set) ClockKey(proc int) ClockKey {
 	return key
 }
 
-// HostClocks finds out how the clocks of s relate to that of the first proc, as far as its
-// requests prove that they differ: see [Set.ClockBounds], and align for what
-// proves it.
+// HostClocks determines how the clocks of s relate to that of the first proc, as far as requests prove that
+// they differ: see [Set.ClockBounds], and package align for what counts as proof.
 func (s *Set) HostClocks() *HostClocks {
 	index := map[ClockKey]int{}
 	for p := range s.Procs {
@@ -108,7 +107,7 @@ func (s *Set) HostClocks() *HostClocks {
 	return s.NewHostClocks(clockOf, fits)
 }
 
-// NewHostClocks returns clocks that were related elsewhere, clockOf being the clock of a proc.
+// NewHostClocks returns clocks that were related elsewhere; clockOf returns the clock of a proc.
 func (s *Set) NewHostClocks(clockOf func(proc int) int, fits []align.ClockFit) *HostClocks {
 	first, last, _ := s.Bounds()
 	middle := int64(first + (last-first)/2)
@@ -122,13 +121,13 @@ func (s *Set) NewHostClocks(clockOf func(proc int) int, fits []align.ClockFit) *
 	return c
 }
 
-// Moves reports whether the times of any proc are moved. Without a solution none are.
+// Moves reports whether the times of any proc are moved; false if c is nil.
 func (c *HostClocks) Moves() bool { return c != nil && c.moved }
 
-// Several reports whether there are hosts whose clocks may differ.
+// Several reports whether there is more than one clock.
 func (c *HostClocks) Several() bool { return len(c.fits) > 1 }
 
-// Most returns the longest time by which any clock is moved, in ns.
+// Most returns the largest absolute shift of any clock, in ns.
 func (c *HostClocks) Most() trace.Time {
 	most := trace.Time(0)
 	for _, shift := range c.shifts {
@@ -137,12 +136,12 @@ func (c *HostClocks) Most() trace.Time {
 	return most
 }
 
-// Shift returns what is to be added to the times of a proc.
+// Shift returns what to add to the times of a proc.
 func (c *HostClocks) Shift(proc int) trace.Time { return c.shifts[c.of[proc]] }
 
-// Drifted returns what is to be added, at about the given instant, to a time of proc p that
-// was shifted to have the time of proc q. It is the same for all of a request, so that no
-// duration changes. Without a solution it is 0.
+// Drifted returns what to add to a shifted time of proc p, around the given instant, to convert it to the
+// time of proc q. The caller uses one instant for all of a request, so that no duration changes. It is 0 if
+// c is nil.
 func (c *HostClocks) Drifted(p, q int, at trace.Time) trace.Time {
 	if !c.Moves() || p == None || q == None || c.of[p] == c.of[q] {
 		return 0
@@ -150,7 +149,7 @@ func (c *HostClocks) Drifted(p, q int, at trace.Time) trace.Time {
 	return c.rest(c.of[p], at) - c.rest(c.of[q], at)
 }
 
-// rest returns by how much the shift of a clock is too little at a shifted time.
+// rest returns by how much the shift of a clock falls short at a shifted time.
 func (c *HostClocks) rest(clock int, at trace.Time) trace.Time {
 	if c.fits[clock].DriftPPB == 0 {
 		return 0

@@ -10,10 +10,10 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// An Interval is half open.
+// An Interval is half-open.
 type Interval struct{ From, To trace.Time }
 
-// Cut returns what of [from, to) is in it. The zero interval is all time.
+// Cut returns the part of [from, to) that lies in iv. The zero interval is all time.
 func (iv Interval) Cut(from, to trace.Time) Interval {
 	if iv == (Interval{}) {
 		return Interval{from, to}
@@ -22,19 +22,19 @@ func (iv Interval) Cut(from, to trace.Time) Interval {
 	return Interval{from, max(from, min(to, iv.To))}
 }
 
-// Has reports whether all of [from, to] is in it.
+// Has reports whether [from, to] lies in iv.
 func (iv Interval) Has(from, to trace.Time) bool {
 	return iv == (Interval{}) || from >= iv.From && to <= iv.To
 }
 
-// A Coverage is a set of instants: disjoint intervals in order, each with the time
-// that those before it cover.
+// A Coverage is a set of instants: sorted, disjoint intervals, each with the total length of those before
+// it.
 type Coverage struct {
 	from, to []trace.Time
 	before   []int64
 }
 
-// NewCoverage unites intervals; it reorders them.
+// NewCoverage returns the union of intervals; it reorders them.
 func NewCoverage(list []Interval) Coverage {
 	slices.SortFunc(list, func(x, y Interval) int { return cmp.Compare(x.From, y.From) })
 	var c Coverage
@@ -56,7 +56,7 @@ func NewCoverage(list []Interval) Coverage {
 
 // until returns how much is covered before t, in ns.
 func (c *Coverage) until(t trace.Time) int64 {
-	i, _ := slices.BinarySearch(c.from, t) // those before i begin before t
+	i, _ := slices.BinarySearch(c.from, t) // intervals before i begin before t
 	if i == 0 {
 		return 0
 	}
@@ -79,24 +79,24 @@ func (c *Coverage) Total() int64 {
 	return c.until(c.to[len(c.to)-1])
 }
 
-// longest is how long a row can take. One flipped bit, or an end that was never set,
-// makes years of microseconds.
+// longest is the longest plausible duration of a row, in ns. One flipped bit, or an end that was never set,
+// turns microseconds into years.
 const longest = int64(30 * 24 * time.Hour)
 
-// Implausible reports whether the times of row i cannot be right: it ends before it
-// starts, or more than a month later. How long it took is unknown then. A host whose
-// clock is years off has rows that are right by themselves.
+// Implausible reports whether the times of row i cannot be right: it ends before it starts, or more than a
+// month later. Its duration is then unknown. Rows of a host whose clock is years off are plausible by
+// themselves.
 func (s *Set) Implausible(i int) bool {
 	d := s.Rows[i].Dur()
 	return d < 0 || d > longest
 }
 
-// Again reports whether row i is a stage that a retraction began anew, of which the start
-// is that of the first time: how long it took is unknown.
+// Again reports whether row i is a stage that was repeated after a retraction but still has the start of
+// the first time, so its duration is unknown.
 func (s *Set) Again(i int) bool { return s.Rows[i].Means == Reconnecting }
 
-// ReportTimes reports the rows whose durations are in no report, as their times cannot
-// be right. A timeline says itself what it makes of them.
+// ReportTimes reports rows with implausible times, whose durations no report uses. A timeline reports
+// itself what it makes of them.
 func (s *Set) ReportTimes() {
 	parallel.Rows(len(s.Rows), RowSize, func(from, to int) {
 		for i := from; i < to; i++ {
@@ -114,15 +114,14 @@ func (s *Set) ReportTimes() {
 }
 
 const (
-	// LongestRequest is the longest time in ns that is believed of a request, a day: sums
-	// of forged ones would wrap around.
+	// LongestRequest is the longest plausible duration of a request in ns, a day: sums of forged durations
+	// would overflow.
 	LongestRequest = 86_400_000_000_000
-	// Farthest is how far from 1970 times are believed, in ns: 126 years.
+	// Farthest is how far from 1970 plausible times can be, in ns: 126 years.
 	Farthest = 4_000_000_000_000_000_000
 )
 
-// Plausible reports whether times can be computed with; forged ones would wrap
-// around.
+// Plausible reports whether times are safe for arithmetic; forged ones would overflow.
 func Plausible(times ...trace.Time) bool {
 	return !slices.ContainsFunc(times, func(t trace.Time) bool { return t < -Farthest || t > Farthest })
 }

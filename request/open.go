@@ -7,31 +7,31 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// inOrder are the stages that a request is in on the scheduler of a server, one after the other, by role.
+// inOrder lists the stages that a request passes through on a server's scheduler, by role.
 var inOrder = [Other + 1][]Meaning{
 	Unified: {Queueing, Prefilling, Answering},
 	Prefill: {SendPreparing, SendConnecting, Queueing, Prefilling, Sending},
 	Decode:  {ReceivePreparing, ReceiveConnecting, Receiving, DecodeQueueing, Answering},
 }
 
-// An Open is a stage that a part was in when it was given up, or still is in when the dump ends. Processes write a stage
-// when it ends, so that no row shows it: it began when the one before it ended.
+// An Open is a stage that a part was in when it was given up, or still is in when the dump ends. Processes write a
+// stage when it ends, so no row shows an open one: it began when the previous one ended.
 type Open struct {
-	Interval         // by the clock of the part's host
+	Interval         // on the clock of the part's host
 	Means    Meaning // NoMeaning: it is on its way to the scheduler
 }
 
-// An OpenFinder knows what it takes to tell which stages are open.
+// An OpenFinder has the information needed to find open stages.
 type OpenFinder struct {
 	set  *Set
-	last []trace.Time                 // sign of each proc
-	ends [Other + 1][Caching + 1]bool // stages that there are, by role
-	lost [][]trace.Time               // by proc, when rows were that are missing; in order
-	// takesIn tells that stages show when schedulers get requests.
+	last []trace.Time                 // last sign of life, by proc
+	ends [Other + 1][Caching + 1]bool // stages that occur, by role
+	lost [][]trace.Time               // by proc, sorted times of missing rows
+	// takesIn says that stages show when schedulers receive requests.
 	takesIn bool
 }
 
-// OpenFinder looks at the rows of the set, once, if any request of it may have an open stage.
+// OpenFinder returns the finder of the set. The rows are examined once, if any request may have an open stage.
 func (s *Set) OpenFinder() *OpenFinder {
 	s.openOnce.Do(func() { s.open = newOpenFinder(s) })
 	return s.open
@@ -76,14 +76,14 @@ func newOpenFinder(s *Set) *OpenFinder {
 	return f
 }
 
-// Answered reports whether nothing tells that r has no answer: it has finished, and the server that answers ended it.
+// Answered reports whether r was answered as far as the rows show: it has finished, and the answering server ended it.
 func (s *Set) Answered(r *Request) bool {
 	return r.Status == Finished && (r.Flags&MissingRoot == 0 || s.Parts[s.Answering(r)].Root != None)
 }
 
-// Of returns the stage that a part is in when it was given up, or when its server shows no sign any more; ok is false if
-// there is none, or rows of it may be lost. One that only a gateway's span ends was given up if the server went on then, and did not
-// end it.
+// Of returns the stage that a part was in when it was given up, or at the last sign of life of its server; ok is false
+// if there is none, or rows of it may be lost. A part that only a gateway's span ends was given up if its server went
+// on without ending it.
 func (f *OpenFinder) Of(p *Part) (o Open, ok bool) {
 	s := f.set
 	r := &s.Requests[p.Request]
@@ -95,7 +95,7 @@ func (f *OpenFinder) Of(p *Part) (o Open, ok bool) {
 	switch {
 	case o.From == 0:
 		return o, false
-	case lead != None && s.Threads[lead].Row != None: // it has ended
+	case lead != None && s.Threads[lead].Row != None: // the thread has ended
 		if r.Status == Finished {
 			return o, false
 		}
@@ -105,13 +105,13 @@ func (f *OpenFinder) Of(p *Part) (o Open, ok bool) {
 	default:
 		sign := f.sign(p)
 		if o.To = f.until(p, sign); r.Status == Finished && o.To == sign {
-			return o, false // nothing of the server is in the dump any more
+			return o, false // nothing later from the server is in the dump
 		}
 	}
 	return o, o.To > o.From && Plausible(o.From, o.To)
 }
 
-// follows returns what comes behind the last stage of a part, which its lead thread has, and since when; 0 is unknown.
+// follows returns what follows the last stage of a part, on its lead thread, and since when; 0 is unknown.
 func (f *OpenFinder) follows(p *Part, lead int) (since trace.Time, means Meaning) {
 	s, order := f.set, inOrder[p.Role]
 	if lead != None && len(s.StagesOf(lead)) > 0 {
@@ -119,7 +119,7 @@ func (f *OpenFinder) follows(p *Part, lead int) (since trace.Time, means Meaning
 		last := s.Row(int(slices.MaxFunc(stages, func(x, y uint32) int { return int(s.Row(int(x)).End - s.Row(int(y)).End) })))
 		switch at := slices.Index(order, last.Means); {
 		case last.Means.Phase() == DecodePhase, last.Means == DecodeQueueing:
-			return last.End, Answering // the stage around its steps ends later
+			return last.End, Answering // the stage around the steps ends later
 		case at == len(order)-1:
 		case at >= 0:
 			return last.End, f.next(p.Role, order[at+1:])
@@ -141,7 +141,7 @@ func (f *OpenFinder) follows(p *Part, lead int) (since trace.Time, means Meaning
 	return since, means
 }
 
-// next returns the first of some stages that servers of a role show.
+// next returns the first of stages that servers of a role export.
 func (f *OpenFinder) next(role Role, stages []Meaning) Meaning {
 	for _, m := range stages {
 		if f.ends[role][m] {
@@ -151,11 +151,11 @@ func (f *OpenFinder) next(role Role, stages []Meaning) Meaning {
 	return NoMeaning
 }
 
-// ExportDelay is for how long a process may hold what it wrote, in ns: exporters wait half
-// a second (SGLang) to five (the SDK's default).
+// ExportDelay is how long a process may hold back what it has written, in ns: exporters wait from half a
+// second (SGLang) to five seconds (the SDK's default).
 const ExportDelay = 5_000_000_000
 
-// isLost reports whether rows of a process of a part were lost when it may have ended.
+// isLost reports whether rows of a process of a part were lost around the time when the part may have ended.
 func (f *OpenFinder) isLost(p *Part, since trace.Time) bool {
 	return slices.ContainsFunc(f.set.ThreadsOf(p), func(t int) bool {
 		lost := f.lost[f.set.Threads[t].Proc]
@@ -164,7 +164,7 @@ func (f *OpenFinder) isLost(p *Part, since trace.Time) bool {
 	})
 }
 
-// sign returns the last sign of those that work on a part.
+// sign returns the last sign of life of the procs that work on a part.
 func (f *OpenFinder) sign(p *Part) (last trace.Time) {
 	for _, t := range f.set.ThreadsOf(p) {
 		last = max(last, f.last[f.set.Threads[t].Proc])
@@ -172,8 +172,8 @@ func (f *OpenFinder) sign(p *Part) (last trace.Time) {
 	return last
 }
 
-// until returns when a part was given up that its server goes on with: its own span ended, or the gateway's; else the last
-// sign of its server.
+// until returns when a part was given up while its server went on: when its own span ended, or the gateway's;
+// otherwise, the last sign of life of its server.
 func (f *OpenFinder) until(p *Part, sign trace.Time) trace.Time {
 	s := f.set
 	if p.Root != None {

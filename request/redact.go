@@ -2,7 +2,7 @@ package request
 
 import "github.com/sgtrace/sgtrace/trace/redact"
 
-// Learn tells r which hosts and ids of requests there are.
+// Learn tells r which hosts, request IDs, and files there are.
 func (s *Set) Learn(r *redact.Redactor) {
 	for i := range s.Procs {
 		r.LearnHost(s.Procs[i].Host)
@@ -21,8 +21,8 @@ func (s *Set) Learn(r *redact.Redactor) {
 	}
 }
 
-// Redact gives hosts, ids, files and free text the names of r, which must have learned
-// all there is to learn. Whoever looks for a request by its id does so before.
+// Redact redacts hosts, IDs, files, and free text with r, which must have learned everything. Look requests
+// up by ID before.
 func (s *Set) Redact(r *redact.Redactor) {
 	s.redact = r
 	s.Names = s.Names.Rename(r.Host)

@@ -9,7 +9,7 @@ import (
 // None is an index that refers to nothing.
 const None = -1
 
-// Unknown is a duration or a count that the dump does not tell.
+// Unknown is a duration or a count that is not in the dump.
 const Unknown = -1
 
 // Role is what a server does for a request.
@@ -20,12 +20,12 @@ const (
 	Prefill
 	Decode
 	Router  // gateway or load balancer in front of the servers
-	Sender  // Mooncake's transfer of the KV cache out of a prefill rank
+	Sender  // Mooncake's transfer of the KV cache from a prefill rank
 	Encoder // multimodal encoder
 	Other
 )
 
-// String returns the word that reports and selections use.
+// String returns the word used in reports and selections.
 func (r Role) String() string {
 	return [...]string{"unified", "prefill", "decode", "router", "sender", "encoder", "other"}[r]
 }
@@ -40,61 +40,59 @@ func ParseRole(s string) (Role, bool) {
 	return 0, false
 }
 
-// A Proc is one thread of one server process, as a row of the timeline: a
-// scheduler rank, a tokenizer, a transfer worker.
+// A Proc is one thread of one server process, which is a row of the timeline: a scheduler rank, a
+// tokenizer, a transfer worker.
 type Proc struct {
-	Host     string // full host id, or its name; "" is unknown
+	Host     string // full host ID, or its name; "" is unknown
 	Label    string // "Scheduler", "Prefill Scheduler", "mooncake transfer worker 0", "smg"
 	Role     Role
 	Rank     trace.Rank
-	PID      int64  // native thread ID, the process id for main threads; 0 is unknown
-	Instance string // service.instance.id, new at every start of a process; "" is unknown
+	PID      int64  // native thread ID, which for main threads is the process ID; 0 is unknown
+	Instance string // service.instance.id, new at every process start; "" is unknown
 	Service  string
-	// Schedules tells that it is a scheduler: its stages follow the batches of a rank.
+	// Schedules says that it is a scheduler: its stages follow the batches of a rank.
 	Schedules bool
 }
 
-// A Thread is the share that one Proc had in a part. It holds no pointers, so that the threads
-// of a large input can lie in a file: its stages are [Set.StagesOf], and why it was aborted or
-// failed is [Set.ReasonOf].
+// A Thread is what one Proc did for a part. It holds no pointers, so that the threads of a large input can
+// be stored in a file: its stages are [Set.StagesOf], and [Set.ReasonOf] says why it was aborted or failed.
 type Thread struct {
-	Row  int // its own row; None when that is missing
+	Row  int // its own row; None if missing
 	Part int // index into Set.Parts
 	Proc int // index into Set.Procs
-	// Start is when its own row begins, or its first stage if that is missing or its
-	// times cannot be right; End likewise.
+	// Start and End are those of its own row, or of its stages if that row is missing or implausible.
 	Start, End trace.Time
-	// stages is how many of the rows right below its own are its first-level stages: the first
-	// ones. Below 0 it is the complement of an index into Set.stages.
+	// stages is the number of first-level stages if they are the first rows below its own. If negative, it
+	// is the complement of an index into Set.stages.
 	stages int32
-	reason trace.Sym // 0 if it was not aborted and did not fail
-	// Status is Aborted or Failed if the thread says so, else Finished.
+	reason trace.Sym // 0 if it was neither aborted nor failed
+	// Status is Aborted or Failed if the thread says so, otherwise Finished.
 	Status Status
 }
 
-// A Part is what one server did for a request. It holds no pointers, as a [Thread]: its threads
-// are [Set.ThreadsOf].
+// A Part is what one server did for a request. Like a [Thread], it holds no pointers: its threads are
+// [Set.ThreadsOf].
 type Part struct {
-	Root    int // row of the whole part; None when it is missing
+	Root    int // row of the whole part; None if missing
 	threads list
-	lead    int32 // see [Set.Lead]; 0 is not known yet
-	RID     Text  // as the server cut it
+	lead    int32 // see [Set.Lead]; 0 is not determined yet
+	RID     Text  // as shortened by the server
 	FullID  Text  // gen_ai.request.id
-	Room    Text  // bootstrap room as hex digits "0x..."; none is ""
+	Room    Text  // bootstrap room in hex, "0x..."; "" if none
 	Role    Role
 	Request int       // index into Set.Requests
-	Proc    int       // whose row the root belongs to; None is unknown
-	Gateway int       // outermost row of a gateway around the root; None
-	Trace   [2]uint64 // id of its trace, as a number of 128 bits, the high ones first
+	Proc    int       // proc of the root's row; None is unknown
+	Gateway int       // outermost gateway row around the root, or None
+	Trace   [2]uint64 // 128-bit trace ID, high half first
 	Start   trace.Time
-	End     trace.Time // of the root; of the last thread when the root is missing
+	End     trace.Time // end of the root, or of the last thread if the root is missing
 
-	TTFT             int64 // ns from the root's start, as the server reports it; Unknown
-	E2E              int64 // ns as the server reports it; Unknown
+	TTFT             int64 // ns from the root's start, as reported by the server; or Unknown
+	E2E              int64 // ns, as reported by the server; or Unknown
 	PromptTokens     int64
 	CompletionTokens int64
 	CachedTokens     int64
-	Retractions      int32     // that a record of it counts; of spans, see [Set.Retractions]
+	Retractions      int32     // as counted in a record; for spans, see [Set.Retractions]
 	FinishReason     trace.Sym // "stop", "length", "abort"; "" is unknown
 	Model            trace.Sym
 }
@@ -106,19 +104,19 @@ const (
 	Finished   Status = iota
 	Aborted           // by the client or by the server, running or queued
 	Failed            // an error
-	Unfinished        // the dump does not show its end
+	Unfinished        // its end is not in the dump
 )
 
-// String returns the word that reports print.
+// String returns the word used in reports.
 func (s Status) String() string {
 	return [...]string{"finished", "aborted", "failed", "unfinished"}[s]
 }
 
-// QueueFull is how the reason of requests begins that a server did not take in because it
-// had no room. All others that were aborted, their clients gave up.
+// QueueFull begins the reason of requests that a server rejected because its queue was full. All other
+// aborted requests were given up by their clients.
 const QueueFull = "The request queue is full"
 
-// TurnedAway reports whether a server had no room for a request.
+// TurnedAway reports whether a server rejected a request because its queue was full.
 func (s *Set) TurnedAway(r *Request) bool {
 	return r.Status == Aborted && strings.HasPrefix(s.Syms.Name(r.Reason), QueueFull)
 }
@@ -138,25 +136,25 @@ type Flags uint16
 
 const (
 	RIDCollision  Flags = 1 << iota // other requests have the same rid
-	RoomCollision                   // the room does not tell the parts apart; they were not joined
+	RoomCollision                   // the room is ambiguous; the parts were not joined
 	Unjoined                        // a prefill or decode part without its other half
 	MissingRoot                     // a request span is missing
-	MissingThread                   // stages whose thread span is missing
-	DerivedTTFT                     // the server reports no TTFT; it was taken from stages
+	MissingThread                   // there are stages whose thread span is missing
+	DerivedTTFT                     // the server reports no TTFT; it was derived from stages
 	SharedGateway                   // the gateway's span also covers other requests
-	MissingRows                     // spans of it are missing, so that its times may not add up
-	MissingSteps                    // spans of its steps, or of ranks beside the leading one, are missing: its times add up all the same
+	MissingRows                     // spans are missing, so its times may not add up
+	MissingSteps                    // spans of its steps, or of ranks other than the lead, are missing; its times still add up
 )
 
-// A Request is all parts of one request. It holds no pointers, as a [Thread]: its parts are
+// A Request is all parts of one request. Like a [Thread], it holds no pointers: its parts are
 // [Set.PartsOf].
 type Request struct {
-	RID       Text // the user's id where known, else the first part's rid
-	GatewayID Text // that the gateway gave it; none is ""
+	RID       Text // the user's ID if known, otherwise a server's rid
+	GatewayID Text // assigned by the gateway; "" if none
 	Room      Text
 	Reason    trace.Sym
 	parts     list
-	Gateway   int // outermost row of the gateway, None if there is none
+	Gateway   int // outermost gateway row, or None
 	Start     trace.Time
 	End       trace.Time
 	Status    Status
@@ -164,52 +162,52 @@ type Request struct {
 	Metrics   Metrics
 }
 
-// Metrics are the durations of a request in ns and its counts; Unknown (-1)
-// where the dump does not tell. Definitions are in docs/METRICS.md.
+// Metrics are the durations of a request in ns, and its counts; Unknown (-1) if they are not in the dump.
+// Definitions are in docs/METRICS.md.
 type Metrics struct {
-	TTFT int64 // until the first token, as the answering server sees it
-	// UserTTFT is the same from the start of the outermost span: TTFT where there is no gateway.
+	TTFT int64 // to the first token, as seen by the answering server
+	// UserTTFT is TTFT from the start of the outermost span; equal to TTFT without a gateway.
 	UserTTFT    int64
-	E2E         int64 // the outermost span: gateway, else the answering server's
-	Queue       int64 // in the waiting queues of the prefill (or unified) and the decode server
+	E2E         int64 // of the outermost span: the gateway's, or else the answering server's
+	Queue       int64 // in the queues of the prefill (or unified) and the decode server
 	Prefill     int64 // prefill_forward
 	Decode      int64 // from the first to the last decode step
-	Transfer    int64 // waiting for the KV cache to arrive, on the decode server; sending it where that is missing
-	Unaccounted int64 // time of E2E that no stage covers
+	Transfer    int64 // waiting for the KV cache on the decode server, or else sending it
+	Unaccounted int64 // part of E2E that no stage covers
 
 	PromptTokens     int64
 	CompletionTokens int64
 	CachedTokens     int64
 	Retractions      int64
-	// Verified is how often drafted tokens were verified, and Accepted how many tokens came of
-	// that; 0 where the dump does not tell.
+	// Verified is the number of verifications of drafted tokens, and Accepted the number of tokens they
+	// yielded; 0 if they are not in the dump.
 	Verified, Accepted int64
 
-	TPOT int64 // (time on the answering server - TTFT) / (tokens - 1), both by that server's clock
+	TPOT int64 // (time on the answering server - TTFT) / (tokens - 1), on that server's clock
 	ITL  ITL
 }
 
-// ITL sums up the gaps between consecutive tokens of a request, in ns.
+// ITL summarizes the gaps between consecutive tokens of a request, in ns.
 type ITL struct {
 	N                        int
 	Mean, P50, P90, P99, Max int64
 }
 
-// A Missing is a row that is not in the input, although others show that it was written:
-// they lie in it, follow from it, or come before and after it in a count.
+// A Missing is a row that is not in the input although other rows prove that it was written: they are
+// inside it, follow from it, or surround it in a numbered sequence.
 type Missing struct {
-	Time trace.Time // at about which it ended
-	Proc int32      // who wrote it; None is unknown
+	Time trace.Time // approximate end
+	Proc int32      // its writer; None is unknown
 }
 
-// Complete reports whether nothing shows that rows of r are missing, so that its times
-// add up. What its end or the beginning of the input cuts off is missing, too.
+// Complete reports whether nothing shows that rows of r are missing, so that its times add up. Rows cut off
+// at the beginning or end of the input are missing, too.
 func (r *Request) Complete() bool { return r.Flags&MissingRows == 0 }
 
 // HasAllSteps reports whether nothing shows that any row of r is missing.
 func (r *Request) HasAllSteps() bool { return r.Flags&(MissingRows|MissingSteps) == 0 }
 
-// flagWords are the words that reports print.
+// flagWords are the words used in reports.
 var flagWords = []struct {
 	flag Flags
 	word string
@@ -225,10 +223,10 @@ var flagWords = []struct {
 	{MissingSteps, "missing-steps"},
 }
 
-// AllFlags is everything that can be doubtful.
+// AllFlags is the union of all flags.
 const AllFlags = RIDCollision | RoomCollision | Unjoined | MissingRoot | MissingThread | DerivedTTFT | SharedGateway | MissingRows | MissingSteps
 
-// Words returns the words of f that reports print.
+// Words returns the words for f in reports.
 func (f Flags) Words() []string {
 	var words []string
 	for _, w := range flagWords {
@@ -242,12 +240,11 @@ func (f Flags) Words() []string {
 // String lists the words of f.
 func (f Flags) String() string { return strings.Join(f.Words(), ",") }
 
-// ServingRoles are the roles whose servers compute, in the order of a request's
-// way through them.
+// ServingRoles are the roles whose servers compute, in the order in which a request passes them.
 var ServingRoles = []Role{Encoder, Prefill, Unified, Decode}
 
-// Serves reports whether a part is the work of a server that computes, and not a
-// router or the sending of a KV cache.
+// Serves reports whether a part is the work of a server that computes, rather than of a router or of
+// sending a KV cache.
 func (p *Part) Serves() bool {
 	switch p.Role {
 	case Encoder, Prefill, Unified, Decode:
@@ -267,7 +264,7 @@ func (s *Set) ServingParts(yield func(*Part) bool) {
 	}
 }
 
-// RolesOf lists the roles of a request's parts, each once: "prefill+decode".
+// RolesOf returns the roles of a request's parts, each once: "prefill+decode".
 func (s *Set) RolesOf(r *Request) string {
 	var roles []string
 	var seen [Other + 1]bool
@@ -284,8 +281,7 @@ func (s *Set) RolesOf(r *Request) string {
 // ModelOf returns the name of the model that answered r, "" if it is unknown.
 func (s *Set) ModelOf(r *Request) string { return s.Syms.Name(s.Parts[s.Answering(r)].Model) }
 
-// PrefillTokens returns how many tokens of the prompt were computed; Unknown if that is
-// not known.
+// PrefillTokens returns how many prompt tokens were computed, or Unknown.
 func (m *Metrics) PrefillTokens() int64 {
 	if m.PromptTokens < 0 {
 		return Unknown
@@ -293,7 +289,7 @@ func (m *Metrics) PrefillTokens() int64 {
 	return max(0, m.PromptTokens-max(0, m.CachedTokens))
 }
 
-// DecodeTokens returns how many tokens were generated after the first one.
+// DecodeTokens returns how many tokens were generated after the first one, or Unknown.
 func (m *Metrics) DecodeTokens() int64 {
 	if m.CompletionTokens < 1 {
 		return Unknown
@@ -301,8 +297,8 @@ func (m *Metrics) DecodeTokens() int64 {
 	return m.CompletionTokens - 1
 }
 
-// StepYield returns how many tokens came out in how many steps of decoding: of those that
-// verify drafts where the dump tells of them, else of all. 0 steps are unknown.
+// StepYield returns how many tokens decoding yielded in how many steps: in steps that verify drafts if the
+// dump has them, otherwise in all steps. 0 steps means unknown.
 func (m *Metrics) StepYield() (tokens, steps int64) {
 	switch {
 	case m.Verified > 0:
@@ -313,6 +309,6 @@ func (m *Metrics) StepYield() (tokens, steps int64) {
 	return 0, 0
 }
 
-// SameBatch is how far the prefills of one batch begin apart at most, in ns: a
-// scheduler stamps one request after the other.
+// SameBatch is how far apart the prefills of one batch may start, in ns: a scheduler stamps its requests
+// one after another.
 const SameBatch = 100_000

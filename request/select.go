@@ -13,32 +13,31 @@ import (
 	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
-// A Selection says which requests and which of their spans to keep. The zero
-// value keeps everything; several conditions must all hold, several values of
-// one condition are alternatives.
+// A Selection says which requests, and which of their spans, to keep. The zero value keeps everything; all
+// conditions must hold, and the values of one condition are alternatives.
 type Selection struct {
-	// Whole requests:
-	RIDs      []string   // rid or full id of any part; a unique beginning will do
+	// Conditions on whole requests:
+	RIDs      []string   // rid or full ID of any part, or a prefix
 	Rooms     []string   // bootstrap room, hex or decimal
-	Traces    []string   // trace id in hex, leading zeros optional
+	Traces    []string   // trace ID in hex; leading zeros are optional
 	Statuses  []Status   // how they ended
-	Slowest   int        // this many requests with the highest SlowestBy; 0 is all
+	Slowest   int        // the number of requests with the highest SlowestBy; 0 is all
 	SlowestBy string     // "e2e" (default), "ttft" or "itl" (p99)
-	Sample    float64    // share of requests, 0 < Sample < 1, chosen by id; 0 is all
-	From, To  trace.Time // requests that overlap [From, To]; 0 is open
+	Sample    float64    // share of requests, 0 < Sample < 1, chosen by ID; 0 is all
+	From, To  trace.Time // requests that overlap [From, To]; 0 is no bound
 
-	// Spans of the requests that are left:
+	// Conditions on spans of these requests:
 	Roles  []Role
-	Hosts  []string // beginnings of names or ids
+	Hosts  []string // prefixes of names or IDs
 	Ranks  []naming.Want
-	Stages []string // names of stages, or of spans of gateways and other services; requests and threads stay around them
+	Stages []string // names of stages, or of spans of gateways and other services; requests and threads around them are kept
 	MinDur int64    // ns
 	Level  int      // keep stages up to this trace level; 0 is all
 }
 
-// Select applies sel. Requests that are left out disappear from s.Requests,
-// their spans and all others that do not match become Unselected. Metrics are
-// those of the whole requests. An error says what was asked for and is not there.
+// Select applies sel. Requests that are left out are removed from s.Requests; their spans, and all others
+// that do not match, become Unselected. Metrics remain those of the whole requests. An error names a
+// condition that matches nothing.
 func (s *Set) Select(sel Selection) error {
 	if sel.everything() {
 		return nil
@@ -66,13 +65,13 @@ func (s *Set) Select(sel Selection) error {
 	return nil
 }
 
-// describesSpans reports whether sel asks for some spans of the requests only.
+// describesSpans reports whether sel has conditions on spans.
 func (sel *Selection) describesSpans() bool {
 	return len(sel.Roles)+len(sel.Hosts)+len(sel.Ranks)+len(sel.Stages) > 0 || sel.MinDur > 0 || sel.Level > 0
 }
 
-// keepRequestsWith leaves out the requests that have no stage, or for servers
-// without stages no request span, for which keep holds.
+// keepRequestsWith leaves out the requests without any stage (or, for servers without stages, request span)
+// for which keep holds.
 func (s *Set) keepRequestsWith(keep func(i int) bool) {
 	has := memory.Make[bool](len(s.Requests))
 	for i := range s.All() {
@@ -93,18 +92,17 @@ func (s *Set) keepRequestsWith(keep func(i int) bool) {
 	s.Own()
 }
 
-// everything reports whether sel has no condition.
+// everything reports whether sel has no conditions.
 func (sel *Selection) everything() bool {
 	return !sel.wholeRequests() && !sel.describesSpans() && sel.From == 0 && sel.To == 0
 }
 
-// wholeRequests reports whether the selection names requests, so that what
-// belongs to none is not wanted.
+// wholeRequests reports whether the selection names requests, which excludes spans of no request.
 func (sel *Selection) wholeRequests() bool {
 	return len(sel.RIDs)+len(sel.Rooms)+len(sel.Traces)+len(sel.Statuses) > 0 || sel.Slowest > 0 || sel.Sample > 0
 }
 
-// window is the time that is selected.
+// window returns the selected time.
 func (sel *Selection) window() Interval {
 	w := Interval{sel.From, sel.To}
 	w.To = cmp.Or(w.To, math.MaxInt64)
@@ -162,8 +160,8 @@ func (s *Set) selectRequests(sel *Selection) error {
 	return nil
 }
 
-// OnlySlowest returns how many requests sel selects if it selects by how long they took and
-// by nothing else about them; 0 if it does not.
+// OnlySlowest returns how many requests sel selects if its only condition on requests is how long they
+// took, otherwise 0.
 func (sel *Selection) OnlySlowest() int {
 	if len(sel.RIDs)+len(sel.Rooms)+len(sel.Traces)+len(sel.Statuses) > 0 || sel.Sample > 0 || sel.SlowestBy != "" && sel.SlowestBy != "e2e" {
 		return 0
@@ -171,8 +169,7 @@ func (sel *Selection) OnlySlowest() int {
 	return sel.Slowest
 }
 
-// SlowestE2E returns how long the fastest of the n slowest requests took, in ns; Unknown if
-// there are fewer.
+// SlowestE2E returns the E2E of the fastest of the n slowest requests, in ns; Unknown if there are fewer.
 func (s *Set) SlowestE2E(n int) int64 {
 	took := memory.Make[int64](len(s.Requests))
 	for i := range s.AllRequests() {
@@ -185,7 +182,7 @@ func (s *Set) SlowestE2E(n int) int64 {
 	return took[len(took)-n]
 }
 
-// slowness returns the metric to choose the slowest requests by.
+// slowness returns the metric by which the slowest requests are chosen.
 func slowness(by string) (func(r *Request) int64, error) {
 	switch by {
 	case "", "e2e":
@@ -198,8 +195,8 @@ func slowness(by string) (func(r *Request) int64, error) {
 	return nil, fmt.Errorf("slowest by %q: want e2e, ttft or itl", by)
 }
 
-// LeaveOut marks the spans outside of [from, to] as not selected and returns how
-// many those were, and the first of them.
+// LeaveOut marks the spans outside of [from, to] as unselected, and returns their number and the first of
+// them.
 func (s *Set) LeaveOut(from, to trace.Time) (n, first int) {
 	first = None
 	for i := range s.All() {
@@ -215,14 +212,13 @@ func (s *Set) LeaveOut(from, to trace.Time) (n, first int) {
 	return n, first
 }
 
-// sampled chooses by the id alone, so that the same request is chosen in every
-// input that it appears in.
+// sampled chooses by the ID alone, so that the same request is chosen in every input that it appears in.
 func sampled(rid string, share float64) bool {
 	return float64(order.MixText(rid)>>11)/(1<<53) < share
 }
 
-// matchRIDs returns a test for requests that have one of the ids: exactly, else
-// by a beginning of four characters or more.
+// matchRIDs returns a test for requests that have one of the IDs: exactly, or else one that begins with it,
+// if it has at least four characters.
 func (s *Set) matchRIDs(ids []string) (func(r *Request) bool, error) {
 	wanted := map[string]bool{}
 	for _, id := range ids {
@@ -251,7 +247,7 @@ func (s *Set) matchRIDs(ids []string) (func(r *Request) bool, error) {
 	}, nil
 }
 
-// IDs returns the ids by which r can be asked for.
+// IDs returns the IDs by which r can be selected.
 func (s *Set) IDs(r *Request) []string {
 	ids, known := []string{s.Text(r.RID)}, map[string]bool{"": true, s.Text(r.RID): true}
 	for _, p := range s.PartsOf(r) {
@@ -272,7 +268,7 @@ func (s *Set) inTraces(r *Request, traces []string) bool {
 	return slices.ContainsFunc(s.PartsOf(r), func(p int) bool { return isTrace(TraceText(s.Parts[p].Trace), traces) })
 }
 
-// spanFilter returns the test for single spans.
+// spanFilter returns the test for individual spans.
 func (s *Set) spanFilter(sel *Selection) func(i int) bool {
 	procs := make([]bool, len(s.Procs))
 	for p := range s.Procs {
@@ -294,7 +290,7 @@ func (s *Set) spanFilter(sel *Selection) func(i int) bool {
 	}
 }
 
-// matches reports whether a proc is of the roles, hosts and ranks that are chosen.
+// matches reports whether a proc has a selected role, host, and rank.
 func (s *Set) matches(proc int, sel *Selection) bool {
 	if len(sel.Roles) > 0 && !slices.Contains(sel.Roles, s.Procs[proc].Role) {
 		return false
@@ -305,8 +301,8 @@ func (s *Set) matches(proc int, sel *Selection) bool {
 	return len(sel.Ranks) == 0 || slices.ContainsFunc(sel.Ranks, func(w naming.Want) bool { return s.IsRank(proc, w) })
 }
 
-// IsOnHost reports whether text means the host of a proc: the beginning of its name or id.
+// IsOnHost reports whether text is a prefix of the name or ID of a proc's host.
 func (s *Set) IsOnHost(proc int, text string) bool { return s.Names.IsHost(s.Procs[proc].Host, text) }
 
-// IsRank reports whether a proc is a rank that is wanted.
+// IsRank reports whether a proc is a wanted rank.
 func (s *Set) IsRank(proc int, w naming.Want) bool { return s.Names.Is(s.Place(proc), w) }

@@ -16,72 +16,71 @@ import (
 	"github.com/sgtrace/sgtrace/trace/redact"
 )
 
-// A Set is everything that is known of some requests: tables that refer to each
-// other by index. Whoever fills it begins with [NewSet] and ends with [Set.Own].
+// A Set has all data about some requests: tables that refer to each other by index. To fill it, begin with
+// [NewSet] and end with [Set.Own].
 type Set struct {
-	Syms  *trace.Symbols // of names, and of keys of arguments
-	Args  *trace.Args    // arguments of rows and instants
-	Diags *trace.Diags   // what is wrong with the input
+	Syms  *trace.Symbols // names, and keys of arguments
+	Args  *trace.Args    // of rows and instants
+	Diags *trace.Diags   // problems with the input
 
 	Files   []File
 	Sources []Source
 	Writers []Writer
-	Offsets []int64 // that places of rows without lines are in
+	Offsets []int64 // for places of rows without lines
 
-	Rows     []Row     // those of a trace follow each other
+	Rows     []Row     // those of a trace are contiguous
 	Instants []Instant // by row
-	Tree     Tree      // which row lies in which
-	Links    []Link    // by the row that they lead to
-	// Ties tell the order of rows that begin and end together, so that it does not
-	// depend on the order in which they were read; nil unless it was asked for.
+	Tree     Tree      // nesting of rows
+	Links    []Link    // by the row that follows
+	// Ties orders rows that begin and end together, independently of the order in which they were read; nil
+	// unless it was requested.
 	Ties []uint32
 
-	Procs    []Proc // ordered for display: router, prefill, decode; host; rank
+	Procs    []Proc // in display order: router, prefill, decode; host; rank
 	Parts    []Part
 	Threads  []Thread
 	Requests []Request // by start
-	// Window is the time that was selected, whose requests these are; all of them at other times
-	// need not be there. The zero value is all time.
+	// Window is the selected time to which these requests are limited; requests at other times may be
+	// missing. The zero value is all time.
 	Window Interval
-	// Servers tell the servers of a host and role apart, by proc: see [Set.Server]; nil
-	// if there is one of each.
+	// Servers distinguishes servers of the same host and role, by proc: see [Set.Server]; nil if there is
+	// only one of each.
 	Servers []int32
-	// HostNames are the names of hosts of which Procs have ids, as far as the input tells.
+	// HostNames maps host IDs in Procs to host names, as far as the input has them.
 	HostNames naming.HostNames
-	// Names is what ranks and hosts are called. Other inputs may know more of them.
+	// Names has the names of ranks and hosts. Other inputs may supply better ones.
 	Names *naming.Names
-	// Stages has the meaning of stages by name, in the order of a request's way.
+	// Stages has the meaning of stages by name, in the order in which a request passes through them.
 	Stages []StageInfo
-	// Results are the keys of arguments that tell which request it is and how it went, as
-	// [Set.IsResult] reads them; the others tell what was asked for.
+	// Results are the keys of arguments that identify the request or say how it went, see [Set.IsResult];
+	// other keys are what was asked for.
 	Results []string
-	// Orphans is how many rows lie in one that is not in the input, NoID how many cannot
-	// be told apart by an id.
+	// Orphans is the number of rows whose parent is not in the input, NoID the number of rows without an
+	// ID.
 	Orphans, NoID int
-	// Missing are rows that others show to be lost, in no order, and Shown is how many
-	// rows of each proc others show, lost or not.
+	// Missing are rows that others prove to be lost, unsorted. Shown is the number of rows of each proc
+	// that others prove, lost or not.
 	Missing []Missing
 	Shown   []int
-	// Steps are the clocks that were set while requests were served, in order. Times are as if
-	// they had not been.
+	// Steps are the clocks that were set while requests were served, in order of time. Times are corrected
+	// for them.
 	Steps []ClockStep
-	// Clocks tell how times were put on one clock; nil where they are as recorded.
+	// Clocks says how times were put on one clock; nil if they are as recorded.
 	Clocks *HostClocks
 
-	stages         [][]uint32       // of threads of which they are not the first rows below their own
-	names          []string         // of all symbols that rows have
-	redact         *redact.Redactor // of what the set itself tells; nil is none
-	texts          *trace.Args      // that Text returns
-	threads, parts []int            // of all parts and requests, of which each has a list
-	// gatewayOf is one more than the request of each row of a gateway or an envelope, by row; nil if
-	// there is none.
+	stages         [][]uint32       // of threads whose stages are not the first rows below their own
+	names          []string         // of all symbols in rows
+	redact         *redact.Redactor // redacts output of the set itself; nil for none
+	texts          *trace.Args      // the texts of Text
+	threads, parts []int            // the lists of all parts and requests
+	// gatewayOf is the index of the request of each gateway or envelope row, plus one, by row; nil if there
+	// are no such rows.
 	gatewayOf []int32
 	openOnce  sync.Once
 	open      *OpenFinder // see [Set.OpenFinder]
 }
 
-// NewSet returns an empty Set, whose rows have names of syms. All of these are known
-// by now.
+// NewSet returns an empty Set, whose rows have names in syms. All names must be in syms already.
 func NewSet(syms *trace.Symbols, args *trace.Args, diags *trace.Diags) *Set {
 	return &Set{Syms: syms, Args: args, Diags: diags, names: syms.Names(), HostNames: naming.HostNames{}, texts: trace.NewArgs()}
 }
@@ -91,21 +90,21 @@ type File struct {
 	Name      string
 	Encoding  string // after decompression
 	Bytes     int64  // after decompression
-	Documents int    // messages
+	Documents int    // number of messages
 	Rows      int
-	Other     int // messages about something else, skipped
+	Other     int // number of skipped messages about something else
 }
 
-// A Writer is what rows tell of the process that wrote them, as it says it.
+// A Writer is a process that wrote rows, as it describes itself.
 type Writer struct {
-	Service, Instance      trace.Sym // instance: new at every start of a process
-	Language, SDK, Version string    // of the software that it writes them with
-	Release                string    // service.version; "" is unknown: SGLang does not set it, but whoever runs it may
-	Pool                   string    // attributes that say which servers were set up alike, "gpu.type H100, pool a"; "" is none
-	Layouts                Layouts   // that its rows are a sign of
+	Service, Instance      trace.Sym // Instance is new at every process start
+	Language, SDK, Version string    // of the software that writes the rows
+	Release                string    // service.version; "" is unknown: SGLang does not set it, but an operator may
+	Pool                   string    // attributes that identify servers with equal setups, "gpu.type H100, pool a"; "" if none
+	Layouts                Layouts   // the layouts that its rows show
 }
 
-// Setup says what an operator chose for the servers of w: their version and pool; "" is unknown.
+// Setup returns what an operator chose for the servers of w: version and pool; "" is unknown.
 func (w *Writer) Setup() string {
 	if w.Release == "" || w.Pool == "" {
 		return w.Release + w.Pool
@@ -117,10 +116,10 @@ func (w *Writer) Setup() string {
 type Source struct {
 	File   int       // index into Set.Files
 	Writer int       // index into Set.Writers
-	Scope  trace.Sym // the library that made the rows, as it says
+	Scope  trace.Sym // the instrumentation library
 }
 
-// Pos returns where row i stands: its line, or its offset in a file without lines.
+// Pos returns the position of row i: its line, or its offset in a file without lines.
 func (s *Set) Pos(i int) trace.Pos {
 	row := &s.Rows[i]
 	return row.Place.In(s.Files[s.Sources[row.Source].File].Name, s.Offsets)
@@ -130,40 +129,38 @@ func (s *Set) Pos(i int) trace.Pos {
 type Kind uint8
 
 const (
-	Generic   Kind = iota // something of a service that is not known here
-	Duplicate             // was read twice; ignored
-	Root                  // all that a server did for a request
+	Generic   Kind = iota // from a service without rules
+	Duplicate             // read twice; ignored
+	Root                  // everything that a server did for a request
 	Envelope              // groups the parts of a request
-	ThreadRow             // all that a thread did for a part
+	ThreadRow             // everything that a thread did for a part
 	Stage
-	Gateway    // a gateway's or router's own
+	Gateway    // a gateway's or router's own row
 	Unselected // left out by a Selection
 )
 
-// A Row is something that took time: a stage of a request, all that a thread or a
-// server did for it, or what happened beside requests. Zero is none of Name, Args and
-// Means; of the indexes, [None] is.
+// A Row is anything that took time: a stage of a request, all that a thread or a server did for it, or work
+// beside requests. For Name, Args, and Means, zero is none; for indexes, [None] is.
 type Row struct {
-	Start, End trace.Time   // Unix ns, by the clock of the host until clocks are related
+	Start, End trace.Time   // Unix ns, on the host's clock until clocks are related
 	Name       trace.Sym    // as the producer calls it
-	Args       trace.ArgsID // all else that the producer says
-	Thread     int32        // of a stage, and of a thread's own row
-	Part       int32        // what it is a piece of
-	Proc       int32        // whose it is; None for duplicates
+	Args       trace.ArgsID // everything else that the producer says
+	Thread     int32        // of a stage, or of a thread's own row
+	Part       int32        // the part it belongs to
+	Proc       int32        // its proc; None for duplicates
 	Source     uint32       // index into Set.Sources
 	Place      trace.Place  // in the file of its source: see [Set.Pos]
-	Step       int32        // number of the batch that a step or a prefill ran in; Unknown
-	// Instants is the first of the row's own in Set.Instants. They end where those of the
-	// next row begin.
+	Step       int32        // number of the batch of a step or prefill, or Unknown
+	// Instants is the index of the row's first instant in Set.Instants. They end where those of the next
+	// row begin.
 	Instants uint32
 	Kind     Kind
 	Phase    Phase   // of a stage
 	Means    Meaning // of a stage
-	Level    uint8   // lowest trace level that shows it; 0 is not known
+	Level    uint8   // lowest trace level that exports it; 0 is unknown
 }
 
-// Dur returns the length of r in ns; it is negative when the producer's clock
-// stepped back.
+// Dur returns the length of r in ns; it is negative if the producer's clock stepped back.
 func (r *Row) Dur() int64 { return int64(r.End - r.Start) }
 
 // An Instant is a point in time that a row reports.
@@ -171,7 +168,7 @@ type Instant struct {
 	Time  trace.Time
 	Name  trace.Sym
 	Args  trace.ArgsID
-	Batch int32 // how many requests the batch holds that is meant; Unknown
+	Batch int32 // size of the batch, or Unknown
 	Kind  InstantKind
 	Mode  Mode // of the batch
 }
@@ -182,11 +179,11 @@ type InstantKind uint8
 const (
 	OtherInstant InstantKind = iota
 	Scheduled                // the request was put into a batch
-	Retracted                // it was thrown out of the batch because memory ran out
+	Retracted                // it was removed from the batch because memory ran out
 	HandedOn                 // a gateway sends it to the servers
 )
 
-// Mode is what a batch is for.
+// Mode is the purpose of a batch.
 type Mode uint8
 
 const (
@@ -198,26 +195,24 @@ const (
 
 // A Link says that one row follows from another.
 type Link struct {
-	From int32 // None where that is not in the input
+	From int32 // None if it is not in the input
 	To   int32
 }
 
-// A Tree says which row lies in which.
+// A Tree says which row is nested in which.
 type Tree struct {
-	Above []int32 // row around each; None
-	// Below holds the rows in row i from First[i] up to First[i+1], ordered by start,
-	// then longest first.
+	Above []int32 // parent of each row, or None
+	// Below has the children of row i from First[i] to First[i+1], sorted by start, then longest first.
 	First, Below []uint32
 }
 
-// Parent returns the row that row i lies in, or None.
+// Parent returns the parent of row i, or None.
 func (t *Tree) Parent(i int) int { return int(t.Above[i]) }
 
-// Children returns the rows that lie in row i, ordered by start, then longest first. It
-// must not be modified.
+// Children returns the children of row i, sorted by start, then longest first. It must not be modified.
 func (t *Tree) Children(i int) []uint32 { return t.Below[t.First[i]:t.First[i+1]] }
 
-// Compare orders rows by start, then longest first, then as Ties has them.
+// Compare orders rows by start, then longest first, then by Ties.
 func (s *Set) Compare(i, j int) int {
 	x, y := &s.Rows[i], &s.Rows[j]
 	if c := cmp.Or(cmp.Compare(x.Start, y.Start), cmp.Compare(y.End, x.End)); c != 0 || s.Ties == nil {
@@ -226,25 +221,24 @@ func (s *Set) Compare(i, j int) int {
 	return cmp.Compare(s.Ties[i], s.Ties[j])
 }
 
-// All yields the numbers of all rows, in order. Large tables are walked over with it: see
-// [memory.Each].
+// All yields the indexes of all rows, in order. Use it to walk over large tables: see [memory.Each].
 func (s *Set) All() iter.Seq[int] { return memory.Each(len(s.Rows), RowSize) }
 
-// RowSize is how many bytes a walk over rows looks at in each: the row itself, its place in
-// the tree, and some of its arguments.
+// RowSize is roughly how many bytes a walk over rows touches per row: the row itself, its place in the
+// tree, and some of its arguments.
 const RowSize = 128
 
-// AllParts does that for parts.
+// AllParts is All for parts.
 func (s *Set) AllParts() iter.Seq[int] { return memory.Each(len(s.Parts), partSize) }
 
-// AllThreads does that for threads.
+// AllThreads is All for threads.
 func (s *Set) AllThreads() iter.Seq[int] { return memory.Each(len(s.Threads), threadSize) }
 
-// AllRequests does that for requests.
+// AllRequests is All for requests.
 func (s *Set) AllRequests() iter.Seq[int] { return memory.Each(len(s.Requests), RequestSize) }
 
-// About how many bytes a walk over parts, threads, or requests looks at in each: a few of
-// its rows, and what the kernel maps with them.
+// Roughly how many bytes a walk over parts, threads, or requests touches per element: some of its rows, and
+// what the kernel maps with them.
 const (
 	partSize    = 4 << 10
 	threadSize  = 4 << 10
@@ -257,7 +251,7 @@ func (s *Set) Len() int { return len(s.Rows) }
 // Row returns row i.
 func (s *Set) Row(i int) *Row { return &s.Rows[i] }
 
-// InstantsOf returns the instants that row i reports, in the order in which it does.
+// InstantsOf returns the instants that row i reports, in the order of the input.
 func (s *Set) InstantsOf(i int) []Instant {
 	to := len(s.Instants)
 	if i+1 < len(s.Rows) {
@@ -269,17 +263,17 @@ func (s *Set) InstantsOf(i int) []Instant {
 // Kind returns what row i stands for.
 func (s *Set) Kind(i int) Kind { return s.Rows[i].Kind }
 
-// ThreadOf returns the index of the thread that row i is of, or None.
+// ThreadOf returns the index of the thread of row i, or None.
 func (s *Set) ThreadOf(i int) int { return int(s.Rows[i].Thread) }
 
-// PartOf returns the index of the part that row i belongs to, or None.
+// PartOf returns the index of the part of row i, or None.
 func (s *Set) PartOf(i int) int { return int(s.Rows[i].Part) }
 
-// ProcOf returns the index of the proc that row i is of; None for duplicates.
+// ProcOf returns the index of the proc of row i; None for duplicates.
 func (s *Set) ProcOf(i int) int { return int(s.Rows[i].Proc) }
 
-// RequestOf returns the index of the request that row i belongs to, or None. A
-// gateway's row belongs to the first of its requests.
+// RequestOf returns the index of the request of row i, or None. A gateway's row belongs to the first of its
+// requests.
 func (s *Set) RequestOf(i int) int {
 	if p := s.Rows[i].Part; p != None {
 		return s.Parts[p].Request
@@ -327,7 +321,7 @@ func (s *Set) HasGateway() bool {
 	return slices.ContainsFunc(s.Requests, func(r Request) bool { return r.Gateway != None })
 }
 
-// Any reports whether a selection has left anything.
+// Any reports whether a selection has left any rows.
 func (s *Set) Any() bool {
 	return slices.ContainsFunc(s.Rows, func(r Row) bool { return r.Kind != Duplicate && r.Kind != Unselected })
 }
@@ -336,7 +330,7 @@ func (s *Set) stageIndex(name string) int {
 	return slices.IndexFunc(s.Stages, func(x StageInfo) bool { return x.Name == name })
 }
 
-// StageCalled returns the name of the stage that means m, "" if no table knows one.
+// StageCalled returns the name of the stage with meaning m, "" if there is none.
 func (s *Set) StageCalled(m Meaning) string {
 	if i := slices.IndexFunc(s.Stages, func(x StageInfo) bool { return x.Means == m }); i != None {
 		return s.Stages[i].Name
@@ -344,8 +338,8 @@ func (s *Set) StageCalled(m Meaning) string {
 	return ""
 }
 
-// CompareStages orders the names of stages by phase, then as Stages lists them; what it
-// does not list goes last, by name.
+// CompareStages orders stage names by phase, then in the order of Stages; unknown stages come last, by
+// name.
 func (s *Set) CompareStages(x, y string) int {
 	px, ix := s.stagePlace(x)
 	py, iy := s.stagePlace(y)
@@ -363,11 +357,11 @@ func (s *Set) stagePlace(name string) (phase, index int) {
 	return phase, index
 }
 
-// A Text is a text of a request or a part, such as its ID, which [Set.Text] returns. A million
-// requests have a million of them, which cannot move to a file as strings. 0 is "".
+// A Text is a text of a request or a part, such as its ID, which [Set.Text] returns. A million requests
+// have a million texts, which could not move to a file as strings. 0 is "".
 type Text trace.ArgsID
 
-// Text returns a text.
+// Text returns the text of t.
 func (s *Set) Text(t Text) string {
 	if t == 0 {
 		return ""
@@ -375,7 +369,7 @@ func (s *Set) Text(t Text) string {
 	return string(s.texts.Raw(trace.ArgsID(t)))
 }
 
-// NewText keeps a text.
+// NewText stores a text.
 func (s *Set) NewText(text string) Text {
 	if text == "" {
 		return 0
@@ -383,22 +377,22 @@ func (s *Set) NewText(text string) Text {
 	if s.texts == nil {
 		s.texts = trace.NewArgs()
 	}
-	return Text(s.texts.Put(unsafe.Slice(unsafe.StringData(text), len(text)))) // which copies it
+	return Text(s.texts.Put(unsafe.Slice(unsafe.StringData(text), len(text)))) // Put copies it
 }
 
-// A TextKeeper keeps texts of one goroutine, while others keep theirs and nobody asks for one.
+// A TextKeeper stores texts for one goroutine, concurrently with those of others, while nobody reads texts.
 type TextKeeper struct{ put *trace.ArgsAppender }
 
-// KeepTexts returns a TextKeeper of a Set that [NewSet] made. It is to be released.
+// KeepTexts returns a TextKeeper of a Set made by [NewSet]. It must be released.
 func (s *Set) KeepTexts() TextKeeper { return TextKeeper{s.texts.Appender()} }
 
-// Keep keeps a text.
+// Keep stores a text.
 func (k TextKeeper) Keep(text []byte) Text { return Text(k.put.Put(text)) }
 
-// Release gives k up.
+// Release ends the use of k.
 func (k TextKeeper) Release() { k.put.Release() }
 
-// A list is a part of a table of indexes.
+// A list is a range of a table of indexes.
 type list struct{ from, to int32 }
 
 // ThreadsOf returns the indexes of the threads of p, by start. They must not be modified.
@@ -408,8 +402,7 @@ func (s *Set) ThreadsOf(p *Part) []int { return s.threads[p.threads.from:p.threa
 // be modified.
 func (s *Set) PartsOf(r *Request) []int { return s.parts[r.parts.from:r.parts.to:r.parts.to] }
 
-// OwnThreads notes which threads are of which part, in the order that sort gives them, which
-// several cores may call.
+// OwnThreads determines the threads of each part, sorted by sort, which must be safe for concurrent use.
 func (s *Set) OwnThreads(sort func(threads []int)) {
 	for p := range s.AllParts() {
 		s.Parts[p].threads, s.Parts[p].lead = list{}, 0
@@ -435,8 +428,8 @@ func (s *Set) OwnThreads(sort func(threads []int)) {
 	})
 }
 
-// Free gives up the requests, with their parts and threads: the Set is of no more use. Rows, links, and instants are
-// left to whoever has them.
+// Free releases the requests, with their parts and threads; the Set cannot be used afterward. Rows, links, and
+// instants still belong to whoever has them.
 func (s *Set) Free() {
 	memory.Free(s.Requests)
 	memory.Free(s.parts)
@@ -447,15 +440,15 @@ func (s *Set) Free() {
 	*s = Set{}
 }
 
-// ReserveRequests makes room for so many requests, of so many parts in all.
+// ReserveRequests makes room for a number of requests with a total number of parts.
 func (s *Set) ReserveRequests(requests, parts int) {
 	s.Requests, s.parts = memory.Grow(s.Requests, requests), memory.Grow(s.parts, parts)
 	room := s.Requests[len(s.Requests):cap(s.Requests)]
-	// The first write to a page costs most of what adding a request does: all cores share that.
+	// Most of the cost of adding a request is the first write to its page; all cores share that cost here.
 	parallel.Rows(len(room), RequestSize, func(from, to int) { clear(room[from:to]) })
 }
 
-// AddRequest adds a request of some parts.
+// AddRequest adds a request with the given parts.
 func (s *Set) AddRequest(r Request, parts ...int) {
 	r.parts.from = int32(len(s.parts))
 	s.parts = memory.Append(s.parts, parts...)

@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// Phase is what a stage means for a request, whatever version named it.
+// Phase is the purpose of a stage for a request, independent of a version's names.
 type Phase uint8
 
 const (
 	OtherPhase     Phase = iota
 	RoutePhase           // choosing a server and talking to it
-	DispatchPhase        // tokenizing, handing over to the scheduler
+	DispatchPhase        // tokenizing, passing the request to the scheduler
 	QueuePhase           // waiting to be scheduled
 	BootstrapPhase       // prefill and decode side finding each other
 	PrefillPhase         // computing the prompt
@@ -19,44 +19,44 @@ const (
 	DecodePhase          // generating
 )
 
-// String returns the word that reports print.
+// String returns the word used in reports.
 func (p Phase) String() string {
 	return [...]string{"other", "route", "dispatch", "queue", "bootstrap", "prefill", "transfer", "decode"}[p]
 }
 
-// Meaning is what a stage is, beyond its phase, for those who ask for a certain one,
-// whatever a producer calls it.
+// Meaning identifies a stage more precisely than its phase, for code that depends on specific stages,
+// whatever a producer calls them.
 type Meaning uint8
 
 const (
-	NoMeaning         Meaning = iota // nobody asks for it, or it is no stage that is known
-	Tokenizing                       // making tokens of the prompt
+	NoMeaning         Meaning = iota // no code depends on it, or it is not a known stage
+	Tokenizing                       // of the prompt
 	Encoding                         // of images or audio
 	Queueing                         // until the first prefill batch
 	SendPreparing                    // of the transfer, on the prefill server
 	SendConnecting                   // the prefill server waits for the decode server
 	ReceivePreparing                 // of the transfer, on the decode server
 	ReceiveConnecting                // the decode server connects to the prefill server
-	Prefilling                       // the whole of it; a token is out at its end
-	PrefillingChunk                  // one piece of a prompt
+	Prefilling                       // the whole prefill; a token is out at its end
+	PrefillingChunk                  // one chunk of a prompt
 	Sending                          // the KV cache, from the prefill server
-	SendQueueing                     // of a piece of the KV cache, for a worker to send
+	SendQueueing                     // waiting of one piece of the KV cache for a worker to send it
 	WorkerSending                    // a worker sends a piece of the KV cache
-	Reconnecting                     // the KV cache comes back after a retraction; it seems to last since the first connection began
+	Reconnecting                     // the KV cache returns after a retraction; seems to last from the start of the first connection
 	Receiving                        // the decode server waits for the KV cache
 	DecodeQueueing                   // until the first decode batch
 	Answering                        // from the first decode step to the last
-	Stepping                         // one decode step; one token or several are out at its end
-	Prebuilt                         // a batch takes over a token that is computed; it is out at the end
-	Launching                        // the host's side of one micro-batch
-	Verifying                        // one pass over drafted tokens, which accepts some of them
-	Caching                          // pages move between memory and storage beside the request
+	Stepping                         // one decode step; one or more tokens are out at its end
+	Prebuilt                         // a batch takes over a token that was already computed; it is out at the end
+	Launching                        // the CPU side of one micro-batch
+	Verifying                        // one verification of drafted tokens, which accepts some of them
+	Caching                          // moving pages between memory and storage, beside the request
 )
 
-// GivesToken reports whether a token is out when a stage ends.
+// GivesToken reports whether a token is out at the end of a stage.
 func (m Meaning) GivesToken() bool { return m == Stepping || m == Prefilling || m == Prebuilt }
 
-// Phase returns the phase that stages with a meaning are in.
+// Phase returns the phase of stages with a meaning.
 func (m Meaning) Phase() Phase {
 	switch m {
 	case Tokenizing:
@@ -75,7 +75,7 @@ func (m Meaning) Phase() Phase {
 	return OtherPhase
 }
 
-// A StageInfo has the meaning of a stage, which its name tells.
+// A StageInfo describes the stages of a name.
 type StageInfo struct {
 	Name  string
 	Level int // lowest --trace-level that exports it
@@ -84,19 +84,19 @@ type StageInfo struct {
 	Doc   string
 }
 
-// Watched are the stages whose times the timeline and the search for changes look at: what a
-// request waits for, and the steps of its computation. The others last as long
-// as the answer is, are pieces of these, or take no time.
+// Watched are the stages whose times timelines and the search for changes examine: what a request waits
+// for, and the steps of its computation. Other stages grow with the length of the answer, are pieces of
+// these, or take no time.
 var Watched = [...]Meaning{
 	Tokenizing, Encoding,
 	SendConnecting, Queueing, Prefilling, Sending, WorkerSending,
 	ReceiveConnecting, Receiving, DecodeQueueing, Stepping,
 }
 
-// WatchedIndex returns the place of a stage in Watched, or -1.
+// WatchedIndex returns the index of a stage in Watched, or -1.
 func WatchedIndex(row *Row) int { return int(watchedIndex[row.Means]) - 1 }
 
-// watchedIndex has the places by meaning, counted from 1.
+// watchedIndex has the indexes by meaning, counted from 1.
 var watchedIndex = func() (index [math.MaxUint8 + 1]uint8) {
 	for k, means := range Watched {
 		index[means] = uint8(k + 1)
@@ -104,7 +104,7 @@ var watchedIndex = func() (index [math.MaxUint8 + 1]uint8) {
 	return index
 }()
 
-// WatchedNames returns what the stages in Watched are called.
+// WatchedNames returns the names of the stages in Watched.
 func (s *Set) WatchedNames() []string {
 	names := make([]string, len(Watched))
 	for k, means := range Watched {
@@ -113,8 +113,7 @@ func (s *Set) WatchedNames() []string {
 	return names
 }
 
-// Layouts are the ways in which a producer arranges what it writes, as a set: a dump
-// can hold several.
+// Layouts is a set of the ways in which a producer arranges its spans: a dump may hold several.
 type Layouts uint8
 
 const (
@@ -123,10 +122,10 @@ const (
 	LayoutV2
 	LayoutGateway
 	LayoutVLLM
-	LayoutOldNames // not a layout: stages have names that were changed within v2
+	LayoutOldNames // not a layout: stages have names that changed within v2
 )
 
-// layoutWords name the layouts and tell when SGLang began to write them.
+// layoutWords name the layouts, with the month in which SGLang began to write them.
 var layoutWords = []struct {
 	layout Layouts
 	word   string
@@ -138,10 +137,10 @@ var layoutWords = []struct {
 	{LayoutVLLM, "vllm"},         // one span per request
 }
 
-// String returns the words that reports print.
+// String returns the words used in reports.
 func (l Layouts) String() string {
 	if l&LayoutV1b != 0 {
-		l &^= LayoutV1a // their request spans look the same
+		l &^= LayoutV1a // its request spans look the same
 	}
 	var words []string
 	for _, w := range layoutWords {

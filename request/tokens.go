@@ -16,10 +16,10 @@ func (s *Set) Lead(p *Part) int {
 	return s.findLead(p)
 }
 
-// leadOffset is what [Part.lead] is more than a thread, so that None is not 0.
+// leadOffset is added to the thread in [Part.lead], so that None is not 0.
 const leadOffset = 2
 
-// FindLeads finds the lead of every part once, when threads and procs are settled.
+// FindLeads determines the lead of every part, once threads and procs are final.
 func (s *Set) FindLeads() {
 	for i := range s.AllParts() {
 		s.Parts[i].lead = int32(s.findLead(&s.Parts[i]) + leadOffset)
@@ -40,7 +40,7 @@ func (s *Set) findLead(p *Part) int {
 	return lead
 }
 
-// ProcOfPart returns the proc whose clock the times of a part are by: that of its own span, or else of a thread; None is unknown.
+// ProcOfPart returns the proc whose clock the times of a part are on: that of its own span, or else of a thread; None is unknown.
 func (s *Set) ProcOfPart(p *Part) int {
 	switch {
 	case p.Root != None:
@@ -51,7 +51,7 @@ func (s *Set) ProcOfPart(p *Part) int {
 	return None
 }
 
-// EachStage calls f for the given stages and everything below, parents first.
+// EachStage calls f for the given stages and everything below them, parents first.
 func (s *Set) EachStage(stages []uint32, f func(i int)) {
 	for _, i := range stages {
 		f(int(i))
@@ -61,8 +61,7 @@ func (s *Set) EachStage(stages []uint32, f func(i int)) {
 	}
 }
 
-// LastStage returns the last first-level stage of thread t that means m, nil if there
-// is none.
+// LastStage returns the last first-level stage of thread t with meaning m, nil if there is none.
 func (s *Set) LastStage(t int, m Meaning) *Row {
 	for _, i := range slices.Backward(s.StagesOf(t)) {
 		if row := &s.Rows[i]; row.Means == m {
@@ -72,21 +71,21 @@ func (s *Set) LastStage(t int, m Meaning) *Row {
 	return nil
 }
 
-// A Token is what came out of a prefill, of a decode step, or of a batch that takes over a token from
-// the prefill server. A prefill that follows a retraction gives one, too.
+// A Token is the output of a prefill, of a decode step, or of a batch that takes over a token from the
+// prefill server. A prefill after a retraction yields one, too.
 type Token struct {
 	End  trace.Time
-	Step int32 // how many decode steps precede this one; NoStep of other stages
-	Lost int32 // how many steps are missing between the token before and this one
-	// Handed tells that nothing was computed: a batch takes over what the prefill
-	// server, or the time before a retraction, has left.
+	Step int32 // number of preceding decode steps; NoStep for other stages
+	Lost int32 // number of missing steps between the previous token and this one
+	// Handed says that nothing was computed: a batch takes over a token left by the prefill server, or from
+	// before a retraction.
 	Handed bool
 }
 
-// NoStep is the number of what is not a decode step.
+// NoStep is the step number of tokens that are not from a decode step.
 const NoStep = -1
 
-// Tokens fills a list with the tokens that thread t shows, in order.
+// Tokens fills list with the tokens of thread t, in order.
 func (s *Set) Tokens(list []Token, t int) []Token {
 	list = list[:0]
 	s.EachStage(s.StagesOf(t), func(i int) {
@@ -103,7 +102,7 @@ func (s *Set) Tokens(list []Token, t int) []Token {
 	return list
 }
 
-// numberSteps counts the steps of a list where their own numbers don't increase, and says which are missing where they do.
+// numberSteps computes the missing steps of a list, or, if the steps' own numbers don't increase, renumbers them.
 func numberSteps(list []Token) {
 	last, increase := int32(NoStep), true
 	for i := range list {
@@ -124,7 +123,7 @@ func numberSteps(list []Token) {
 	}
 }
 
-// tokenThread returns the thread that shows the tokens of a part, None if none does.
+// tokenThread returns the thread that shows the tokens of a part, or None.
 func (s *Set) tokenThread(p *Part) int {
 	if p.Role == Prefill || p.Role == Sender {
 		return None
@@ -141,8 +140,8 @@ func (s *Set) TokenTimes(p *Part) []trace.Time {
 	return order.Each(s.Tokens(nil, lead), func(x Token) trace.Time { return x.End })
 }
 
-// Gaps returns the times between consecutive tokens of r in ns, in order. Where steps between two of them are
-// missing, nobody knows any.
+// Gaps returns the times between consecutive tokens of r in ns, in order, without gaps from which steps are
+// missing.
 func (s *Set) Gaps(r *Request) []int64 {
 	lead := s.tokenThread(&s.Parts[s.Answering(r)])
 	if lead == None {
@@ -158,15 +157,15 @@ func (s *Set) Gaps(r *Request) []int64 {
 	return gaps
 }
 
-// PercentileIndex returns which of n sorted values, from 0 on, a percentile is by
-// nearest rank: the one at rank ceil(percent/100 * n). It counts in integers: in floating
-// point 0.07*100 is 7.000000000000001, and its ceiling 8.
+// PercentileIndex returns the index, from 0, of a percentile among n sorted values by nearest rank: rank
+// ceil(percent/100 * n). It uses integers, since in floating point 0.07*100 is 7.000000000000001, and its
+// ceiling 8.
 func PercentileIndex[N int | uint64](n, percent N) N {
 	return max(1, (percent*n+99)/100) - 1
 }
 
-// NearestRank returns a percentile of sorted values by nearest rank: one that really
-// occurred. There has to be one.
+// NearestRank returns a percentile of sorted values by nearest rank, which is one of the values. There must
+// be at least one.
 func NearestRank[T any](sorted []T, percent int) T {
 	return sorted[PercentileIndex(len(sorted), percent)]
 }

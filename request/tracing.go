@@ -9,35 +9,33 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// SpanCost is what it takes a Python process to write one span, in ns: about 40 us as
-// SGLang's developers measured it, and up to 100 where its exporter competes for the
-// interpreter. A process that leaves it to another (SGLANG_TRACE_ASYNC) takes a few.
+// SpanCost is the time that a Python process needs to write one span, in ns: about 40 us as measured by
+// SGLang's developers, and up to 100 us if its exporter competes for the interpreter. A process that leaves
+// exporting to another one (SGLANG_TRACE_ASYNC) needs only a few.
 const SpanCost = 40_000
 
 const (
-	busiest  = 10_000_000_000 // ns: rates are of the busiest piece of so long
-	minPiece = 1_000_000_000  // ns: a rate is of no shorter time
-	sameGap  = 1_000_000_000  // ns: lost rows are in one gap if they ended within so long
+	busiest  = 10_000_000_000 // ns: rates are of the busiest period of this length
+	minPiece = 1_000_000_000  // ns: the shortest time that a rate is computed over
+	sameGap  = 1_000_000_000  // ns: lost rows that ended within this time are in one gap
 )
 
-// A Tracing is what one proc spent on tracing, and when rows of it were lost.
+// A Tracing is the cost of tracing for one proc, and when rows of it were lost.
 type Tracing struct {
 	PerSecond float64 // rows, in its busiest ten seconds
 	Gaps      []Gap   // in the order of time
 }
 
-// A Gap is a time in which rows were lost, as far as others show it: exporters drop them in
-// batches.
+// A Gap is a time in which rows were lost, as far as others prove it: exporters drop them in batches.
 type Gap struct {
-	Interval     // of their ends
-	Lost     int // rows
+	Interval     // of the ends of the lost rows
+	Lost     int // number of lost rows
 }
 
-// Share is the part of the busiest ten seconds that writing spans took, if each took
-// SpanCost.
+// Share returns the part of the busiest ten seconds that writing spans took, at SpanCost each.
 func (t *Tracing) Share() float64 { return t.PerSecond * SpanCost / 1e9 }
 
-// Tracing tells what tracing costs each proc, selected or not.
+// Tracing returns the cost of tracing for each proc, whether selected or not.
 func (s *Set) Tracing() []Tracing {
 	type piece struct {
 		proc int32
@@ -56,7 +54,7 @@ func (s *Set) Tracing() []Tracing {
 	}
 	all, out := begin(), make([]Tracing, len(s.Procs))
 	parallel.Fold(len(s.Rows), RowSize, begin, func(x *sum, from, to int) {
-		last, n := piece{}, 0 // rows of a piece follow each other
+		last, n := piece{}, 0 // rows of a piece are contiguous
 		for i := from; i < to; i++ {
 			row := &s.Rows[i]
 			if row.Proc == None || row.Kind == Duplicate || s.Implausible(i) {
@@ -92,7 +90,7 @@ func (s *Set) Tracing() []Tracing {
 	return out
 }
 
-// findGaps puts lost rows together that are near each other.
+// findGaps groups lost rows that are close in time.
 func (s *Set) findGaps(out []Tracing) {
 	lost := slices.SortedFunc(slices.Values(s.Missing), func(a, b Missing) int { return cmp.Compare(a.Time, b.Time) })
 	for _, m := range lost {

@@ -26,8 +26,7 @@ func (s *Set) ThreadRows(t int) iter.Seq[int] {
 	}
 }
 
-// GatewayRows yields the gateway's rows around a request, with how many of them each
-// lies in.
+// GatewayRows yields the gateway's rows around a request, with the nesting depth of each.
 func (s *Set) GatewayRows(r *Request) iter.Seq2[int, int] {
 	return func(yield func(i, depth int) bool) {
 		var walk func(i, depth int) bool
@@ -51,8 +50,8 @@ func (s *Set) GatewayRows(r *Request) iter.Seq2[int, int] {
 	}
 }
 
-// EachSelectedStage calls f for the selected stages among the given ones and all below,
-// parents first; outermost tells which are in no other.
+// EachSelectedStage calls f for the selected stages among the given ones and all below them, parents first;
+// outermost says that a stage is in no other selected one.
 func (s *Set) EachSelectedStage(stages []uint32, outermost bool, f func(i int, outermost bool)) {
 	for _, i := range stages {
 		selected := s.Kind(int(i)) == Stage
@@ -65,8 +64,8 @@ func (s *Set) EachSelectedStage(stages []uint32, outermost bool, f func(i int, o
 	}
 }
 
-// EachRowOf calls f for the rows of request r that reports measure, with the proc of each: the
-// selected stages, parents first, and the spans of its gateway.
+// EachRowOf calls f for the rows of request r that reports measure, with the proc of each: the selected
+// stages, parents first, and the spans of its gateway.
 func (s *Set) EachRowOf(r int, f func(i, proc int)) {
 	req := &s.Requests[r]
 	for _, part := range s.PartsOf(req) {
@@ -76,14 +75,14 @@ func (s *Set) EachRowOf(r int, f func(i, proc int)) {
 		}
 	}
 	for i := range s.GatewayRows(req) {
-		if s.RequestOf(i) == r { // several may share it
+		if s.RequestOf(i) == r { // several requests may share it
 			f(i, s.ProcOf(i))
 		}
 	}
 }
 
-// EachRowBeside calls f for the rows that reports measure and that belong to no request, with
-// the proc of each: those of services without rules, and of gateways.
+// EachRowBeside calls f for the rows that reports measure but that belong to no request, with the proc of
+// each: those of services without rules, and of gateways.
 func (s *Set) EachRowBeside(f func(i, proc int)) {
 	for i := range s.All() {
 		if k := s.Kind(i); k == Generic || k == Gateway && s.RequestOf(i) == None {
@@ -92,7 +91,7 @@ func (s *Set) EachRowBeside(f func(i, proc int)) {
 	}
 }
 
-// StageName returns what reports call row i: a stage by its name, others as "service:name".
+// StageName returns the name of row i in reports: a stage by its name, others as "service:name".
 func (s *Set) StageName(i int) string {
 	if s.Kind(i) == Stage {
 		return s.Name(i)
@@ -106,8 +105,8 @@ func (s *Set) OnScheduler(t int) bool {
 	return s.Procs[s.Threads[t].Proc].Schedules
 }
 
-// StagesOf returns the rows of the first-level stages of thread t, in order of their start.
-// They must not be modified.
+// StagesOf returns the rows of the first-level stages of thread t, sorted by start. They must not be
+// modified.
 func (s *Set) StagesOf(t int) []uint32 {
 	var stages []uint32
 	switch th := &s.Threads[t]; {
@@ -120,7 +119,7 @@ func (s *Set) StagesOf(t int) []uint32 {
 	return stages
 }
 
-// SetStages says which rows are the first-level stages of thread t, in order of their start.
+// SetStages sets the first-level stages of thread t, sorted by start.
 func (s *Set) SetStages(t int, stages []uint32) {
 	th := &s.Threads[t]
 	if th.Row != None {
@@ -145,12 +144,12 @@ func (s *Set) ReasonOf(t int) string {
 	return ""
 }
 
-// Fail says how thread t ended, and why.
+// Fail sets how thread t ended, and why.
 func (s *Set) Fail(t int, status Status, reason string) {
 	s.Threads[t].Status, s.Threads[t].reason = status, s.Syms.Intern(reason)
 }
 
-// redactReasons gives the reasons of threads the texts of a redactor.
+// redactReasons redacts the reasons of threads.
 func (s *Set) redactReasons(redacted func(string) string) {
 	for t := range s.AllThreads() {
 		if reason := &s.Threads[t].reason; *reason != 0 {
@@ -159,9 +158,9 @@ func (s *Set) redactReasons(redacted func(string) string) {
 	}
 }
 
-// Retractions counts how often the share of thread t was thrown out of the batch. A decode
-// server of SGLang reports a second retraction when the request enters again, as soon as it
-// has reconnected.
+// Retractions returns how often thread t's work was removed from the batch. A decode server of SGLang
+// reports a second retraction when the request reenters, as soon as it has reconnected; that is not
+// counted.
 func (s *Set) Retractions(t int) int64 {
 	var events, again int64
 	for i := range s.ThreadRows(t) {

@@ -14,12 +14,12 @@ import (
 	"time"
 )
 
-// A Run is one shard of an extraction.
+// A Run is one shard's part of an extraction.
 type Run struct {
-	Folder    string   // of the dataset
-	Arguments []string // by which the inputs were found, the same for all shards
-	Shard, Of int      // Of is 0 if it takes all inputs
-	Found     int      // inputs in all shards
+	Folder    string   // the dataset
+	Arguments []string // as the user named the inputs; the same for all shards
+	Shard, Of int      // Of is 0 for all inputs
+	Found     int      // number of inputs in all shards
 }
 
 // shardArguments is the content of arguments.json.
@@ -28,20 +28,20 @@ type shardArguments struct {
 	Of        int      `json:"shards"`
 }
 
-// shardResult is the content of the file of a shard that ended.
+// shardResult is the content of the file of a finished shard.
 type shardResult struct {
-	Found     int `json:"found"` // inputs that the arguments led to, in all shards
+	Found     int `json:"found"` // number of inputs found, in all shards
 	Extracted int `json:"extracted"`
 }
 
-// folder returns that of a run with so many shards; "*" is any.
+// folder returns the folder of a run with the given number of shards; "*" is any.
 func (r *Run) folder(shards string) string {
 	sum := sha256.Sum256([]byte(strings.Join(r.Arguments, "\x00")))
 	return filepath.Join(folderOf(r.Folder), "run="+hex.EncodeToString(sum[:8])+"-"+shards)
 }
 
-// Begin notes that a shard begins. It is an error that there are shards of another number of
-// them, of which some have not ended: an input is in one shard of 64 and in another one of 32.
+// Begin records that a shard begins. It is an error if the inputs are being extracted in a different number
+// of shards, and some of those have not finished: an input is in one shard of 64, and in another of 32.
 func (r *Run) Begin() error {
 	if r.Of == 0 {
 		return nil
@@ -64,7 +64,7 @@ func (r *Run) Begin() error {
 			continue
 		}
 		if mine := open(own); mine != nil && len(mine.shards) == 0 {
-			os.RemoveAll(own) // nobody has to know of this try
+			os.RemoveAll(own) // leaves no trace of this attempt
 		}
 		return fmt.Errorf("--shard %d/%d: %s is being extracted in %d shards, of which %d have ended; go on with these, or forget them with 'sgtrace dataset prune --shards'",
 			r.Shard, r.Of, strings.Join(r.Arguments, " "), x.Of, len(x.shards))
@@ -72,8 +72,8 @@ func (r *Run) Begin() error {
 	return nil
 }
 
-// End notes that a shard has ended, which extracted so many inputs. Whoever takes all inputs makes
-// shards superfluous that did not end.
+// End records that a shard has finished, and extracted the given number of inputs. A run without shards
+// takes all inputs, and so makes unfinished runs with shards obsolete.
 func (r *Run) End(extracted int) error {
 	if r.Of > 0 {
 		return r.end(extracted)
@@ -87,7 +87,7 @@ func (r *Run) End(extracted int) error {
 	return err
 }
 
-// end writes the file of the shard.
+// end writes the result file of the shard.
 func (r *Run) end(extracted int) error {
 	text, err := json.Marshal(shardResult{r.Found, extracted})
 	if err != nil {
@@ -101,10 +101,10 @@ func (r *Run) end(extracted int) error {
 	return err
 }
 
-// A shardedRun is what the files of a run say.
+// A shardedRun is the content of a run's files.
 type shardedRun struct {
 	shardArguments
-	shards map[int]shardResult // that have ended
+	shards map[int]shardResult // the finished ones
 	latest shardResult
 }
 
@@ -137,7 +137,7 @@ func read(path string, into any) bool {
 	return err == nil && json.Unmarshal(text, into) == nil
 }
 
-// missing lists the shards that have not ended.
+// missing returns the shards that have not finished.
 func (x *shardedRun) missing() (shards []string) {
 	for i := range x.Of {
 		if _, ok := x.shards[i]; !ok {
@@ -147,9 +147,9 @@ func (x *shardedRun) missing() (shards []string) {
 	return shards
 }
 
-// Missing says of each run which shards of its inputs a dataset lacks.
+// Missing describes, for each run, the shards or inputs that a dataset lacks.
 func Missing(folder string) (all []string) {
-	dirs, _ := filepath.Glob(filepath.Join(folderOf(folder), "run=*")) // the pattern is a good one
+	dirs, _ := filepath.Glob(filepath.Join(folderOf(folder), "run=*")) // the pattern is valid
 	for _, dir := range dirs {
 		x := open(dir)
 		if x == nil {
@@ -171,7 +171,7 @@ func Missing(folder string) (all []string) {
 	return all
 }
 
-// listed names shards, the first ones if there are many: "shards 3, 17 and 12 more".
+// listed lists shards, only the first ones if there are many: "shards 3, 17 and 12 more".
 func listed(shards []string) string {
 	const most = 8
 	switch {
@@ -183,7 +183,7 @@ func listed(shards []string) string {
 	return "shards " + strings.Join(shards, ", ")
 }
 
-// Forget forgets which shards there were.
+// Forget removes the records of all shards.
 func Forget(folder string) error {
 	dirs, err := filepath.Glob(filepath.Join(folderOf(folder), "run=*"))
 	for _, dir := range dirs {

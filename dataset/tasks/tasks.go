@@ -1,10 +1,10 @@
-// Package tasks coordinates processes that write to one dataset, at the same time or one after
-// the other, on one machine or on many: they must agree whether texts are redacted and with
-// which key, and in how many shards the inputs are extracted. There is no server: all of it is in small files
-// of the dataset, each of which appears once, complete.
+// Package tasks coordinates processes that write to one dataset, at the same time or one after another, on
+// one machine or many: they must agree on whether texts are redacted, with which key, and in how many shards
+// the inputs are extracted. There is no server: everything is in small files of the dataset, each of which
+// appears once, complete.
 //
-//	DATASET.key                      key of --redact, beside the dataset: who gets the one need not get the other
-//	DATASET/v1/tasks/redaction.json  what tells that key from others
+//	DATASET.key                      key of --redact, beside the dataset, so that the dataset can be shared without it
+//	DATASET/v1/tasks/redaction.json  fingerprint of the key
 //	DATASET/v1/tasks/run=<arguments>-<shards>/arguments.json
 //	DATASET/v1/tasks/run=<arguments>-<shards>/done-<shard>.json
 package tasks
@@ -19,13 +19,13 @@ import (
 	"github.com/sgtrace/sgtrace/dataset"
 )
 
-// folderOf returns where a dataset has the files of this package.
+// folderOf returns the folder of this package's files in a dataset.
 func folderOf(folder string) string {
 	return filepath.Join(folder, dataset.Version, dataset.TasksFolder)
 }
 
-// claimIn is claim for files of a dataset: what a process leaves that dies meanwhile is removed with
-// what others left of captures.
+// claimIn is claim for files of a dataset. If a process dies meanwhile, its leftovers are removed like
+// those of unfinished captures.
 func claimIn(folder, path string, content []byte) (there []byte, err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return nil, err
@@ -33,8 +33,8 @@ func claimIn(folder, path string, content []byte) (there []byte, err error) {
 	return claim(path, filepath.Join(folder, dataset.Version), content, 0o666)
 }
 
-// claim writes a file unless it is there, and returns what it says then: of several processes
-// that do so, one writes it. The file is made complete in the folder scratch.
+// claim writes a file unless it exists, and returns its content: of several concurrent processes, one
+// writes the file, and all get the same content. The file is completed in the folder scratch first.
 func claim(path, scratch string, content []byte, mode os.FileMode) (there []byte, err error) {
 	if there, err = os.ReadFile(path); !errors.Is(err, os.ErrNotExist) {
 		return there, err
@@ -43,9 +43,9 @@ func claim(path, scratch string, content []byte, mode os.FileMode) (there []byte
 	if err := os.WriteFile(complete, content, mode); err != nil {
 		return nil, err
 	}
-	defer os.Remove(complete) // nothing is left of it if it was renamed
+	defer os.Remove(complete) // does nothing if it was renamed
 	if err := os.Link(complete, path); err != nil && !errors.Is(err, os.ErrExist) {
-		// Without links, as on a USB stick, of two processes the later one counts.
+		// Without hard links, as on a USB stick, the later of two processes wins.
 		if err := os.Rename(complete, path); err != nil {
 			return nil, err
 		}
@@ -53,17 +53,16 @@ func claim(path, scratch string, content []byte, mode os.FileMode) (there []byte
 	return os.ReadFile(path)
 }
 
-// Key returns the key with which a dataset is redacted whose user gives none: the first task
-// makes it.
+// Key returns the key for redacting a dataset if the user gives none: the first task creates it.
 func Key(folder string) ([]byte, error) {
-	parent := filepath.Dir(KeyFile(folder)) // in the dataset, the key might stay there
+	parent := filepath.Dir(KeyFile(folder)) // not in the dataset, where a leftover key might stay
 	if err := os.MkdirAll(parent, 0o777); err != nil {
 		return nil, err
 	}
 	return claim(KeyFile(folder), parent, []byte(rand.Text()+rand.Text()+"\n"), 0o600)
 }
 
-// KeyFile returns where that key is.
+// KeyFile returns the path of that key.
 func KeyFile(folder string) string { return filepath.Clean(folder) + ".key" }
 
 // redaction is the content of redaction.json.
@@ -71,20 +70,20 @@ type redaction struct {
 	Key string `json:"key"` // redact.Redactor.Check; "" is not redacted
 }
 
-// What is wrong if a dataset is redacted otherwise than a task would.
+// The errors if a dataset is redacted differently from what a task would do.
 var (
 	ErrNotRedacted = errors.New("was extracted without --redact, so that names in it stay; extract into another folder")
 	ErrRedacted    = errors.New("is redacted: give --redact, or --redact-key with the key that it was made with")
 	ErrOtherKey    = errors.New("was redacted with another key: pseudonyms of one name would differ; give the key that it was made with")
 )
 
-// AgreeOnKey returns an error unless all of a dataset is redacted with one key, by the check of a
-// [redact.Redactor], or without any, "".
+// AgreeOnKey returns an error unless all of a dataset is redacted with one key, identified by the check of
+// its [redact.Redactor], or all of it without redaction, "".
 func AgreeOnKey(folder, check string) error {
 	path := filepath.Join(folderOf(folder), "redaction.json")
 	want := redaction{check}
 	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) && dataset.HasCaptures(folder) {
-		want.Key = "" // it is from before there was such a file
+		want.Key = "" // it is older than this file
 	}
 	text, err := json.Marshal(want)
 	if err != nil {

@@ -2,24 +2,24 @@ package views
 
 import "slices"
 
-// A Dialect is how an engine says what differs between engines. Texts are formats of package fmt.
+// A Dialect has the differences between engines. Texts are formats for package fmt.
 type Dialect struct {
 	Name     string
-	view     string            // begins a view
-	file     string            // rows of a file
-	captures string            // rows of the files that a pattern matches, with the column capture
-	name     string            // of a column, which may be a word of the language
-	wide     string            // type of integers that hold squares of lengths
-	long     string            // type of 64 bits
+	view     string            // begins the definition of a view
+	file     string            // the rows of a file
+	captures string            // the rows of all files that match a pattern, with the column capture
+	name     string            // of a column, which may be a reserved word
+	wide     string            // type of integers that hold squares of durations
+	long     string            // type of 64-bit integers
 	real     string            // type of floating-point numbers
-	div      string            // integers divided, without the rest
-	quantile string            // nearest rank, as all percentiles of ours
-	median   string            // the mean of the two middle values, if there are two
-	types    map[string]string // by that of [dataset.Column]
-	macros   []string          // statements that give percentiles short names
+	div      string            // integer division, without the remainder
+	quantile string            // nearest rank, like all our percentiles
+	median   string            // the mean of the two middle values if their number is even
+	types    map[string]string // by type of a [dataset.Column]
+	macros   []string          // statements that define short names for percentiles
 }
 
-// Dialects are those that 'sgtrace sql' knows.
+// Dialects are the dialects of 'sgtrace sql'.
 var Dialects = []*Dialect{
 	{
 		Name: "duckdb", view: "create or replace view %s as", name: `"%s"`,
@@ -53,7 +53,7 @@ var Dialects = []*Dialect{
 	},
 }
 
-// Find returns a dialect by its name; nil is none.
+// Find returns a dialect by name; nil if there is none.
 func Find(name string) *Dialect {
 	if i := slices.IndexFunc(Dialects, func(d *Dialect) bool { return d.Name == name }); i >= 0 {
 		return Dialects[i]

@@ -1,6 +1,6 @@
-// Package views makes the SQL by which an engine reads a dataset as reports do: views over the
-// Parquet files of captures, and over what 'sgtrace dataset solve' made of them. There is one
-// source, views.sql; what engines say differently is in [Dialects].
+// Package views writes the SQL with which an engine reads a dataset as reports do: views over the Parquet
+// files of captures, and over the tables of 'sgtrace dataset solve'. There is one source, views.sql;
+// differences between engines are in [Dialects].
 package views
 
 import (
@@ -20,10 +20,10 @@ import (
 //go:embed views.sql
 var source string
 
-// percentiles are those of summaries.
+// percentiles are the percentiles in summaries.
 var percentiles = []int{50, 90, 95, 99}
 
-// data fills the template.
+// data is the input of the template.
 type data struct {
 	Dataset        string
 	Macros         []string
@@ -32,17 +32,17 @@ type data struct {
 	RequestColumns string
 }
 
-// events are a view of one kind of slices.
+// events describes the view of one kind of slices.
 type events struct{ View, File, Doc, More string }
 
-// A summary is a view that is a report of stages.
+// A summary is a view that matches a report on stages.
 type summary struct {
 	View, Report, Keys, Order string
 	Percentiles               []int
 }
 
-// Write writes the statements that make the views of a dataset in a dialect. solved is the folder
-// of [dataset.SolvedDir].
+// Write writes the statements that create the views of a dataset, in a dialect. solved is the folder of
+// [dataset.SolvedDir].
 func Write(w io.Writer, d *Dialect, folder, solved string) error {
 	folder, err := filepath.Abs(folder)
 	if err != nil {
@@ -72,13 +72,13 @@ func Write(w io.Writer, d *Dialect, folder, solved string) error {
 		}})
 }
 
-// names lists columns.
+// names returns a comma-separated list of columns.
 func names(columns []dataset.Column) string {
 	list := order.Each(columns, func(c dataset.Column) string { return c.Name })
 	return strings.Join(list, ", ")
 }
 
-// A maker makes SQL of one dialect for one dataset.
+// A maker makes SQL in one dialect for one dataset.
 type maker struct {
 	*Dialect
 	folder, solved string
@@ -113,8 +113,8 @@ func find(tables []dataset.Table, name string) *dataset.Table {
 	return &tables[slices.IndexFunc(tables, func(t dataset.Table) bool { return t.Name == name })]
 }
 
-// captured returns the rows of a file of all captures, with the column capture. Engines refuse a
-// pattern that no file matches, so that then there is a table without rows.
+// captured returns the rows of a file across all captures, with the column capture. Engines reject a
+// pattern that matches no file; then it returns a table without rows.
 func (m *maker) captured(file string) string {
 	pattern := filepath.Join(m.folder, dataset.Version, "capture=*", file+tablefile.ParquetSuffix)
 	if found, _ := filepath.Glob(pattern); len(found) > 0 {

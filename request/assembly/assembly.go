@@ -13,19 +13,19 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// An Assembly is a Set, together with the spans that it was made of as long as it may
-// have to be made again: until it is decided how clocks relate.
+// An Assembly is a Set, together with the spans that it was made from, for as long as it may have to be
+// rebuilt: until it is decided how clocks relate.
 type Assembly struct {
 	Set  *request.Set
 	dump *spantable.Table
 	tree *spantable.Tree
-	// steps are the clocks that Unstep found to be set.
+	// steps are the clocks that Unstep found to have been set.
 	steps []request.ClockStep
-	// unmeasured makes the metrics of requests, and finds what is missing of them; nil if it has.
+	// unmeasured computes the metrics of requests, and finds what is missing from them; nil once it has.
 	unmeasured *builder
 }
 
-// Measure measures the requests, and finds what is missing of them, unless that was done.
+// Measure measures the requests, and finds what is missing from them, unless that was done.
 func (a *Assembly) Measure() {
 	if a.unmeasured != nil {
 		a.unmeasured.measureRequests()
@@ -33,8 +33,7 @@ func (a *Assembly) Measure() {
 	}
 }
 
-// Unstep moves the times of clocks that were set in the middle, as if they had not been: all
-// durations are by one clock then.
+// Unstep corrects the times of clocks that were set in between, so that each duration is on a steady clock.
 func (a *Assembly) Unstep() {
 	if a.steps = a.Set.ClockSteps(); len(a.steps) == 0 {
 		return
@@ -49,8 +48,7 @@ func (a *Assembly) Unstep() {
 	}
 }
 
-// OnOneClock puts all times on the clock that c relates the others to. The tables are made
-// anew where that moves any.
+// OnOneClock puts all times on the reference clock of c. It rebuilds the tables if any times move.
 func (a *Assembly) OnOneClock(c *request.HostClocks) {
 	if c.Moves() {
 		a.Move(func(proc int) func(trace.Time) trace.Time {
@@ -61,8 +59,8 @@ func (a *Assembly) OnOneClock(c *request.HostClocks) {
 	a.Set.Clocks = c
 }
 
-// Move moves the times of each proc and makes the tables anew: the Set before is of no
-// more use. Requests that were measured are so again.
+// Move moves the times of each proc and rebuilds the tables: the previous Set cannot be used afterward.
+// Requests that were measured are measured again.
 func (a *Assembly) Move(to func(proc int) func(trace.Time) trace.Time) {
 	measured := a.unmeasured == nil
 	of := make([]func(trace.Time) trace.Time, len(a.Set.Procs))
@@ -92,7 +90,7 @@ func (a *Assembly) Move(to func(proc int) func(trace.Time) trace.Time) {
 			maker.clear(i, a.Set.Row(i))
 		}
 	})
-	// What is wrong with the spans was reported when they were put together first.
+	// Problems with the spans were reported the first time.
 	diags := a.dump.Diags
 	a.dump.Diags = &trace.Diags{}
 	a.tree.Sort(func(i, j uint32) int {
@@ -104,7 +102,7 @@ func (a *Assembly) Move(to func(proc int) func(trace.Time) trace.Time) {
 			before.Instants[i].Time = a.dump.Event(i).Time
 		}
 	})
-	rows, links, instants, names := before.Rows, before.Links, before.Instants, before.Names // which other inputs may know
+	rows, links, instants, names := before.Rows, before.Links, before.Instants, before.Names // Names: other inputs may have contributed to it
 	before.Free()
 	a.Set, a.unmeasured = nil, nil
 	a.build(rows, links, instants)
@@ -115,32 +113,32 @@ func (a *Assembly) Move(to func(proc int) func(trace.Time) trace.Time) {
 	a.dump.Diags, a.Set.Diags = diags, diags
 }
 
-// Release measures the requests and gives up the spans: the tables stay as they are.
+// Release measures the requests and releases the spans; the tables stay as they are.
 func (a *Assembly) Release() {
 	a.Measure()
-	const many = 1 << 17 // spans
+	const many = 1 << 17 // number of spans
 	collect := a.dump.Len() >= many
 	a.dump.Release()
 	a.tree.Release()
 	a.tree = nil
 	if collect {
-		// Else what comes next takes more memory before this is given back. A cycle takes
+		// Otherwise, the next step allocates more memory before this is returned. A collection takes
 		// milliseconds, since the tables of spans and rows hold no pointers.
 		runtime.GC()
 	}
 }
 
-// scattered is about how many bytes the kernel maps for the spans of a trace: traces are in no
-// order here.
+// scattered is roughly how many bytes the kernel maps for the spans of a trace: traces are visited in
+// random order here.
 const scattered = 32 * 512
 
-// BreakTies fills the column Ties, which a timeline needs: by the ids of traces, then
-// those of spans. Spans with equal ids stay tied.
+// BreakTies fills the column Ties, which a timeline needs, in order of trace ID, then span ID. Spans with
+// equal IDs stay tied.
 func (a *Assembly) BreakTies() {
 	type identified struct {
 		id     [2]uint64
 		number uint32
-		begin  uint32 // of its ties
+		begin  uint32 // its first tie number
 	}
 	traces := make([]identified, a.dump.Traces())
 	for t := range traces {
@@ -149,7 +147,7 @@ func (a *Assembly) BreakTies() {
 	slices.SortFunc(traces, func(x, y identified) int {
 		return cmp.Or(cmp.Compare(x.id[0], y.id[0]), cmp.Compare(x.id[1], y.id[1]))
 	})
-	// The spans of one trace after those of the other.
+	// The spans of each trace follow those of the previous one.
 	begin := uint32(0)
 	for k := range traces {
 		traces[k].begin = begin

@@ -10,7 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// attrKeys are the attributes that the rules look at.
+// attrKeys are the attributes that the rules use.
 type attrKeys struct {
 	module, rid, room, label, pid, hostID  trace.Sym
 	tp, pp, dp, reason, message            trace.Sym
@@ -22,7 +22,7 @@ type attrKeys struct {
 	decodeCount, batchSize, forwardMode    trace.Sym
 	accepted, retractions                  trace.Sym
 	schedule, retract, sending, sendingOne trace.Sym // names of events
-	dispatch, dcDispatch                   trace.Sym // stages that were called otherwise later: see stages
+	dispatch, dcDispatch                   trace.Sym // stages that were later renamed: see stages
 	language, sdk, version, release        trace.Sym
 }
 
@@ -46,7 +46,7 @@ func newAttrKeys(t *trace.Symbols) attrKeys {
 	}
 }
 
-// argInt reads a whole number that may be written as text.
+// argInt reads a whole number, which may be text.
 func argInt(a trace.Arg) (int64, bool) {
 	switch a.Kind {
 	case trace.ArgInt:
@@ -62,15 +62,15 @@ func argInt(a trace.Arg) (int64, bool) {
 	return 0, false
 }
 
-// argSeconds reads a duration in seconds as ns; Unknown if it is none.
+// argSeconds converts a duration in seconds to ns; Unknown if it is not a duration.
 func argSeconds(a trace.Arg) int64 {
 	var s float64
 	switch a.Kind {
 	case trace.ArgFloat:
 		s = a.Float()
-	case trace.ArgInt: // the Collector prints whole doubles as integers
+	case trace.ArgInt: // the Collector writes whole doubles as integers
 		s = float64(a.Int())
-	case trace.ArgString: // in Zipkin's tags, all numbers are text
+	case trace.ArgString: // Zipkin's tags hold all numbers as text
 		var err error
 		if s, err = strconv.ParseFloat(string(a.Bytes()), 64); err != nil {
 			return request.Unknown
@@ -84,8 +84,7 @@ func argSeconds(a trace.Arg) int64 {
 	return int64(math.Round(s * 1e9))
 }
 
-// roomOf reads a bootstrap room: hex text since v2, a decimal number or the word
-// None in v1a. "" is no room.
+// roomOf reads a bootstrap room: hex since v2, a decimal number or the word None in v1a. "" is no room.
 func roomOf(a trace.Arg) []byte {
 	if a.Kind == trace.ArgInt {
 		return []byte(request.RoomText(strconv.FormatUint(uint64(a.Int()), 10)))
@@ -93,8 +92,8 @@ func roomOf(a trace.Arg) []byte {
 	return []byte(request.RoomText(string(a.Bytes())))
 }
 
-// finishOf reads gen_ai.response.finish_reasons, a JSON list in a string (or a
-// real list, from other producers), and returns its first element.
+// finishOf returns the first element of gen_ai.response.finish_reasons, a JSON list in a string (or, from
+// other producers, a real list).
 func finishOf(a trace.Arg) string {
 	if a.Kind == trace.ArgArray {
 		for e := range a.Elems {

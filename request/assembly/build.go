@@ -16,38 +16,38 @@ import (
 	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
-// A builder makes a Set. Its steps, in order:
+// A builder builds a Set. Its steps, in order:
 //
-//  1. roots: every span that is a request, an envelope or a gateway.
+//  1. roots: every span that is a request, an envelope, or a gateway.
 //  2. threads: every span that names a thread; its part is the nearest root
-//     above it, or a part without a root when that is missing.
+//     above it, or a part without a root if that is missing.
 //  3. stages: everything below a thread.
 //  4. stages of vLLM, which names no threads.
-//  5. orphans: stages whose thread is missing, by what their names tell.
+//  5. orphans: stages whose thread is missing, placed by what their names say.
 //  6. join: parts become requests.
 type builder struct {
 	*request.Set
 	dump  *spantable.Table
 	tree  *spantable.Tree
-	names []string // of all symbols of the dump
+	names []string // of all symbols in the dump
 	keys  attrKeys
-	class []nameClass // by symbol of the span's name
+	class []nameClass // by symbol of the span name
 
 	procIDs   map[request.Proc]int
 	known     map[procKey]int
-	instances map[string][]int // procs of an instance: several where one process exports the spans of others
+	instances map[string][]int // procs by instance: several if one process exports the spans of others
 	headless  map[spanKey]int
 	gateways  []int32 // spans of gateways
 }
 
-// spanKey names a span that may be missing.
+// spanKey identifies a span that may be missing.
 type spanKey struct {
 	trace spantable.TraceID
 	id    uint64
 }
 
-// nameClass tells by the name alone what a span can be, which saves looking at
-// the attributes of nearly every span of a dump.
+// nameClass says what a span can be judging by its name, which makes it unnecessary to read the attributes
+// of nearly all spans.
 type nameClass uint8
 
 const (
@@ -58,7 +58,7 @@ const (
 	otherName // threads, gateways, foreign spans
 )
 
-// classOf returns the class of the name of span i.
+// classOf returns the class of span i's name.
 func (b *builder) classOf(i int) nameClass { return b.class[b.Rows[i].Name] }
 
 func classify(name string) nameClass {
@@ -77,20 +77,18 @@ func classify(name string) nameClass {
 	return otherName
 }
 
-// Build makes requests of a finished dump. What it finds wrong goes to the
-// dump's diagnostics.
+// Build builds requests from a finished dump. It reports problems to the dump's diagnostics.
 func Build(d *spantable.Table) *Assembly {
 	a := assemble(d, false)
 	a.Measure()
 	return a
 }
 
-// Consume is Build for a dump of which nobody needs the spans any more: it gives them up. Its
-// requests are measured when it is released, as their times may be moved before: see
-// [Assembly.Measure].
+// Consume is Build for a dump whose spans are not needed afterward: it releases them. Its requests are
+// measured on release, since their times may be moved before: see [Assembly.Measure].
 func Consume(d *spantable.Table) *Assembly { return assemble(d, true) }
 
-// assemble makes rows of spans, and requests of these.
+// assemble makes rows from spans, and requests from rows.
 func assemble(d *spantable.Table, giveUp bool) *Assembly {
 	addVLLMStages(d)
 	a := &Assembly{dump: d, tree: spantable.NewTree(d)}
@@ -108,8 +106,8 @@ func assemble(d *spantable.Table, giveUp bool) *Assembly {
 	return a
 }
 
-// build fills the tables, from rows as a rowMaker makes them. Links and instants are those of the tables before; nil if
-// there were none.
+// build fills the tables, from rows made by a rowMaker. Links and instants are those of the previous tables; nil if
+// there are none.
 func (a *Assembly) build(rows []request.Row, links []request.Link, instants []request.Instant) {
 	keys := newAttrKeys(a.dump.Syms)
 	b := &builder{
@@ -145,9 +143,9 @@ func (a *Assembly) build(rows []request.Row, links []request.Link, instants []re
 	b.findThreads(b.findRoots())
 	b.findStages()
 	b.findVLLMStages()
-	b.resolveStrays() // whom orphans belong to
+	b.resolveStrays() // finds the owners of orphans
 	b.adoptOrphans()
-	b.resolveStrays() // who wrote them, as they say it
+	b.resolveStrays() // orphans may have named new procs
 	b.findGatewaysOfHeadless()
 	b.addRejected()
 	b.finishParts()
@@ -163,7 +161,7 @@ func (a *Assembly) build(rows []request.Row, links []request.Link, instants []re
 	a.unmeasured = b
 }
 
-// measureRequests finds out what each request took, and of which rows are missing.
+// measureRequests measures each request, and finds those with missing rows.
 func (b *builder) measureRequests() {
 	var missing, stepless, derived []int32
 	parallel.All(func() { missing, stepless = b.findMissing() }, func() { derived = b.measureAll() })
@@ -184,13 +182,13 @@ func (b *builder) resource(i int) *spantable.Resource {
 	return &b.dump.Resources[b.dump.Origins[b.Rows[i].Source].Resource]
 }
 
-// compare orders spans by start, then longest first, then identity: an order that does not
-// depend on where they stand in the input.
+// compare orders spans by start, then longest first, then identity, which does not depend on their
+// positions in the input.
 func (b *builder) compare(i, j int) int {
 	return cmp.Or(b.Set.Compare(i, j), b.tree.CompareIDs(i, j))
 }
 
-// symName returns the string of a symbol that the dump came with.
+// symName returns the string of a symbol of the dump.
 func (b *builder) symName(sym trace.Sym) string { return b.names[sym] }
 
 func (b *builder) report(m *trace.Message, span int, values ...any) {
@@ -201,10 +199,10 @@ func (b *builder) report(m *trace.Message, span int, values ...any) {
 	b.dump.Diags.Add(m.At(pos, values...))
 }
 
-// nameSize is about how many bytes a name has.
+// nameSize is roughly the length of a name in bytes.
 const nameSize = 32
 
-// findRoots marks what is a request, and what is around requests. It returns all other spans but stages.
+// findRoots marks requests, envelopes, and gateways. It returns all other spans except stages.
 func (b *builder) findRoots() (others []int32) {
 	type found struct {
 		row  int32
@@ -229,7 +227,7 @@ func (b *builder) findRoots() (others []int32) {
 		}
 		return all
 	})
-	var roots []int32 // collected first: parts are large
+	var roots []int32 // collected first, since parts are large
 	for _, f := range all {
 		switch f.kind {
 		case request.Root:
@@ -253,7 +251,7 @@ func (b *builder) findRoots() (others []int32) {
 	return others
 }
 
-// eachPart calls f for all parts on all cores.
+// eachPart calls f for all parts, on all cores.
 func (b *builder) eachPart(f func(p int, texts request.TextKeeper)) {
 	parallel.Rows(len(b.Parts), threadSize, func(from, to int) {
 		texts := b.KeepTexts()
@@ -264,8 +262,8 @@ func (b *builder) eachPart(f func(p int, texts request.TextKeeper)) {
 	})
 }
 
-// hasRID reports whether span i says that it is a request: by a rid, or by a
-// module of SGLang's, which some requests have alone.
+// hasRID reports whether span i declares itself a request: by a rid or, as some requests do, only by an
+// SGLang module.
 func (b *builder) hasRID(i int) bool {
 	for a := range b.dump.Args.All(b.Rows[i].Args) {
 		if a.Key == b.keys.rid || a.Key == b.keys.module && strings.HasPrefix(string(a.Bytes()), "sglang::") {
@@ -285,12 +283,12 @@ func (b *builder) lookAbove(part int, texts request.TextKeeper) {
 				p.Room = texts.Keep(roomOf(a))
 			}
 		case request.Gateway:
-			p.Gateway = i // the topmost one counts
+			p.Gateway = i // the topmost one wins
 		}
 	}
 }
 
-// readPart makes a part of the request span i and its attributes.
+// readPart makes a part from request span i and its attributes.
 func (b *builder) readPart(i int, role request.Role, texts request.TextKeeper) request.Part {
 	s := b.Row(i)
 	var rid []byte
@@ -339,7 +337,7 @@ func (b *builder) readPart(i int, role request.Role, texts request.TextKeeper) r
 	return p
 }
 
-// findStages gives threads the stages below them. No stage is below two.
+// findStages assigns the stages below threads to the threads. No stage is below two threads.
 func (b *builder) findStages() {
 	apart := parallel.Gather(len(b.Threads), threadSize, func(list []int32, from, to int) []int32 {
 		for t := from; t < to; t++ {
@@ -354,7 +352,7 @@ func (b *builder) findStages() {
 				list = append(list, int32(t))
 				continue
 			}
-			b.SetStages(t, below[:end:end]) // the first ones, which need no room of their own
+			b.SetStages(t, below[:end:end]) // a prefix of the children, which needs no memory of its own
 		}
 		return list
 	})
@@ -364,7 +362,7 @@ func (b *builder) findStages() {
 	}
 }
 
-// markStages marks span i and everything below as stages of thread t.
+// markStages marks span i and everything below it as stages of thread t.
 func (b *builder) markStages(i, t int) bool {
 	if b.Rows[i].Kind != request.Generic {
 		return false
@@ -373,7 +371,7 @@ func (b *builder) markStages(i, t int) bool {
 	b.Rows[i].Thread, b.Rows[i].Part = int32(t), int32(b.Threads[t].Part)
 	for _, c := range b.tree.Children(i) {
 		if b.markStages(int(c), t) && b.Rows[c].Means == request.ReceiveConnecting {
-			b.Rows[c].Means = request.Reconnecting // the first one lies in no other stage
+			b.Rows[c].Means = request.Reconnecting // the first connection is in no other stage
 		}
 	}
 	return true

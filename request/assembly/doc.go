@@ -1,18 +1,16 @@
-// Package assembly makes the tables of package request of the spans of a dump: which
-// spans are requests, threads and stages and what stages mean, on which host and rank
-// they ran, how the parts of one request that different servers handled belong
-// together, and how long the user waited for what.
+// Package assembly builds the tables of package request from the spans of a dump: which spans are requests,
+// threads, and stages, what stages mean, on which host and rank they ran, how the parts of one request on
+// different servers belong together, and how long the user waited for what.
 //
-// An [Assembly] keeps the spans until it is decided how the clocks of hosts relate:
-// when times move, requests are put together anew. Then [Assembly.Release] gives the
-// spans up, and the tables remain.
+// An [Assembly] keeps the spans until it is decided how the clocks of hosts relate: when times move, it
+// rebuilds the requests. Then [Assembly.Release] releases the spans, and the tables remain.
 //
-// It is one long package on purpose: the steps, one or two files each, fill one set of tables in an
-// order that matters, and undo parts of it where spans are missing.
+// This is one long package on purpose: its steps, one or two files each, fill one set of tables in an order
+// that matters, and revise parts of it if spans are missing.
 //
-// Everything that no rule recognizes becomes a generic row; nothing is dropped. What
-// producers do, by version, is in sglang.go, gateway.go and vllm.go: names of spans,
-// attributes and events are written there and in attrs.go, and nowhere else.
+// Anything that no rule recognizes becomes a generic row; nothing is dropped. The producers' conventions,
+// by version, are in sglang.go, gateway.go, and vllm.go: the names of spans, attributes, and events are
+// there and in attrs.go, and nowhere else.
 //
 // # What is odd
 //

@@ -8,7 +8,7 @@ import (
 	"github.com/sgtrace/sgtrace/request"
 )
 
-// finishParts derives what the threads of a part tell about it.
+// finishParts derives the data of parts from their threads.
 func (b *builder) finishParts() {
 	parallel.Rows(len(b.Threads), threadSize, func(from, to int) {
 		for t := from; t < to; t++ {
@@ -30,7 +30,7 @@ func (b *builder) finishParts() {
 	}
 }
 
-// finishPart does that for one part. It leaves the proc open where no thread names one.
+// finishPart does so for one part. It leaves the proc unset if no thread names one.
 func (b *builder) finishPart(p *request.Part) {
 	p.Trace = b.traceOf(p)
 	if p.Role == request.Unified {
@@ -46,7 +46,7 @@ func (b *builder) finishPart(p *request.Part) {
 	p.Proc = b.rootProc(p)
 }
 
-// traceOf returns the trace id of a part.
+// traceOf returns the trace ID of a part.
 func (b *builder) traceOf(p *request.Part) [2]uint64 {
 	i := p.Root
 	if i == request.None && len(b.ThreadsOf(p)) > 0 {
@@ -60,8 +60,8 @@ func (b *builder) traceOf(p *request.Part) [2]uint64 {
 	return b.dump.TraceOf(i)
 }
 
-// roleOfThreads returns the role that the threads of a part tell, for roots that
-// do not: in the v1a layout all of them are called "Req".
+// roleOfThreads returns the role according to a part's threads, for roots that do not say: in the v1a
+// layout, all of them are named "Req".
 func (b *builder) roleOfThreads(p *request.Part) request.Role {
 	for _, t := range b.ThreadsOf(p) {
 		if role := b.Procs[b.Threads[t].Proc].Role; role == request.Prefill || role == request.Decode {
@@ -76,8 +76,7 @@ func (b *builder) compareThreads(x, y int) int {
 	return cmp.Or(cmp.Compare(b.Threads[x].Start, b.Threads[y].Start), compareProcs(&b.Procs[b.Threads[x].Proc], &b.Procs[b.Threads[y].Proc]), cmp.Compare(x, y))
 }
 
-// boundThread finds the bounds of a thread, by its stages if its own span is
-// missing, or says what cannot be.
+// boundThread sets the bounds of a thread; if its own span is missing or implausible, by its stages.
 func (b *builder) boundThread(t int) {
 	th, stages := &b.Threads[t], b.StagesOf(t)
 	if th.Row != request.None && (!b.Implausible(th.Row) || len(stages) == 0) {
@@ -96,7 +95,7 @@ func (b *builder) boundThread(t int) {
 	}
 }
 
-// boundByThreads takes the bounds of a part from its threads.
+// boundByThreads sets the bounds of a part by its threads.
 func (b *builder) boundByThreads(p *request.Part) {
 	for k, t := range b.ThreadsOf(p) {
 		from, to := b.Threads[t].Start, b.Threads[t].End
@@ -109,7 +108,7 @@ func (b *builder) boundByThreads(p *request.Part) {
 	}
 }
 
-// finishHeadless takes bounds and role of a part without root from its threads.
+// finishHeadless sets the bounds and role of a part without a root by its threads.
 func (b *builder) finishHeadless(p *request.Part) {
 	b.boundByThreads(p)
 	for _, t := range b.ThreadsOf(p) {

@@ -8,15 +8,14 @@ import (
 	"github.com/sgtrace/sgtrace/request/spantable"
 )
 
-// gatewayServices are the services whose spans are a gateway's own: the model
-// gateway of SGLang (sgl-model-gateway 0.3) and its successors keep the name. What a client saw of a
-// request is around it like one.
+// gatewayServices are the services whose spans are treated as a gateway's. SGLang's model gateway
+// (sgl-model-gateway 0.3) and its successors share a name. Spans of what a client saw surround a request
+// like a gateway's.
 var gatewayServices = []string{"smg", "aiperf"}
 
 func isGateway(service string) bool { return slices.Contains(gatewayServices, service) }
 
-// gatewayStatus reads the HTTP status that a gateway answered with; 0 is
-// unknown.
+// gatewayStatus returns the HTTP status that a gateway answered with; 0 is unknown.
 func (b *builder) gatewayStatus(i int) int64 {
 	a, ok := b.dump.Args.Find(b.Rows[i].Args, b.keys.httpStatus)
 	if !ok {
@@ -26,21 +25,21 @@ func (b *builder) gatewayStatus(i int) int64 {
 	return n
 }
 
-// gatewayID returns the id that a gateway gave a request, "" if its span tells none.
+// gatewayID returns the ID that a gateway assigned to a request, "" if its span has none.
 func (b *builder) gatewayID(i int) string {
 	id, _ := b.dump.Args.Find(b.Rows[i].Args, b.keys.gatewayRequest)
 	return string(id.Bytes())
 }
 
-// findGatewaysOfHeadless gives parts without a root the gateway's span of their trace, if there
-// is only one: what was in flight on a server that died is the request that the gateway has.
+// findGatewaysOfHeadless assigns the gateway span of their trace to parts without a root, if there is only
+// one: work in flight on a server that died belongs to the gateway's request.
 func (b *builder) findGatewaysOfHeadless() {
 	if !slices.ContainsFunc(b.Parts, func(p request.Part) bool { return p.Root == request.None }) {
 		return
 	}
-	var rows []int // one for each thread of a part without a root
+	var rows []int // one per thread of a part without a root
 	const none, several = -1, -2
-	spans := map[spantable.TraceID]int{} // of gateways, by the traces of these
+	spans := map[spantable.TraceID]int{} // gateway spans by trace, for the traces of rows
 	for t := range b.AllThreads() {
 		row := b.Threads[t].Row
 		if stages := b.StagesOf(t); row == request.None && len(stages) > 0 {
@@ -70,16 +69,15 @@ func (b *builder) findGatewaysOfHeadless() {
 	}
 }
 
-// insideGateway reports whether the span i of a gateway lies in another one of its own.
+// insideGateway reports whether gateway span i is inside another gateway span.
 func (b *builder) insideGateway(i int) bool {
 	p := b.tree.Parent(i)
 	return p != request.None && b.Rows[p].Kind == request.Gateway
 }
 
-// addRejected makes parts of the outermost gateway spans that no server worked
-// for: what a gateway answers by itself while all servers are down is what one
-// wants to see of an outage. Calls that fetch something (health, models) are not
-// requests unless they failed.
+// addRejected makes parts from the outermost gateway spans that no server worked on: what a gateway answers
+// on its own while all servers are down is exactly what one looks for in an outage. Calls that fetch
+// something (health, models) are not requests unless they failed.
 func (b *builder) addRejected() {
 	if len(b.gateways) == 0 {
 		return

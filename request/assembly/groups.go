@@ -9,7 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/request"
 )
 
-// groups is a union-find over parts, or procs.
+// groups is a union-find structure over parts or procs.
 type groups []int32
 
 func newGroups(n int) groups {
@@ -34,7 +34,7 @@ func (g groups) union(i, j int) {
 	g[max(i, j)] = int32(min(i, j))
 }
 
-// len is how many groups there are.
+// len returns the number of groups.
 func (g groups) len() (n int) {
 	for i := range g {
 		if int(g[i]) == i {
@@ -50,7 +50,7 @@ func (g groups) unionAll(parts []int) {
 	}
 }
 
-// all yields the groups by their lowest members, which are in order. They are valid until the next.
+// all yields the groups, ordered by lowest member. Each is valid until the next.
 func (g groups) all() iter.Seq[[]int] {
 	return func(yield func([]int) bool) {
 		end := memory.Make[int32](len(g) + 1) // of each group, by its lowest member
@@ -61,7 +61,7 @@ func (g groups) all() iter.Seq[[]int] {
 			end[i+1] += end[i]
 		}
 		members := memory.Make[int32](len(g))
-		next := end // where the next member of a group goes, which becomes its end
+		next := end // position of a group's next member; finally, the group's end
 		for i := range g {
 			root := g.find(i)
 			members[next[root]] = int32(i)
@@ -81,11 +81,11 @@ func (g groups) all() iter.Seq[[]int] {
 	}
 }
 
-// hashedSize is about how many bytes of a part tell what it shares with others.
+// hashedSize is roughly how many bytes of a part sharing touches.
 const hashedSize = 512
 
-// sharing yields the groups of two or more of the numbers below n that are the same, each in order and
-// valid until the next. Those that are the same have one hash; ok is false for those in no group.
+// sharing yields the groups of at least two equal numbers below n, each sorted and valid until the next.
+// Equal numbers must have equal hashes; a number for which ok is false is in no group.
 func sharing(n int, hash func(i int) (h uint64, ok bool), same func(i, j int) bool) iter.Seq[[]int] {
 	return func(yield func([]int) bool) {
 		list := parallel.Gather(n, hashedSize, func(list []order.Key, from, to int) []order.Key {
@@ -100,7 +100,7 @@ func sharing(n int, hash func(i int) (h uint64, ok bool), same func(i, j int) bo
 		memory.Free(scratch)
 		groups := parallel.Gather(len(list), hashedSize, func(groups []int32, from, to int) []int32 {
 			for from > 0 && from < to && list[from].Time == list[from-1].Time {
-				from++ // which is of the part before
+				from++ // belongs to the previous range
 			}
 			for behind := from; from < to; from = behind {
 				for behind = from + 1; behind < len(list) && list[behind].Time == list[from].Time; behind++ {
@@ -126,7 +126,7 @@ func sharing(n int, hash func(i int) (h uint64, ok bool), same func(i, j int) bo
 	}
 }
 
-// appendGroups adds the groups of numbers that have one hash: how many are in each, and which.
+// appendGroups appends the groups among numbers with one hash: the size of each group, then its members.
 func appendGroups(groups []int32, keys []order.Key, same func(i, j int) bool) []int32 {
 	rest := order.Each(keys, func(x order.Key) int { return int(x.Index) })
 	for len(rest) > 1 {
@@ -137,7 +137,7 @@ func appendGroups(groups []int32, keys []order.Key, same func(i, j int) bool) []
 			if same(first, i) {
 				groups = append(groups, int32(i))
 				groups[at]++
-			} else { // which has this hash by chance
+			} else { // same hash by chance
 				others = append(others, i)
 			}
 		}
@@ -149,7 +149,7 @@ func appendGroups(groups []int32, keys []order.Key, same func(i, j int) bool) []
 	return groups
 }
 
-// sameText is sharing for what has texts; those without are in no group.
+// sameText is sharing by text; those without a text are in no group.
 func (b *builder) sameText(n int, text func(i int) request.Text) iter.Seq[[]int] {
 	return sharing(n, func(i int) (uint64, bool) { return order.MixText(b.Text(text(i))), text(i) != 0 },
 		func(i, j int) bool { return b.Text(text(i)) == b.Text(text(j)) })

@@ -12,10 +12,9 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// join makes requests of parts. Parts belong together when they lie in one
-// envelope (v1), when they have the same bootstrap room, or, without a room,
-// when a trace has exactly one prefill and one decode part. A room that does
-// not tell the halves apart joins nothing across traces.
+// join builds requests from parts. Parts belong together if they are in one envelope (v1), if they have the
+// same bootstrap room, or, without a room, if a trace has exactly one prefill and one decode part. A room
+// with several prefill, decode, or unified parts joins only parts of the same trace.
 func (b *builder) join() {
 	g := newGroups(len(b.Parts))
 	flags := memory.Make[request.Flags](len(b.Parts))
@@ -55,7 +54,7 @@ func (b *builder) joinEnvelopes(g groups) {
 	}
 }
 
-// joinRooms joins the parts of every bootstrap room.
+// joinRooms joins the parts of each bootstrap room.
 func (b *builder) joinRooms(g groups, flags []request.Flags) {
 	for parts := range b.sameText(len(b.Parts), func(p int) request.Text { return b.Parts[p].Room }) {
 		if b.count(parts, request.Prefill) <= 1 && b.count(parts, request.Decode) <= 1 && b.count(parts, request.Unified) <= 1 {
@@ -83,7 +82,7 @@ func (b *builder) count(parts []int, role request.Role) int {
 	return order.Count(parts, func(p int) bool { return b.Parts[p].Role == role })
 }
 
-// joinTraces joins the halves that have no room to go by.
+// joinTraces joins prefill and decode parts without a room.
 func (b *builder) joinTraces(g groups) {
 	half := func(p int) (uint64, bool) {
 		part := &b.Parts[p]
@@ -99,12 +98,12 @@ func (b *builder) joinTraces(g groups) {
 	}
 }
 
-// joinRetries joins what was in flight on a server that died to the part of the server that
-// the gateway sent it to next.
+// joinRetries joins work in flight on a server that died with the part of the server to which the gateway
+// sent the request next.
 func (b *builder) joinRetries(g groups) {
-	const skew = 10_000_000 // ns: clocks that NTP keeps differ by less
+	const skew = 10_000_000 // ns: clocks under NTP differ by less
 	type attempts struct{ broken, answered []int }
-	by := map[int]*attempts{} // gateway spans of which some part has no root
+	by := map[int]*attempts{} // by gateway span; those with a part without a root
 	for p := range b.AllParts() {
 		if part := &b.Parts[p]; part.Root == request.None && part.Gateway != request.None && part.Role == request.Unified {
 			if by[part.Gateway] == nil {
@@ -130,7 +129,7 @@ func (b *builder) joinRetries(g groups) {
 	}
 }
 
-// sortParts puts the parts of a request in order: by role, then by start.
+// sortParts sorts the parts of a request by role, then by start.
 func (b *builder) sortParts(parts []int) {
 	slices.SortFunc(parts, func(x, y int) int {
 		p, q := &b.Parts[x], &b.Parts[y]
@@ -139,7 +138,7 @@ func (b *builder) sortParts(parts []int) {
 	})
 }
 
-// readRequest finds out what the parts of a request tell about it.
+// readRequest fills in a request from its parts.
 func (b *builder) readRequest(r *request.Request, flags []request.Flags, texts request.TextKeeper) {
 	parts := b.PartsOf(r)
 	for _, p := range parts {
@@ -188,8 +187,7 @@ func (b *builder) compareRoots(x, y int) int {
 	return b.compare(x, y)
 }
 
-// bounds returns the interval of the outermost span of r; without gateway or
-// router that is the union of its parts.
+// bounds returns the interval of r's outermost span; without gateway or router, the union of its parts.
 func (b *builder) bounds(r *request.Request) (from, to trace.Time) {
 	if r.Gateway != request.None && !b.Implausible(r.Gateway) {
 		s := b.Row(r.Gateway)
@@ -210,11 +208,11 @@ func (b *builder) bounds(r *request.Request) (from, to trace.Time) {
 	return from, to
 }
 
-// sortRequests sorts requests by start, with ties broken by what they are.
+// sortRequests sorts requests by start, with ties broken by their content.
 func (b *builder) sortRequests() {
 	keys := memory.Make[order.Key](len(b.Requests))
 	for i := range keys {
-		const sign = 1 << 63 // times before 1970 come first
+		const sign = 1 << 63 // times before 1970 sort first
 		keys[i] = order.Key{Time: uint64(b.Requests[i].Start) ^ sign, Index: uint32(i)}
 	}
 	keys, scratch := order.ByTime(keys, memory.Make[order.Key](len(keys)))
@@ -240,8 +238,8 @@ func (b *builder) sortRequests() {
 	b.Requests = sorted
 }
 
-// flagCollisions marks the requests that share an id or a gateway span with
-// others. SGLang cuts a rid at its last "_", so that user_42_turn_1 becomes 1.
+// flagCollisions flags requests that share an ID or a gateway span. SGLang cuts a rid at its last "_", so
+// user_42_turn_1 becomes 1.
 func (b *builder) flagCollisions() {
 	named := func(p int) request.Text {
 		if part := &b.Parts[p]; part.Role != request.Sender && part.Role != request.Router {
@@ -272,8 +270,8 @@ func (b *builder) flagCollisions() {
 	}
 }
 
-// statusOf tells how r ended, by what the gateway, the answering server and the
-// threads say, in this order of trust.
+// statusOf returns how r ended, and why: by what the threads, the answering server, and the gateway say, in
+// this order of trust.
 func (b *builder) statusOf(r *request.Request, answer *request.Part) (request.Status, string) {
 	status, reason := request.Finished, ""
 	for _, p := range b.PartsOf(r) {

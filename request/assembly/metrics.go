@@ -10,8 +10,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// measureAll measures the requests on all cores; they do not touch each other. It returns those whose
-// TTFT is derived.
+// measureAll measures the requests, on all cores; they are independent. It returns those whose TTFT is
+// derived.
 func (b *builder) measureAll() (derived []int32) {
 	parallel.Fold(len(b.Requests), request.RequestSize, func() *measurer { return &measurer{builder: b} }, func(m *measurer, from, to int) {
 		for i := from; i < to; i++ {
@@ -30,8 +30,8 @@ type measurer struct {
 	derived []int32            // requests whose TTFT is derived
 }
 
-// measure fills in the metrics of r. Durations of stages are those of the lead
-// rank of each part: the ranks of a part do the same work side by side. derived tells of the TTFT.
+// measure fills in the metrics of r. Durations of stages are those of each part's lead rank, since the
+// ranks of a part work in parallel. derived says that the TTFT was derived from stages.
 func (b *measurer) measure(r *request.Request) (derived bool) {
 	m := request.Metrics{TTFT: request.Unknown, UserTTFT: request.Unknown, E2E: request.Unknown, Queue: request.Unknown, Prefill: request.Unknown, Decode: request.Unknown, Transfer: request.Unknown,
 		Unaccounted: request.Unknown, PromptTokens: request.Unknown, CompletionTokens: request.Unknown, CachedTokens: request.Unknown, TPOT: request.Unknown}
@@ -41,7 +41,7 @@ func (b *measurer) measure(r *request.Request) (derived bool) {
 	for _, p := range b.PartsOf(r) {
 		part := &b.Parts[p]
 		m.Retractions += int64(part.Retractions)
-		if part.Role == request.Prefill { // which has the cache, and the decode server may not know of it
+		if part.Role == request.Prefill { // it has the cache, and the decode server may not know about it
 			m.CachedTokens = max(m.CachedTokens, part.CachedTokens)
 		}
 		lead := b.Lead(part)
@@ -78,8 +78,8 @@ func (b *measurer) measure(r *request.Request) (derived bool) {
 	return derived
 }
 
-// addStageTimes adds the stages of thread t, of a part with the given role, to m, and
-// what it sent to sent.
+// addStageTimes adds the stages of thread t, whose part has the given role, to m, and the time of sending
+// the KV cache to sent.
 func (b *builder) addStageTimes(m *request.Metrics, sent *int64, t int, role request.Role) {
 	add := func(dst *int64, d int64) { *dst = max(0, *dst) + d }
 	for _, c := range b.StagesOf(t) {
@@ -87,7 +87,7 @@ func (b *builder) addStageTimes(m *request.Metrics, sent *int64, t int, role req
 			add(&m.Prefill, row.Dur())
 		}
 	}
-	b.EachStage(b.StagesOf(t), func(i int) { // after a retraction stages nest in decode_forward
+	b.EachStage(b.StagesOf(t), func(i int) { // after a retraction, stages nest in decode_forward
 		if b.Implausible(i) {
 			return
 		}
@@ -96,7 +96,7 @@ func (b *builder) addStageTimes(m *request.Metrics, sent *int64, t int, role req
 		switch row.Means {
 		case request.Queueing:
 			add(&m.Queue, d)
-		case request.DecodeQueueing: // on a unified server it is part of the running batch already
+		case request.DecodeQueueing: // on a unified server, the request is already in the running batch
 			if role == request.Decode {
 				add(&m.Queue, d)
 			}
@@ -132,9 +132,8 @@ func (b *builder) addStageTimes(m *request.Metrics, sent *int64, t int, role req
 	}
 }
 
-// e2e is how long the outermost span took: the gateway's, the router's, else
-// the answering server's. Only when that is missing the server's own figure is
-// taken, or when its times cannot be right.
+// e2e returns the duration of the outermost span: the gateway's, the router's, or else the answering
+// server's. Only if that is missing or implausible does it use the figure reported by the server.
 func (b *builder) e2e(r *request.Request, answer *request.Part) int64 {
 	if outermost := b.outermost(r, answer); outermost != answer.Root && !b.Implausible(outermost) {
 		return b.Row(outermost).Dur()
@@ -142,8 +141,7 @@ func (b *builder) e2e(r *request.Request, answer *request.Part) int64 {
 	return b.served(answer)
 }
 
-// outermost is the gateway's span, the router's, or else that of the answering server; None is
-// none.
+// outermost returns the gateway's span, the router's, or else that of the answering server; or None.
 func (b *builder) outermost(r *request.Request, answer *request.Part) int {
 	if outer := b.OuterSpan(r); outer != request.None {
 		return outer
@@ -151,8 +149,8 @@ func (b *builder) outermost(r *request.Request, answer *request.Part) int {
 	return answer.Root
 }
 
-// before is how long the outermost span lasts before that of the answering server begins: as
-// clocks have it, and no longer than the former leaves room for.
+// before returns how long after the start of the outermost span the answering server's span starts:
+// according to the clocks, but at most the difference of their durations.
 func (b *builder) before(r *request.Request, answer *request.Part) int64 {
 	outermost := b.outermost(r, answer)
 	if answer.Root == request.None || outermost == answer.Root || b.Implausible(outermost) || b.Implausible(answer.Root) {
@@ -162,7 +160,7 @@ func (b *builder) before(r *request.Request, answer *request.Part) int64 {
 	return max(0, min(int64(own.Start-outer.Start), outer.Dur()-own.Dur()))
 }
 
-// seenTTFT is what a client measured itself, which counts the way of the first token back to it, too.
+// seenTTFT returns the TTFT that a client measured, which includes the way of the first token back to the client; or Unknown.
 func (b *builder) seenTTFT(r *request.Request, answer *request.Part) int64 {
 	outermost := b.outermost(r, answer)
 	if outermost == request.None || outermost == answer.Root {
@@ -175,8 +173,8 @@ func (b *builder) seenTTFT(r *request.Request, answer *request.Part) int64 {
 	return argSeconds(a)
 }
 
-// served is how long the answering server had a request, by its own clock, as its TTFT is:
-// what a gateway adds is no time between tokens.
+// served returns how long the answering server had a request, by its own clock, like its TTFT: time added
+// by a gateway is not time between tokens.
 func (b *builder) served(answer *request.Part) int64 {
 	if answer.Root != request.None && !b.Implausible(answer.Root) {
 		return b.Row(answer.Root).Dur()
@@ -184,9 +182,9 @@ func (b *builder) served(answer *request.Part) int64 {
 	return answer.E2E
 }
 
-// ttft is what the answering server reports, if that is possible: in the v1
-// layout the figure can exceed the whole request. Else it is derived from the
-// stages: the end of the prefill, or of the batch that takes it over.
+// ttft returns the TTFT that the answering server reports, if that is possible: in the v1 layout, the
+// figure may exceed the whole request. Otherwise, it is derived from the stages: the end of the prefill, or
+// of the batch that takes over the token.
 func (b *builder) ttft(answer *request.Part) (ns int64, derived bool) {
 	const grace = 10_000_000 // ns; the server takes the time just after the span has ended
 	if answer.TTFT != request.Unknown && (answer.Root == request.None || b.Implausible(answer.Root) || answer.TTFT <= b.Row(answer.Root).Dur()+grace) {
@@ -198,7 +196,7 @@ func (b *builder) ttft(answer *request.Part) (ns int64, derived bool) {
 	return request.Unknown, false
 }
 
-// summarizeITL sorts gaps.
+// summarizeITL summarizes gaps, which it sorts.
 func summarizeITL(gaps []int64) request.ITL {
 	if len(gaps) == 0 {
 		return request.ITL{Mean: request.Unknown, P50: request.Unknown, P90: request.Unknown, P99: request.Unknown, Max: request.Unknown}
@@ -209,8 +207,7 @@ func summarizeITL(gaps []int64) request.ITL {
 	return request.ITL{N: n, Mean: sum / int64(n), P50: request.NearestRank(gaps, 50), P90: request.NearestRank(gaps, 90), P99: request.NearestRank(gaps, 99), Max: gaps[n-1]}
 }
 
-// unaccounted is the time between Start and End of r that no stage of any of
-// its threads covers.
+// unaccounted returns the time between Start and End of r that no stage of any of its threads covers.
 func (b *measurer) unaccounted(r *request.Request) int64 {
 	stages := b.covered[:0]
 	for _, p := range b.PartsOf(r) {
@@ -242,14 +239,14 @@ func (b *measurer) unaccounted(r *request.Request) int64 {
 	return left + int64(max(0, r.End-at))
 }
 
-// resultKeys are the attributes of requests and of gateways' spans that tell which request it
-// is, how it went, or where in the code that was written down. All others tell what was
-// asked for, by whom. One that ends with a dot stands for all that begin so.
+// resultKeys are the attributes of requests and gateway spans that identify the request, say how it went,
+// or where in the code that was recorded. All others say what was asked for, and by whom. A key that ends
+// with a dot is a prefix.
 var resultKeys = []string{
-	"rid", "module", "bootstrap_room", "request_id", "gen_ai.request.id", // which request
-	"gen_ai.usage.", "gen_ai.latency.", "gen_ai.response.", // read into the tables: see addPart
-	"status_code", "latency", "busy_ns", "idle_ns", "error.", "exception.", "http.response.", "http.status_code", // how it went, to gateways
-	"num_retractions",                              // of a record: see addPart
-	"code.", "thread.", "level", "target", "otel.", // of the tracing itself
+	"rid", "module", "bootstrap_room", "request_id", "gen_ai.request.id", // identify the request
+	"gen_ai.usage.", "gen_ai.latency.", "gen_ai.response.", // read into the tables: see readPart
+	"status_code", "latency", "busy_ns", "idle_ns", "error.", "exception.", "http.response.", "http.status_code", // how it went, according to gateways
+	"num_retractions",                              // from a record: see readPart
+	"code.", "thread.", "level", "target", "otel.", // about the tracing itself
 	"client.port", "network.peer.port", "net.peer.port", "url.full", // differ by request
 }

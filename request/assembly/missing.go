@@ -11,52 +11,52 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A lossFinder finds what others show to be missing: a row that is the parent of one, that
-// one follows from, or whose step lies between two that are there. Nothing else proves a
-// loss. A rank without any row of a request does not: ranks of one server may have
-// different work, as the senders of KV have, and a server that was started anew has others.
+// A lossFinder finds rows that others prove to be missing: the parent of a row, the row that one follows
+// from, or a step between two others. Nothing else proves a loss. A rank without any row of a request does
+// not: ranks of one server may have different work, such as KV senders, and a restarted server has new
+// ranks.
 type lossFinder struct {
 	*builder
-	known     map[spanKey]bool // missing ones that have been counted
-	cut       trace.Time       // before it nobody wrote
-	last      []trace.Time     // sign of each proc: the end of its life, or of the input
-	answered  []trace.Time     // when each proc ended the last part
-	lag       []trace.Time     // how long answers of a proc were out at most after the schedulers were done
-	gateways  map[int]bool     // procs of whose requests some come through a gateway
-	joined    bool             // prefill and decode parts are
-	served    bool             // parts of servers are there, not only of routers
+	known     map[spanKey]bool // missing spans already counted
+	cut       trace.Time       // the first row of the input ends here
+	last      []trace.Time     // last sign of life by proc: its end, or the end of the input
+	answered  []trace.Time     // by proc, the end of the last part
+	lag       []trace.Time     // by proc, the longest time between the end of the schedulers' work and of the answer
+	gateways  map[int]bool     // procs with requests that came through a gateway
+	joined    bool             // some prefill and decode parts are joined
+	served    bool             // there are parts of servers, not only of routers
 	scheduled [request.Other + 1]bool
-	ends      roleMeanings // stages that there are
-	broken    []int32      // requests of which rows are missing
-	stepless  []int32      // those of which steps are, or rows of ranks beside the leading one
+	ends      roleMeanings // stages that occur
+	broken    []int32      // requests with missing rows
+	stepless  []int32      // requests with missing steps, or missing rows of ranks other than the lead
 	losses    []loss
 }
 
-// A lossCount is what some requests show: how many rows are there, and which are missing.
+// A lossCount collects what some requests prove: the number of existing rows, and the missing ones.
 type lossCount struct {
 	*lossFinder
-	request    int32 // at hand
-	shown      []int // rows that are there, by proc
+	request    int32 // the current one
+	shown      []int // number of existing rows, by proc
 	losses     []loss
 	broken     []int32
 	stepless   []int32
 	stepNumber map[int32]bool // scratch space
 }
 
-// A loss is n rows of a proc that a request shows to be missing.
+// A loss is n rows of a proc that a request proves to be missing.
 type loss struct {
 	request int32
 	at      trace.Time
 	proc, n int
-	key     spanKey // of the one that is; the zero value is unknown
-	answers bool    // it ends when the answer is out
+	key     spanKey // of the missing span; zero if unknown
+	answers bool    // the missing span ends when the answer is out
 }
 
-// roleMeanings are stages of servers of roles.
+// roleMeanings is a set of stages, by role of the server.
 type roleMeanings [request.Other + 1][request.Caching + 1]bool
 
-// findMissing lists the rows that are missing. It returns the requests of which some are, and those of which steps
-// are, or rows of ranks that compute the same as the leading one.
+// findMissing lists the missing rows. It returns the requests with missing rows, and those where only steps are
+// missing, or rows of ranks that compute the same as the lead.
 func (b *builder) findMissing() (broken, stepless []int32) {
 	f := &lossFinder{builder: b, known: map[spanKey]bool{}, gateways: map[int]bool{}, last: make([]trace.Time, len(b.Procs)), answered: make([]trace.Time, len(b.Procs)), lag: make([]trace.Time, len(b.Procs))}
 	b.Shown = make([]int, len(b.Procs))
@@ -70,7 +70,7 @@ func (b *builder) findMissing() (broken, stepless []int32) {
 	return f.broken, f.stepless
 }
 
-// checkRequests looks for what parts, threads, and stages of requests show to be missing.
+// checkRequests finds rows that parts, threads, and stages of requests prove to be missing.
 func (f *lossFinder) checkRequests() {
 	var losses []loss
 	parallel.Fold(len(f.Requests), threadSize, func() *lossCount {
@@ -103,8 +103,8 @@ func (f *lossFinder) checkRequests() {
 	}
 }
 
-// addPrefillHalves adds the prefill parts that no decode part follows, where no request has
-// both: what would join them was lost, and with it when the request ended.
+// addPrefillHalves adds the prefill parts without a decode part if no request has both: what joins them was
+// lost, and with it how the request ended.
 func (f *lossFinder) addPrefillHalves() {
 	for i := range f.AllRequests() {
 		r := &f.Requests[i]
@@ -114,7 +114,7 @@ func (f *lossFinder) addPrefillHalves() {
 	}
 }
 
-// look finds out what there is to expect.
+// look collects what can be expected.
 func (f *lossFinder) look() {
 	type sum struct {
 		cut  trace.Time
@@ -169,7 +169,7 @@ func (f *lossFinder) look() {
 	}
 }
 
-// add notes that a span is missing: once, however many tell of it.
+// add records that a span is missing, once even if several rows prove it.
 func (f *lossFinder) add(key spanKey, at trace.Time, proc int) {
 	if f.known[key] {
 		return
@@ -178,11 +178,10 @@ func (f *lossFinder) add(key spanKey, at trace.Time, proc int) {
 	f.losses = append(f.losses, loss{at: at, proc: proc, n: 1})
 }
 
-// countLosses lists the rows that are missing, unless the head of the input is cut off there, or
-// the proc was near its end: what a process still holds when it dies, or when the input
-// ends, is not lost on the way, nor is what ends with an answer that may not have been out. One that wrote later has handed on what it held. Where anything
-// is missing from before the head, this is where a file was cut, and processes handed on what they
-// had held for different times.
+// countLosses lists the missing rows, except near the head of the input and near the end of their proc: what a process
+// still holds when it dies, or when the input ends, was not lost on the way, nor was a span that ends with an answer
+// that may not have been out. A process that wrote later had exported what it held. If anything from before the head is
+// missing, the file was cut there, and processes exported what they held at different times.
 func (f *lossFinder) countLosses() {
 	from := f.cut
 	if slices.ContainsFunc(f.losses, func(x loss) bool { return x.at <= f.cut }) {
@@ -203,14 +202,14 @@ func (f *lossFinder) countLosses() {
 	}
 }
 
-// lost notes n rows of a proc that are missing.
+// lost records n missing rows of a proc.
 func (c *lossCount) lost(at trace.Time, proc, n int, key spanKey) {
 	c.losses = append(c.losses, loss{request: c.request, at: at, proc: proc, n: n, key: key})
 }
 
-// isComplete reports whether the parts of a request show no loss, but for steps, and of ranks that compute
-// the same as the leading one; and whether those do. What has not ended at the end
-// of the input is not missing.
+// isComplete reports whether the parts of a request prove no loss except of steps, and of ranks that
+// compute the same as the lead (whole), and whether these are complete, too (steps). What had not ended at
+// the end of the input is not missing.
 func (c *lossCount) isComplete(r *request.Request) (whole, steps bool) {
 	whole, steps = true, true
 	for _, p := range c.PartsOf(r) {
@@ -235,12 +234,12 @@ func (c *lossCount) isComplete(r *request.Request) (whole, steps bool) {
 	return whole, steps
 }
 
-// isBeside reports whether thread t is of a rank that computes the same as the leading one of its part.
+// isBeside reports whether thread t belongs to a rank that computes the same as the lead of its part.
 func (f *lossFinder) isBeside(t int) bool {
 	return f.OnScheduler(t) && f.Lead(&f.Parts[f.Threads[t].Part]) != t
 }
 
-// checkRoot reports whether the span of a part is there, and the gateway's around it.
+// checkRoot reports whether the span of a part exists, and the gateway's span around it.
 func (c *lossCount) checkRoot(r *request.Request, p *request.Part) bool {
 	if p.Root != request.None {
 		c.shown[p.Proc]++
@@ -249,8 +248,8 @@ func (c *lossCount) checkRoot(r *request.Request, p *request.Part) bool {
 	if p.Proc == request.None {
 		return false
 	}
-	// It has ended if the user was answered, or soon after the work of a scheduler has. A server that answers nobody any
-	// more may hang: its clients leave, and the gateway's spans end.
+	// It has ended if the user was answered, or a scheduler's work has ended. A server that no longer answers anybody
+	// may hang: its clients leave, and the gateway's spans end.
 	answered, ended := r.Status == request.Finished && !c.mayHang(r, p), false
 	for _, t := range c.ThreadsOf(p) {
 		ended = ended || c.Threads[t].Row != request.None && c.OnScheduler(t)
@@ -261,7 +260,7 @@ func (c *lossCount) checkRoot(r *request.Request, p *request.Part) bool {
 	return false
 }
 
-// mayHang reports whether the server of a part went on since a gateway ended the request around it, and ended none.
+// mayHang reports whether the server of a part went on after a gateway ended the request around it, without ending any part.
 func (f *lossFinder) mayHang(r *request.Request, p *request.Part) bool {
 	if r.Gateway == request.None {
 		return false
@@ -278,8 +277,7 @@ func (f *lossFinder) lastThread(p *request.Part) (end trace.Time) {
 	return end
 }
 
-// checkThread reports whether the span of a thread is there, and the stages that its
-// stages lie in.
+// checkThread reports whether the span of a thread exists, and the stages around its stages.
 func (c *lossCount) checkThread(r *request.Request, p *request.Part, t int) bool {
 	th := &c.Threads[t]
 	if th.Row != request.None {
@@ -293,7 +291,7 @@ func (c *lossCount) checkThread(r *request.Request, p *request.Part, t int) bool
 		parent := c.dump.Identity(int(i)).Parent
 		whole = false
 		if p.Root != request.None || th.Row != request.None || r.Status == request.Finished {
-			// It may have gone on to the end of what it lies in, and nobody writes a span before that.
+			// The missing parent may have lasted as long as what it lies in, and spans are written only at their end.
 			c.lost(max(c.Rows[i].End, th.End, p.End), th.Proc, 1, spanKey{c.dump.TraceOf(int(i)), parent})
 		}
 	}
@@ -305,8 +303,7 @@ func (f *lossFinder) isOfVLLM(p *request.Part) bool {
 	return p.Root != request.None && f.Name(p.Root) == vllmRequest
 }
 
-// lastStep returns the greatest number of a decode step of a part, on any rank; Unknown if
-// they have none.
+// lastStep returns the largest decode step number of a part, on any rank; Unknown if there are none.
 func (f *lossFinder) lastStep(p *request.Part) int32 {
 	most := int32(request.Unknown)
 	if !f.ends[p.Role][request.Stepping] {
@@ -322,9 +319,8 @@ func (f *lossFinder) lastStep(p *request.Part) int32 {
 	return most
 }
 
-// checkSteps reports whether a scheduler has all steps of a part: the numbers from zero to
-// the last one, of any rank if it has ended its share. The ranks of one that goes on need
-// not be equally far.
+// checkSteps reports whether a scheduler has all steps of a part: all numbers from zero to the last one; if
+// its share has ended, the last one on any rank. Otherwise, ranks need not have come equally far.
 func (c *lossCount) checkSteps(r *request.Request, t int, most int32) bool {
 	if most == request.Unknown || !c.OnScheduler(t) {
 		return true
@@ -343,7 +339,7 @@ func (c *lossCount) checkSteps(r *request.Request, t int, most int32) bool {
 	proc := c.Threads[t].Proc
 	c.shown[proc] += len(c.stepNumber)
 	lost := int(most) + 1 - len(c.stepNumber)
-	const believable = 1 << 20 // steps; a forged number shows nothing
+	const believable = 1 << 20 // steps; a larger number is forged and proves nothing
 	if lost <= 0 || lost > believable {
 		return lost <= 0
 	}
@@ -354,15 +350,15 @@ func (c *lossCount) checkSteps(r *request.Request, t int, most int32) bool {
 	return false
 }
 
-// lastStages are those with which the work for a finished request ends, by role.
+// lastStages are the stages with which the work on a finished request ends, by role.
 var lastStages = [request.Other + 1][]request.Meaning{
 	request.Prefill: {request.Sending},
 	request.Decode:  {request.Answering},
 	request.Unified: {request.Answering, request.Prefilling},
 }
 
-// isWhole reports whether a finished part has the thread of a scheduler, and on it the
-// stage that ends it, if those of its role do, and the steps up to its end.
+// isWhole reports whether a finished part has a scheduler thread and, as far as its role has them, the
+// final stage and the steps up to its end.
 func (f *lossFinder) isWhole(p *request.Part) bool {
 	t := f.Lead(p)
 	if t == request.None {
@@ -374,7 +370,7 @@ func (f *lossFinder) isWhole(p *request.Part) bool {
 		return true
 	}
 	if p.CompletionTokens > 1 {
-		ends = ends[:1] // more than the prefill gave
+		ends = ends[:1] // there are more tokens than the prefill yields
 	}
 	if !slices.ContainsFunc(stages, func(i uint32) bool { return slices.Contains(ends, f.Rows[i].Means) }) {
 		return false
@@ -382,9 +378,8 @@ func (f *lossFinder) isWhole(p *request.Part) bool {
 	return f.stepsToEnd(p, t)
 }
 
-// stepsToEnd reports whether the steps of thread t reach to the end of what they lie in:
-// the rest is shorter than two of them. The level of tracing is each request's own:
-// one without steps shows nothing.
+// stepsToEnd reports whether the steps of thread t reach to the end of the answering stage: the rest is
+// shorter than two steps. The trace level is set by request, so a request without steps proves nothing.
 func (f *lossFinder) stepsToEnd(p *request.Part, t int) bool {
 	answering := f.LastStage(t, request.Answering)
 	if answering == nil || p.CompletionTokens < 2 || !f.ends[p.Role][request.Stepping] {
@@ -399,11 +394,11 @@ func (f *lossFinder) stepsToEnd(p *request.Part, t int) bool {
 	return last == 0 || int64(answering.End-last) <= 2*longest
 }
 
-// checkLinks looks for what stages follow from.
+// checkLinks finds missing rows that stages follow from.
 func (f *lossFinder) checkLinks() {
 	type sum struct {
 		shown []int // by proc
-		to    []int // numbers of links to what is not there
+		to    []int // indexes of links from missing rows
 	}
 	var missing []int
 	parallel.Fold(len(f.Links), request.RowSize, func() *sum { return &sum{shown: make([]int, len(f.Procs))} }, func(x *sum, from, to int) {

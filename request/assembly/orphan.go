@@ -11,9 +11,9 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// adoptOrphans gives the stages that have nothing above them to the thread that they
-// were of, or to one without a span, so that they are drawn and counted. Which part and
-// rank that was is taken from the rest: the process instance, the trace, the stage's name.
+// adoptOrphans assigns the stages without a parent to the thread that they came from, or to a thread
+// without a span, so that they are drawn and counted. Their part and rank are derived from the rest: the
+// process instance, the trace, the stage's name.
 func (b *builder) adoptOrphans() {
 	threads, stages := map[spanKey]int{}, map[int][]uint32{}
 	var homes *orphanHomes
@@ -49,18 +49,18 @@ func (b *builder) adoptOrphans() {
 	b.addStages(stages)
 }
 
-// orphanHomes are where stages may belong that have nothing above them.
+// orphanHomes are the parts and procs where orphaned stages may belong.
 type orphanHomes struct {
 	parts   map[spantable.TraceID][]int // by trace
 	threads map[partProc]int
-	workers []int  // by part, a proc that has a thread of it; None is not known
-	servers groups // of procs that work on the same parts
+	workers []int  // by part, a proc that has a thread in it; None is unknown
+	servers groups // groups of procs that work on the same parts
 }
 
-// A partProc is what a part has one thread for.
+// A partProc identifies a thread: a part has one thread per proc.
 type partProc struct{ part, proc int }
 
-// newOrphanHomes finds those of the traces of orphans.
+// newOrphanHomes finds the homes in the traces of orphans.
 func (b *builder) newOrphanHomes(orphans []int32) *orphanHomes {
 	h := &orphanHomes{parts: map[spantable.TraceID][]int{}, threads: map[partProc]int{}, workers: slices.Repeat([]int{request.None}, len(b.Parts)), servers: newGroups(len(b.Procs))}
 	for _, i := range orphans {
@@ -73,7 +73,7 @@ func (b *builder) newOrphanHomes(orphans []int32) *orphanHomes {
 			h.threads[partProc{part, proc}] = t
 		}
 		if b.Procs[proc].Role == request.Encoder {
-			continue // which may work for several servers
+			continue // it may work for several servers
 		}
 		if h.workers[part] == request.None {
 			h.workers[part] = proc
@@ -83,7 +83,7 @@ func (b *builder) newOrphanHomes(orphans []int32) *orphanHomes {
 	return h
 }
 
-// server returns the procs that work on a part, or on others of its server.
+// server returns the procs that work on a part, or on other parts of the same server.
 func (h *orphanHomes) server(part int) (procs []int) {
 	if part >= len(h.workers) || h.workers[part] == request.None {
 		return nil
@@ -97,7 +97,7 @@ func (h *orphanHomes) server(part int) (procs []int) {
 	return procs
 }
 
-// isOrphanStage reports whether span i is a stage of SGLang with nothing above it.
+// isOrphanStage reports whether span i is a stage of SGLang without a parent.
 func (b *builder) isOrphanStage(i int) bool {
 	if b.tree.Parent(i) != request.None {
 		return false
@@ -108,7 +108,7 @@ func (b *builder) isOrphanStage(i int) bool {
 	return b.tree.Orphan(i) && strings.HasPrefix(b.symName(b.resource(i).Service), "sglang")
 }
 
-// addPartsByTrace adds the parts of the traces that are in m, and returns which these are.
+// addPartsByTrace adds the parts of the traces in m to m, and returns which ones were added.
 func (b *builder) addPartsByTrace(m map[spantable.TraceID][]int) (added []bool) {
 	added = make([]bool, len(b.Parts))
 	add := func(span, part int) {
@@ -130,8 +130,8 @@ func (b *builder) addPartsByTrace(m map[spantable.TraceID][]int) (added []bool) 
 	return added
 }
 
-// orphanThread returns the thread for the orphan stage i: the one that its process has in
-// its part, else a new one.
+// orphanThread returns the thread for orphaned stage i: its process's thread in its part, or else a new
+// one.
 func (b *builder) orphanThread(i int, homes *orphanHomes) int {
 	of, role := b.orphanProcs(i)
 	trace := b.dump.TraceOf(i)
@@ -148,8 +148,8 @@ func (b *builder) orphanThread(i int, homes *orphanHomes) int {
 	return order.At(homes.threads, &b.Threads, key, func() request.Thread { return request.Thread{Row: request.None, Part: part, Proc: key.proc} })
 }
 
-// orphanProcs returns the procs that may have written the orphan stage i, nil if neither the stage
-// nor its instance tells, and the role of these, or the one that the stage's name tells.
+// orphanProcs returns the procs that may have written orphaned stage i, nil if neither the stage nor its
+// instance says, and their role, or else the role that the stage's name suggests.
 func (b *builder) orphanProcs(i int) (of []int, role request.Role) {
 	if _, ok := b.dump.Args.Find(b.Rows[i].Args, b.keys.label); ok {
 		return []int{b.procOf(i, request.Other)}, roleOfOrphan(b.Name(i))
@@ -165,7 +165,7 @@ func (b *builder) orphanProcs(i int) (of []int, role request.Role) {
 	return of, role
 }
 
-// writersOf returns those of some procs that write stages as i is one, if there are several. An instance has several with
+// writersOf returns the procs that write stages like i, if there are several procs. An instance has several with
 // SGLANG_TRACE_ASYNC=1: one process of a server exports the spans of all.
 func (b *builder) writersOf(i int, procs []int) []int {
 	if len(procs) < 2 {
@@ -174,7 +174,7 @@ func (b *builder) writersOf(i int, procs []int) []int {
 	return order.Only(procs, func(proc int) bool { return strings.Contains(b.Procs[proc].Label, writerOf(b.Name(i))) })
 }
 
-// roleOfOrphan returns the role that only a stage's name tells.
+// roleOfOrphan returns the role that a stage's name suggests.
 func roleOfOrphan(name string) request.Role {
 	switch {
 	case strings.HasPrefix(name, "mooncake"):
@@ -187,8 +187,8 @@ func roleOfOrphan(name string) request.Role {
 	return request.Unified
 }
 
-// orphanPart chooses the part of a trace that a stage with a role belongs to; None if
-// none does. Where nothing but the stage's name tells the role, its phase does.
+// orphanPart chooses the part of a trace that a stage with a role belongs to; None if there is none. If
+// only the stage's name suggests the role, its phase decides.
 func (b *builder) orphanPart(parts []int, role request.Role, phase request.Phase) int {
 	for _, p := range parts {
 		if r := b.Parts[p].Role; len(parts) == 1 && (r == role || role == request.Unified || r == request.Unified) || r == role || r == request.Other {
@@ -216,12 +216,12 @@ func (b *builder) addStages(of map[int][]uint32) {
 	}
 }
 
-// reportGaps counts what is missing without leaving an orphan: requests of which
-// nothing but the outermost span is there, and links to spans that are not.
+// reportGaps reports losses that leave no orphan: requests with nothing but the outermost span, and links
+// to missing spans.
 func (b *builder) reportGaps() {
 	for p := range b.AllParts() {
 		part := &b.Parts[p]
-		// An aborted Mooncake transfer has none, nor has what a gateway rejected.
+		// An aborted Mooncake transfer has no threads, nor has a request that a gateway rejected.
 		if part.Root != request.None && len(b.ThreadsOf(part)) == 0 && part.Role != request.Sender && part.Role != request.Router && b.Name(part.Root) != vllmRequest {
 			b.report(trace.RequestThreadsMissing, part.Root, b.Name(part.Root))
 		}
@@ -235,9 +235,9 @@ func (b *builder) reportGaps() {
 	}
 }
 
-// resolveStrays gives the threads whose role nobody tells, as the span of their request is
-// missing, to the proc that is the same but for the role. If there is none yet, the role
-// is that of all other schedulers, if they have one. What else an instance wrote is of that proc, too.
+// resolveStrays moves threads of procs with an unknown role, whose request span is missing, to the proc
+// that is equal except for the role. If there is none, a scheduler gets the role of all other schedulers,
+// if they share one. Everything else that an instance wrote then belongs to that proc, too.
 func (b *builder) resolveStrays() {
 	known := map[request.Proc]int{}
 	only, several := request.Other, false
@@ -256,7 +256,7 @@ func (b *builder) resolveStrays() {
 	if several {
 		only = request.Other
 	}
-	same := make([]int, len(b.Procs)) // which one a proc is
+	same := make([]int, len(b.Procs)) // by proc, the proc that it equals
 	clear(b.instances)
 	for i := range b.Procs {
 		same[i] = i

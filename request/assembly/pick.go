@@ -13,36 +13,35 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A Pick chooses the traces that are read of dumps for a [request.Selection]: those of the
-// requests that it may select, all traces of each, and those of others that tell what
-// selecting needs to know of the whole:
+// A Pick chooses the traces to read from dumps for a [request.Selection]: all traces of each request that
+// it may select, and those of others that selecting requires:
 //
-//   - one trace with each thread, since names of ranks and hosts depend on which there are,
-//     and with each stage, since reports tell what servers trace;
-//   - the first and the last trace, from which times are counted;
+//   - one trace with each thread, since the names of ranks and hosts depend on which there are,
+//     and one with each stage, since reports say what servers trace;
+//   - the first and the last trace, since times are relative to them;
 //   - requests that share an ID with a chosen one, which is flagged for that;
-//   - a sample of all, by which the clocks of several hosts are related.
+//   - a sample of all traces, by which the clocks of several hosts are related.
 //
-// Of the slowest requests, Choose takes at first those with the longest spans, and twice as
-// many as are wanted; [Pick.Suffices] tells whether another one may be slower.
+// For the slowest requests, Choose first takes those with the longest spans, and twice as
+// many as are wanted; [Pick.Suffices] says whether another one may be slower.
 type Pick struct {
-	// ByID chooses by IDs; nil takes all.
+	// ByID chooses by ID; nil chooses all.
 	ByID request.IDTest
-	// Window returns when requests are wanted, given when the dumps begin and end; 0 is open.
+	// Window returns when requests are wanted, given the bounds of the dumps; 0 is no bound.
 	Window func(first, last trace.Time) (from, to trace.Time, err error)
-	// AsRecorded tells that the window is on the clocks of the hosts.
+	// AsRecorded says that the window is on the clocks of the hosts.
 	AsRecorded bool
-	// Slowest is how many requests are wanted of those that took longest; 0 is all. It goes
-	// with neither ByID nor a window.
+	// Slowest is the number of slowest requests that are wanted; 0 is all. It cannot be combined with ByID
+	// or a window.
 	Slowest int
 
 	margin  trace.Time // by how much clocks may differ
 	sampled bool       // the clocks of hosts are related by a sample
-	least   int64      // ns: requests that cannot have taken as long are not among the slowest
-	longest int64      // ns: none that was not chosen took longer
+	least   int64      // ns: requests that took less are not among the slowest
+	longest int64      // ns: the longest request that was not chosen
 }
 
-// What attributes tell of a trace, by number in [spantable.Prescan.Keys].
+// Attributes of interest, by index in [spantable.Prescan.Keys].
 const (
 	pickRID = iota
 	pickFullID
@@ -50,24 +49,24 @@ const (
 	pickRoom
 	pickHost
 	pickE2E
-	pickName // of a span
+	pickName // name of a span
 )
 
 const (
-	// firstMargin is by how much the clocks of hosts may differ at first, in ns. If they
-	// turn out to differ more, dumps are read once more.
+	// firstMargin is by how much the clocks of hosts may differ at first, in ns. If they turn out to differ
+	// more, the dumps are read again.
 	firstMargin = 2_000_000_000
-	// Clocks of hosts are related by sampleRuns runs of up to sampleRun traces that follow
-	// each other, or one in sampleShare if that is less.
+	// The clocks of hosts are related by sampleRuns runs of up to sampleRun consecutive traces each, or 1
+	// in sampleShare if that is less.
 	sampleRuns, sampleRun, sampleShare = 32, 64, 16
-	// maxAlike bounds how many traces are read because they share an ID or a room: that of
-	// a few suffices to see that it is shared.
+	// maxAlike limits how many traces are read because they share an ID or a room: a few are enough to see
+	// that it is shared.
 	maxAlike = 16
-	// maxNames bounds how many traces are read for the names of their spans.
+	// maxNames limits how many traces are read for their span names.
 	maxNames = 1024
 )
 
-// Prescan returns what has to be known of spans to choose.
+// Prescan returns what has to be collected from spans for choosing.
 func (p *Pick) Prescan() spantable.Prescan {
 	return spantable.Prescan{
 		Plain: func(name []byte) bool { return stageByName[string(name)] != nil },
@@ -82,7 +81,7 @@ func (p *Pick) Prescan() spantable.Prescan {
 				if class := classify(text); class == requestName || class == envelopeName {
 					return 0, false // each has its own
 				}
-			case key == pickRoom || key == pickRID && strings.HasPrefix(text, "0x"): // as senders are called
+			case key == pickRoom || key == pickRID && strings.HasPrefix(text, "0x"): // senders have rooms as rids
 				if text = request.RoomText(text); text == "" {
 					return 0, false
 				}
@@ -95,8 +94,8 @@ func (p *Pick) Prescan() spantable.Prescan {
 	}
 }
 
-// tookAtMost returns what a server says that a request took, in ns, if that matters: it counts
-// where the span of the request is missing.
+// tookAtMost returns how long a request took according to its server, in ns, if that matters: it counts if
+// the span of the request is missing.
 func (p *Pick) tookAtMost(seconds string) uint64 {
 	s, err := strconv.ParseFloat(seconds, 64)
 	if p.Slowest == 0 || err != nil || !(s > 0) {
@@ -105,8 +104,8 @@ func (p *Pick) tookAtMost(seconds string) uint64 {
 	return uint64(min(math.Ceil(s*1e9), 1<<62))
 }
 
-// A picking is a choice that is being made. What is true of a group of traces that are
-// joined is noted at its first.
+// A picking is a choice in progress. Properties of a group of joined traces are stored at the group's first
+// trace.
 type picking struct {
 	*Pick
 	*spantable.Outline
@@ -114,8 +113,8 @@ type picking struct {
 	keep   []bool
 }
 
-// Choose chooses from an outline; nil is everything, because little could be left out or
-// because nothing is asked for that is there: then who asks is told what there is.
+// Choose chooses traces from an outline; nil means everything, because little could be left out, or because
+// nothing matches: the caller then reports what there is.
 func (p *Pick) Choose(o *spantable.Outline) (*spantable.Selected, error) {
 	if len(o.Traces) == 0 {
 		return nil, nil
@@ -168,7 +167,7 @@ func (c *picking) ends() (first, last int) {
 	return first, last
 }
 
-// alike calls f with the traces that share a value, in the order in which they were seen first.
+// alike calls f with the traces that share a value, in order of first appearance.
 func alike(marks []spantable.Mark, f func(traces []uint32)) {
 	marks = slices.Clone(marks)
 	slices.SortFunc(marks, func(x, y spantable.Mark) int {
@@ -189,7 +188,7 @@ func alike(marks []spantable.Mark, f func(traces []uint32)) {
 	}
 }
 
-// joinRooms joins the traces that share a room. Senders are called by theirs.
+// joinRooms joins the traces that share a room. A sender's rid is its room.
 func (c *picking) joinRooms() {
 	marks, rooms := slices.Clone(c.Marks[pickRoom]), map[uint64]bool{}
 	for _, m := range marks {
@@ -207,7 +206,7 @@ func (c *picking) joinRooms() {
 	})
 }
 
-// pick keeps what is asked for.
+// pick keeps what is wanted.
 func (c *picking) pick(from, to trace.Time) {
 	all := slices.Clone(c.Traces)
 	for t := range all {
@@ -221,10 +220,10 @@ func (c *picking) pick(from, to trace.Time) {
 	}
 }
 
-// pickSlowest keeps the requests that may be among the slowest: a request took as long as one
-// of its spans, or as its server says.
+// pickSlowest keeps the requests that may be among the slowest: a request took as long as one of its spans,
+// or as its server says.
 func (c *picking) pickSlowest() {
-	most := make([]int64, len(c.Traces)) // that requests may have taken, at their first traces
+	most := make([]int64, len(c.Traces)) // longest possible duration of requests, by their first trace
 	for t := range c.Traces {
 		g := c.groups.find(t)
 		most[g] = max(most[g], c.Traces[t].Longest)
@@ -245,7 +244,7 @@ func (c *picking) pickSlowest() {
 	}
 }
 
-// addNames keeps a trace with each thread, service, and stage.
+// addNames keeps one trace with each thread, service, and stage.
 func (c *picking) addNames() {
 	n := 0
 	alike(c.Marks[pickName], func(traces []uint32) {
@@ -255,8 +254,8 @@ func (c *picking) addNames() {
 	})
 }
 
-// addSample keeps a sample if there are several clocks: runs of requests that follow each
-// other, so that most pieces of the files have none of it.
+// addSample keeps a sample if there are several clocks: runs of consecutive requests, so that most pieces
+// of the files need not be read.
 func (c *picking) addSample() {
 	if !c.sampled {
 		return
@@ -270,7 +269,7 @@ func (c *picking) addSample() {
 	}
 }
 
-// severalClocks reports whether there seem to be several: of hosts, or of a gateway.
+// severalClocks reports whether there seem to be several clocks: of hosts, or of a gateway.
 func (c *picking) severalClocks() bool {
 	hosts := 0
 	alike(c.Marks[pickHost], func([]uint32) { hosts++ })
@@ -288,8 +287,8 @@ func (c *picking) addAlike() {
 	})
 }
 
-// Suffices reports whether what was chosen is enough to select from what was made of it.
-// If not, another Choose takes more.
+// Suffices reports whether the requests built from the chosen traces are enough to select from. If not,
+// calling Choose again takes more.
 func (p *Pick) Suffices(set *request.Set) bool {
 	if p.Slowest > 0 {
 		if took := set.SlowestE2E(p.Slowest); took <= p.longest {

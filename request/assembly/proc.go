@@ -14,20 +14,20 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// procKey is what a thread span says about its proc, as it says it.
+// procKey is what a thread span says about its proc, verbatim.
 type procKey struct {
 	attributes string
 	resource   *spantable.Resource
 	part       request.Role
 }
 
-// procKeyOf returns what span i says of its proc. The key is for a moment: its text is in the arena.
+// procKeyOf returns what span i says about its proc. The key is valid only briefly: its text is in the arena.
 func (b *builder) procKeyOf(i int, part request.Role) procKey {
 	raw := b.dump.Args.Raw(b.Rows[i].Args)
 	return procKey{unsafe.String(unsafe.SliceData(raw), len(raw)), b.resource(i), part}
 }
 
-// procOf returns the proc that the attributes of span i name.
+// procOf returns the proc described by the attributes of span i.
 func (b *builder) procOf(i int, part request.Role) int {
 	args, res := b.Rows[i].Args, b.resource(i)
 	key := b.procKeyOf(i, part)
@@ -55,7 +55,7 @@ func (b *builder) procOf(i int, part request.Role) int {
 	}
 	if p.Host == "" {
 		p.Host = b.resourceName(res, b.keys.hostName, b.keys.podName)
-	} else if name := b.resourceName(res, b.keys.podName, b.keys.hostName); name != "" { // logs and metrics tell of pods
+	} else if name := b.resourceName(res, b.keys.podName, b.keys.hostName); name != "" { // logs and metrics name pods
 		b.HostNames.Learn(p.Host, name)
 	}
 	proc := b.addProc(p)
@@ -65,14 +65,14 @@ func (b *builder) procOf(i int, part request.Role) int {
 	return proc
 }
 
-// noteInstance notes that an instance wrote spans of a proc.
+// noteInstance records that an instance wrote spans of a proc.
 func (b *builder) noteInstance(instance string, proc int) {
 	if instance != "" && !slices.Contains(b.instances[instance], proc) {
 		b.instances[instance] = append(b.instances[instance], proc)
 	}
 }
 
-// resourceName reads a name from a resource, by the first of some keys that it has; "" is unknown.
+// resourceName returns the value of the first of keys that a resource has; "" is unknown.
 func (b *builder) resourceName(res *spantable.Resource, keys ...trace.Sym) string {
 	for _, key := range keys {
 		if a, ok := b.dump.Args.Find(res.Args, key); ok {
@@ -87,8 +87,8 @@ func (b *builder) addProc(p request.Proc) int {
 	return order.At(b.procIDs, &b.Procs, p, func() request.Proc { return p })
 }
 
-// rootProc finds the proc that emitted the root of p: the tokenizer thread of
-// the same process, else the first thread, else None.
+// rootProc returns the proc that emitted the root of p: the tokenizer thread of the same process, or else
+// the first thread, or else None.
 func (b *builder) rootProc(p *request.Part) int {
 	best := request.None
 	for _, t := range b.ThreadsOf(p) {
@@ -100,14 +100,14 @@ func (b *builder) rootProc(p *request.Part) int {
 	return best
 }
 
-// serviceProc returns the proc of a span that names no thread: the only one of
-// its instance, else one for the service instance.
+// serviceProc returns the proc of a span that names no thread: the only one of its instance, or else one
+// for the service instance.
 func (b *builder) serviceProc(i int, role request.Role) int {
 	return b.oneOf(i, role, b.instances[b.symName(b.resource(i).Instance)])
 }
 
-// oneOf returns the proc of a span that one of a few wrote: the only one, else one for the service instance, on the host that all of them are
-// on if it does not name its own.
+// oneOf returns the proc of a span written by one of a few procs: the only one, or else one for the service instance.
+// If its resource names no host, it is on the host that all of them share, if they do.
 func (b *builder) oneOf(i int, role request.Role, of []int) int {
 	if len(of) == 1 {
 		return of[0]
@@ -126,7 +126,7 @@ func (b *builder) oneOf(i int, role request.Role, of []int) int {
 	return b.addProc(p)
 }
 
-// assignProcs tells which proc emitted a span, where its thread or part does not.
+// assignProcs sets the proc of spans without a thread or part.
 func (b *builder) assignProcs() {
 	beside := parallel.Gather(b.Len(), request.RowSize, func(list []int32, from, to int) []int32 {
 		for i := from; i < to; i++ {
@@ -146,7 +146,7 @@ func (b *builder) assignProcs() {
 	serviceProc := func(i int, role request.Role) int32 {
 		return int32(order.Memo(known, emitter{b.resource(i), role}, func() int { return b.serviceProc(i, role) }))
 	}
-	for k := range memory.Each(len(beside), request.RequestSize) { // one of each request, or two
+	for k := range memory.Each(len(beside), request.RequestSize) { // one or two per request
 		i := int(beside[k])
 		switch b.Rows[i].Kind {
 		case request.Envelope:
@@ -169,8 +169,8 @@ func (b *builder) envelopeProc(i int) int {
 	return b.serviceProc(i, request.Other)
 }
 
-// compareProcs orders procs for display: by role, host, the way of a request
-// through a server, rank.
+// compareProcs orders procs for display: by role, host, position on a request's way through a server, and
+// rank.
 func compareProcs(x, y *request.Proc) int {
 	return cmp.Or(
 		cmp.Compare(roleOrder[x.Role], roleOrder[y.Role]), strings.Compare(x.Host, y.Host),
@@ -180,10 +180,10 @@ func compareProcs(x, y *request.Proc) int {
 	)
 }
 
-// roleOrder is the way of a request through a deployment.
+// roleOrder is the order in which a request passes through a deployment.
 var roleOrder = [...]int{request.Router: 0, request.Encoder: 1, request.Prefill: 2, request.Sender: 3, request.Unified: 4, request.Decode: 5, request.Other: 6}
 
-// orderProcs sorts Procs, renames them everywhere, and tells all rows theirs.
+// orderProcs sorts Procs, updates all indexes, and sets the procs of all rows.
 func (b *builder) orderProcs() {
 	order := make([]int, len(b.Procs))
 	for i := range order {

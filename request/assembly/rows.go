@@ -12,7 +12,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// describe tells how writers arrange their spans, and counts those that are odd.
+// describe determines the layouts of writers, and counts odd spans.
 func (b *builder) describe() {
 	type sum struct {
 		noID, orphans int
@@ -41,7 +41,7 @@ func (b *builder) describe() {
 	})
 }
 
-// layoutOf returns the layout that span i is a sign of, if any.
+// layoutOf returns the layout that span i indicates, if any.
 func (b *builder) layoutOf(i int) request.Layouts {
 	row := b.Row(i)
 	switch row.Kind {
@@ -65,7 +65,7 @@ func (b *builder) layoutOf(i int) request.Layouts {
 	return 0
 }
 
-// addSources makes the tables of files and of where rows come from.
+// addSources fills the tables of files, sources, and writers.
 func (b *builder) addSources() {
 	b.Files = make([]request.File, len(b.dump.Files))
 	for i := range b.Files {
@@ -104,21 +104,21 @@ func (b *builder) addSources() {
 	b.Offsets = b.dump.Frames()
 }
 
-// poolKeys are attributes of resources that say which servers were set up alike, by
-// OpenTelemetry's semantic conventions and as operators name them in OTEL_RESOURCE_ATTRIBUTES.
-// What is different on each machine, such as the name of a pod, says nothing of that.
+// poolKeys are the resource attributes that identify servers with equal setups, by OpenTelemetry's semantic
+// conventions and as operators name them in OTEL_RESOURCE_ATTRIBUTES. Attributes that differ on each
+// machine, such as the name of a pod, are not among them.
 var poolKeys = []string{
 	"deployment.environment", "deployment.environment.name", "service.namespace", "k8s.namespace.name", "k8s.cluster.name",
 	"k8s.deployment.name", "k8s.statefulset.name", "host.type", "cloud.region", "pool", "node.pool", "gpu", "gpu.type", "gpu.model", "hw.model", "accelerator",
 }
 
-// isPoolKey reports whether an attribute of a resource is one of these.
+// isPoolKey reports whether an attribute of a resource is one of poolKeys.
 func isPoolKey(key string) bool {
 	return slices.Contains(poolKeys, strings.NewReplacer("_", ".", "-", ".").Replace(key))
 }
 
-// A rowMaker makes rows of what spans say. It fills in all that one span tells by itself:
-// each pass over the rows of a large dump costs time where they are in a file.
+// A rowMaker makes rows from spans. It fills in everything that follows from a single span, since each pass
+// over the rows of a large dump costs time if they are in a file.
 type rowMaker struct {
 	dump  *spantable.Table
 	infos []*request.StageInfo // by symbol
@@ -134,7 +134,7 @@ func newRowMaker(d *spantable.Table) *rowMaker {
 	return m
 }
 
-// fill fills in the row of span i, which has the times, the name, the arguments, and the place.
+// fill completes the row of span i, which already has the times, the name, the arguments, and the place.
 func (m *rowMaker) fill(i int, row *request.Row) {
 	m.clear(i, row)
 	row.Step = request.Unknown
@@ -145,7 +145,7 @@ func (m *rowMaker) fill(i int, row *request.Row) {
 	}
 }
 
-// clear makes the row of span i one of which only the span itself is known.
+// clear resets the row of span i to what follows from the span alone.
 func (m *rowMaker) clear(i int, row *request.Row) {
 	row.Thread, row.Part, row.Proc = request.None, request.None, request.None
 	row.Kind, row.Instants = request.Generic, m.dump.FirstEvent(i)
@@ -155,7 +155,7 @@ func (m *rowMaker) clear(i int, row *request.Row) {
 	}
 }
 
-// fillLinks makes the table of links, and finds out which spans they name.
+// fillLinks fills the table of links, and resolves them.
 func (b *builder) fillLinks() {
 	b.Links = memory.Make[request.Link](b.dump.LinkCount())
 	parallel.Rows(b.Len(), request.RowSize, func(first, behind int) {
@@ -169,10 +169,10 @@ func (b *builder) fillLinks() {
 	})
 }
 
-// instantSize is how many bytes a walk over instants looks at in each, its arguments included.
+// instantSize is how many bytes a walk over instants touches per instant, including its arguments.
 const instantSize = 96
 
-// fillInstants makes the table of instants.
+// fillInstants fills the table of instants.
 func (b *builder) fillInstants() {
 	b.Instants = memory.Make[request.Instant](b.dump.EventCount())
 	parallel.Rows(len(b.Instants), instantSize, func(from, to int) {
@@ -185,7 +185,7 @@ func (b *builder) fillInstants() {
 	})
 }
 
-// readBatch reads what an event tells about a batch.
+// readBatch reads what an event says about a batch.
 func (b *builder) readBatch(at *request.Instant) {
 	for list := b.dump.Args.Raw(at.Args); len(list) > 0; {
 		var a trace.Arg
@@ -199,7 +199,7 @@ func (b *builder) readBatch(at *request.Instant) {
 	}
 }
 
-// argCount reads a whole number; Unknown if it is none, or no count of anything.
+// argCount reads a whole number; Unknown if it is not one, or out of range for a count.
 func argCount(a trace.Arg) int32 {
 	n, ok := argInt(a)
 	if !ok || n < math.MinInt32 || n > math.MaxInt32 {

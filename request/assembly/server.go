@@ -10,28 +10,28 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// maxServers is how many servers of a role are told apart on a host. Process ids
-// that tell more than devices could serve do not tell servers.
+// maxServers is the maximum number of servers of a role that are distinguished on a host. If process IDs
+// suggest more than the devices could serve, they do not identify servers.
 const maxServers = 256
 
-// A serverKey is what servers may share.
+// A serverKey is what servers on one host may share.
 type serverKey struct {
 	host string
 	role request.Role
 }
 
-// A rankKey is what no two procs of a server are at one time.
+// A rankKey is unique to a proc within a server at any one time.
 type rankKey struct {
 	label string
 	rank  trace.Rank
 }
 
-// A component are procs that worked together on some part of a request, directly or
-// through others. It is a server, or a piece of one: the DP ranks of a server have
-// nothing in common where its tokenizer is not traced.
+// A component is a set of procs that worked together on some part of a request, directly or through others.
+// It is a server, or a piece of one: the DP ranks of a server have nothing in common if its tokenizer is
+// not traced.
 type component struct {
 	procs       []int
-	first, last trace.Time // its parts began: the requests of an old server may well have no end
+	first, last trace.Time // starts of its parts, since the requests of an old server may have no end
 }
 
 // findServers numbers the servers of every role and host that has several.
@@ -47,7 +47,7 @@ func (b *builder) findServers() {
 		}
 	}
 	for _, list := range byKey {
-		if slices.ContainsFunc(list, b.schedules) { // what tells of no thread is of one of those that do
+		if slices.ContainsFunc(list, b.schedules) { // a component without a scheduler belongs to one that has one
 			list = order.Only(list, b.schedules)
 		}
 		if len(list) > 1 {
@@ -56,12 +56,12 @@ func (b *builder) findServers() {
 	}
 }
 
-// schedules reports whether a scheduler is among the procs of a component.
+// schedules reports whether a component includes a scheduler.
 func (b *builder) schedules(c *component) bool {
 	return slices.ContainsFunc(c.procs, func(proc int) bool { return b.Procs[proc].Schedules })
 }
 
-// roleOf returns the role of a component: the one that is known.
+// roleOf returns the first known role in a component.
 func (b *builder) roleOf(c *component) request.Role {
 	for _, p := range c.procs {
 		if role := b.Procs[p].Role; role != request.Other {
@@ -85,7 +85,7 @@ func (b *builder) components() []*component {
 	})
 	of := make([]*component, len(b.Procs))
 	for i := range b.Procs {
-		r := all.find(i) // not above i
+		r := all.find(i) // never greater than i
 		if r == i {
 			of[i] = &component{}
 		}
@@ -96,12 +96,12 @@ func (b *builder) components() []*component {
 	return of
 }
 
-// joinWorkers joins the procs of each host that worked on a part.
+// joinWorkers joins the procs on each host that worked on a part.
 func (b *builder) joinWorkers(p *request.Part, g groups) {
-	firsts := make([]int, 0, 4) // of every host and role
+	firsts := make([]int, 0, 4) // the first proc of every host and role
 	add := func(proc int) {
 		of := &b.Procs[proc]
-		if of.Label == of.Service && of.PID == 0 { // which several servers of a host may be
+		if of.Label == of.Service && of.PID == 0 { // several servers of a host may share it
 			return
 		}
 		for _, first := range firsts {
@@ -120,8 +120,8 @@ func (b *builder) joinWorkers(p *request.Part, g groups) {
 	}
 }
 
-// timeComponents tells components when their parts began: but for one in twenty at
-// either end, of which times may be wrong.
+// timeComponents sets when the parts of components started, ignoring 1 in 20 at either end, whose times may
+// be wrong.
 func (b *builder) timeComponents(of []*component) {
 	const rare = 20
 	type starts map[*component][]trace.Time
@@ -154,16 +154,15 @@ func (b *builder) timeComponents(of []*component) {
 	}
 }
 
-// A serverMade is a server that is being put together, with the rank keys that are taken
-// and until when.
+// A serverMade is a server being assembled; taken has its rank keys, and until when each was in use.
 type serverMade struct {
 	procs []int
 	taken map[rankKey]trace.Time
 }
 
-// assemble makes servers of the components of one role and host: those that were at
-// different times, or in different rank keys, are one. It returns nil where there is
-// only one, or too many to be servers.
+// assemble combines the components of one role and host into servers: components that ran at different
+// times, or have different rank keys, may be one server. It returns nil if there is only one, or too many
+// to be servers.
 func (b *builder) assemble(list []*component) []*serverMade {
 	slices.SortFunc(list, func(x, y *component) int {
 		return cmp.Or(cmp.Compare(x.first, y.first), cmp.Compare(x.procs[0], y.procs[0]))
@@ -203,7 +202,7 @@ func (b *builder) rankKeyOf(proc int) rankKey {
 	return rankKey{b.Procs[proc].Label, b.Procs[proc].Rank}
 }
 
-// numberServers numbers servers by their lowest process ids.
+// numberServers numbers servers by their lowest process ID.
 func (b *builder) numberServers(servers []*serverMade) {
 	if len(servers) == 0 {
 		return

@@ -7,9 +7,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// stages lists the stages that SGLang's tracing has had, from
-// python/sglang/srt/observability/req_time_stats.py and trace.py between
-// 2025-09 (#9962) and 2026-08. Names that changed stand on rows of their own.
+// stages lists the stages of SGLang's tracing, from python/sglang/srt/observability/req_time_stats.py and
+// trace.py between 2025-09 (#9962) and 2026-08. A renamed stage has a row for each name.
 var stages = []stage{
 	{"tokenize", 1, request.DispatchPhase, request.Tokenizing, "tokenizing the prompt"},
 	{"api_server_dispatch", 2, request.DispatchPhase, request.NoMeaning, "HTTP server hands the request to the scheduler"},
@@ -64,7 +63,7 @@ type stage struct {
 	doc   string
 }
 
-// stageTable and vllmStageTable are the tables as the model has them.
+// stageTable and vllmStageTable are the tables of stages in the model's form.
 var stageTable, vllmStageTable = infosOf(stages), infosOf(vllmStages)
 
 func infosOf(stages []stage) []request.StageInfo {
@@ -85,12 +84,12 @@ var stageByName = func() map[string]*request.StageInfo {
 	return m
 }()
 
-// roleOfRoot reads the role from the name of a request span: "prefill Req
-// e1cca7b0", " Req 7ca07386" (unified; the blank is real), "Req 7ca07386" (v1a),
-// "router Req 44123033" (v1b), "Sender Req 0x7c5442" (Mooncake).
+// roleOfRoot reads the role from the name of a request span: "prefill Req e1cca7b0", " Req 7ca07386"
+// (unified; the space is real), "Req 7ca07386" (v1a), "router Req 44123033" (v1b), "Sender Req 0x7c5442"
+// (Mooncake).
 func roleOfRoot(name string) (request.Role, bool) {
 	role, _, ok := strings.Cut(name, "Req ")
-	if !ok { // Zipkin's server writes names in lower case
+	if !ok { // Zipkin's server writes names in lowercase
 		role, _, ok = strings.Cut(name, "req ")
 	}
 	if !ok {
@@ -113,12 +112,11 @@ func roleOfRoot(name string) (request.Role, bool) {
 	return request.Other, true
 }
 
-// envelopePrefix begins the names of the spans that the v1b layout (2025-10,
-// #10804) puts around the requests of one bootstrap room.
+// envelopePrefix begins the names of the spans that the v1b layout (2025-10, #10804) puts around the
+// requests of one bootstrap room.
 const envelopePrefix = "Bootstrap Room "
 
-// roleOfLabel reads the role from a thread label; a label without one has the
-// role of the part.
+// roleOfLabel reads the role from a thread label; a label without a role has that of the part.
 func roleOfLabel(label string, part request.Role) request.Role {
 	switch {
 	case strings.HasPrefix(label, "Prefill"):
@@ -135,7 +133,7 @@ func roleOfLabel(label string, part request.Role) request.Role {
 	return part
 }
 
-// labelOrder is the way of a request through a server.
+// labelOrder is the order in which a request passes the threads of a server.
 var labelOrder = []string{"Tokenizer", "DP Controller", "Encoder", "Scheduler", "mooncake"}
 
 func labelRank(label string) int {
@@ -147,7 +145,7 @@ func labelRank(label string) int {
 	return len(labelOrder)
 }
 
-// writerOf returns what the label of a thread contains that writes a stage: one of labelOrder.
+// writerOf returns the text in labelOrder that is part of the label of threads that write a stage.
 func writerOf(stage string) string {
 	switch stage {
 	case "tokenize", "api_server_dispatch", "dispatch":
@@ -163,11 +161,11 @@ func writerOf(stage string) string {
 	return "Scheduler"
 }
 
-// isScheduler reports whether stages under label follow the batches of a rank.
+// isScheduler reports whether stages of threads with this label follow the batches of a rank.
 func isScheduler(label string) bool { return strings.Contains(label, "Scheduler") }
 
-// abortReasons tell aborted from failed, by what the reason begins with. The
-// texts are from scheduler.py, disaggregation/{prefill,decode}.py and trace.py.
+// abortReasons distinguish aborted from failed by the beginning of the reason. The texts are from
+// scheduler.py, disaggregation/{prefill,decode}.py, and trace.py.
 var abortReasons = []struct {
 	prefix string
 	status request.Status
@@ -175,13 +173,13 @@ var abortReasons = []struct {
 	{request.QueueFull, request.Aborted},
 	{"The request is aborted by a higher priority request", request.Aborted},
 	{"Aborted", request.Aborted},
-	{"have unclosed span, auto closed", request.Aborted}, // client gone while queued
+	{"have unclosed span, auto closed", request.Aborted}, // the client left while the request was queued
 	{"Prefill bootstrap failed", request.Failed},
 	{"Prefill transfer failed", request.Failed},
 	{"Decode transfer failed", request.Failed},
 }
 
-// statusOfReason reports whether a reason means aborted or failed.
+// statusOfReason returns whether a reason means aborted or failed.
 func statusOfReason(reason string) request.Status {
 	for _, r := range abortReasons {
 		if strings.HasPrefix(reason, r.prefix) {
@@ -191,8 +189,8 @@ func statusOfReason(reason string) request.Status {
 	return request.Failed
 }
 
-// instantKind tells what an event of a name is. "Sending request" is the gateway's word, and
-// "Sending concurrent requests" where a prefill and a decode server get one each.
+// instantKind returns the kind of an event by its name. "Sending request" is the gateway's text, and
+// "Sending concurrent requests" if it sends one each to a prefill and a decode server.
 func (b *builder) instantKind(name trace.Sym) request.InstantKind {
 	switch name {
 	case b.keys.schedule:

@@ -13,14 +13,13 @@ import (
 // A foundThread is a span of a thread.
 type foundThread struct {
 	span, part, proc int32
-	// like is how many threads before it one stands whose span says the same of its proc; 0 if that is
-	// not known.
+	// like says how many threads earlier there is one whose span describes the same proc; 0 if unknown.
 	like int32
 }
 
 // findThreads finds the threads among spans that are neither requests nor stages.
 func (b *builder) findThreads(others []int32) {
-	// Collected first: threads are large. The one right above another may be in no part yet.
+	// They are collected first, since threads are large. The thread right above another may not have a part yet.
 	threads := parallel.Gather(len(others), request.RowSize, func(list []foundThread, from, to int) []foundThread {
 		first := map[procKey]int{}
 		for _, span := range others[from:to] {
@@ -65,7 +64,7 @@ func (b *builder) findThreads(others []int32) {
 	}
 }
 
-// placeThread finds out which part and proc a thread is of.
+// placeThread determines the part and the proc of a thread.
 func (b *builder) placeThread(t *foundThread) {
 	i := int(t.span)
 	if t.part == request.None {
@@ -80,8 +79,8 @@ func (b *builder) placeThread(t *foundThread) {
 	t.proc = int32(b.procOf(i, b.Parts[t.part].Role))
 }
 
-// roleOfHeadless returns the role of a part without a root, as the label of one of its
-// threads tells it: the stages of the other half of a request are not its own.
+// roleOfHeadless returns the role of a part without a root, according to the label of one of its threads:
+// stages of the other half of a request don't count.
 func roleOfHeadless(label string, known request.Role) request.Role {
 	if role := roleOfLabel(label, known); role == request.Decode || role == request.Prefill && !strings.HasPrefix(label, "mooncake") {
 		return role
@@ -89,11 +88,11 @@ func roleOfHeadless(label string, known request.Role) request.Role {
 	return known
 }
 
-// threadSize is about how many bytes the kernel maps for what a thread is made of.
+// threadSize is roughly how many bytes the kernel maps for the data of a thread.
 const threadSize = 4 << 10
 
-// threadLabel returns the label of span i if it is a thread. A span with a
-// module besides is a stage that carries its own identity (hicache).
+// threadLabel returns the label of span i if it is a thread. A span that also has a module is a stage with
+// its own identity (hicache).
 func (b *builder) threadLabel(i int) (label []byte, ok bool) {
 	for a := range b.dump.Args.All(b.Rows[i].Args) {
 		switch a.Key {
@@ -116,7 +115,7 @@ func (b *builder) partAbove(i int) int {
 	return request.None
 }
 
-// headlessPart returns the part of the missing request span above thread i.
+// headlessPart returns the part for the missing request span above thread i.
 func (b *builder) headlessPart(i int) int {
 	key := spanKey{b.dump.TraceOf(i), b.dump.Identity(i).Parent}
 	part, ok := b.headless[key]
@@ -136,7 +135,7 @@ func (b *builder) newHeadless() int {
 	return len(b.Parts) - 1
 }
 
-// failThread says how a thread ended whose span has the status of an error.
+// failThread sets how a thread whose span has an error status ended.
 func (b *builder) failThread(t int) {
 	reason := "error"
 	for a := range b.dump.Args.All(b.Rows[b.Threads[t].Row].Args) {

@@ -13,16 +13,15 @@ import (
 // vllm/tracing): all of its times are attributes.
 const vllmRequest = "llm_request"
 
-// Names of vLLM's stages. The spans of #44402 have them; where the request has only
-// attributes, the stages that these tell are called alike.
+// Names of vLLM's stages. The spans of #44402 have them; stages derived from the attributes of a request
+// get the same names.
 const (
 	vllmQueue   = "vllm_queue"
 	vllmPrefill = "vllm_prefill"
 	vllmDecode  = "vllm_decode"
 )
 
-// vllmStages lists the stages of vLLM, from #44402 (2026-06). A request that is preempted
-// has several of each.
+// vllmStages lists the stages of vLLM, from #44402 (2026-06). A preempted request has several of each.
 var vllmStages = []stage{
 	{"vllm_queue", 1, request.QueuePhase, request.Queueing, "vLLM: waiting to be scheduled"},
 	{"vllm_async_kv_transfer", 1, request.TransferPhase, request.Receiving, "vLLM: waiting for the KV cache from elsewhere"},
@@ -31,8 +30,8 @@ var vllmStages = []stage{
 	{"vllm_step_execution", 3, request.DecodePhase, request.NoMeaning, "vLLM: one forward pass that the request is in"},
 }
 
-// addVLLMStages adds to a dump the stages that the attributes of vLLM's requests tell, as
-// spans below those of the requests. The traces in which vLLM wrote stages itself need none.
+// addVLLMStages adds to a dump the stages that the attributes of vLLM's requests describe, as spans below
+// those of the requests. Traces in which vLLM itself wrote stages need none.
 func addVLLMStages(d *spantable.Table) {
 	root, traced := d.Syms.Lookup(vllmRequest)
 	if !traced {
@@ -62,10 +61,9 @@ func addVLLMStages(d *spantable.Table) {
 	}
 }
 
-// vllmTimes returns when request span i was in the queue, in prefill and in decode; a stage
-// that the attributes do not tell is empty. They tell how long each took, and when the first
-// token came to the front end: prefill is taken to end there, and the others to be next to
-// it. All are within the request.
+// vllmTimes returns when request span i was in the queue, in prefill, and in decode; a stage without
+// attributes is empty. The attributes have the length of each, and when the first token reached the front
+// end: prefill is assumed to end there, with the others adjacent. All are clipped to the request.
 func vllmTimes(d *spantable.Table, keys *attrKeys, i int) [3]request.Interval {
 	s := d.Span(i)
 	queue, prefill, decode, ttft := int64(request.Unknown), int64(request.Unknown), int64(request.Unknown), int64(request.Unknown)
@@ -91,9 +89,8 @@ func vllmTimes(d *spantable.Table, keys *attrKeys, i int) [3]request.Interval {
 	return [3]request.Interval{{From: queued, To: scheduled}, {From: scheduled, To: first}, {From: first, To: within(first + trace.Time(max(0, decode)))}}
 }
 
-// findVLLMStages gives the stages of vLLM's requests a thread without a span, one for each
-// process. They are below the request, or, as another process of the server wrote them,
-// merely in its trace.
+// findVLLMStages assigns the stages of vLLM's requests to threads without a span, one for each process.
+// They are below the request or, if another process of the server wrote them, just in its trace.
 func (b *builder) findVLLMStages() {
 	if _, traced := b.Syms.Lookup(vllmRequest); !traced {
 		return
@@ -113,7 +110,7 @@ func (b *builder) findVLLMStages() {
 		return
 	}
 	if !sglang {
-		b.Stages = slices.Concat(vllmStageTable, stageTable) // what a stage is called, the first one with its meaning says
+		b.Stages = slices.Concat(vllmStageTable, stageTable) // the first stage with a meaning gives the name
 	}
 	for i := range b.All() {
 		if b.Rows[i].Kind != request.Generic || !b.isVLLMStage(i) {
@@ -131,7 +128,7 @@ func (b *builder) findVLLMStages() {
 	b.addStages(stages)
 }
 
-// isVLLMStage reports whether span i is a stage of vLLM that is not inside of another one.
+// isVLLMStage reports whether span i is a stage of vLLM that is not inside another one.
 func (b *builder) isVLLMStage(i int) bool {
 	is := func(i int) bool {
 		return slices.ContainsFunc(vllmStages, func(s stage) bool { return s.name == b.Name(i) })
@@ -140,8 +137,7 @@ func (b *builder) isVLLMStage(i int) bool {
 	return b.classOf(i) == stageName && is(i) && (above == request.None || !is(above))
 }
 
-// partOfVLLM returns the request that stage i is of: the one above it, else the last one in
-// its trace; None is unknown.
+// partOfVLLM returns the request of stage i: the one above it, or else the last one in its trace; or None.
 func (b *builder) partOfVLLM(i int, parts map[spantable.TraceID]int) int {
 	for above := b.tree.Parent(i); above != request.None; above = b.tree.Parent(above) {
 		if b.Rows[above].Kind == request.Root {
@@ -154,7 +150,7 @@ func (b *builder) partOfVLLM(i int, parts map[spantable.TraceID]int) int {
 	return request.None
 }
 
-// vllmDurations reads the times of a vLLM request into m.
+// vllmDurations reads the durations of a vLLM request into m.
 func (b *builder) vllmDurations(root int, m *request.Metrics) {
 	for a := range b.dump.Args.All(b.Rows[root].Args) {
 		switch a.Key {

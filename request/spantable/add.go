@@ -6,8 +6,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// AddBelow adds a span that span i tells of by attributes, the k-th one: of its trace,
-// origin and place.
+// AddBelow adds the k-th span that the attributes of span i describe, with the trace, origin, and place of
+// span i.
 func (d *Table) AddBelow(i, k int, name trace.Sym, start, end trace.Time) {
 	s := d.Span(i)
 	id := order.Mix(s.ID + uint64(k))
@@ -31,7 +31,7 @@ func (d *Table) Add(s *Span, events []Event, links []Link) {
 	}
 }
 
-// placeNew gives the next n spans their places, if spans have other places than their bodies.
+// placeNew assigns places to the next n spans, if spans are stored apart from their bodies.
 func (d *Table) placeNew(n int) {
 	if d.place == nil {
 		return
@@ -42,17 +42,17 @@ func (d *Table) placeNew(n int) {
 	d.read = nil
 }
 
-// latestFrame is where spans without a line stand that are added now.
+// latestFrame returns the place of spans without a line that are added now.
 func (d *Table) latestFrame() trace.Place { return trace.AtOffset(len(d.frames) - 1) }
 
 func (s *Span) trace() TraceID { return TraceID{s.TraceHi, s.TraceLo} }
 
-// identity returns the row of s, of a trace with a number, given its first event and link.
+// identity returns the identity row of s, given the number of its trace, and its first event and link.
 func (s *Span) identity(trace uint32, event, link int) Identity {
 	return Identity{ID: s.ID, Parent: s.Parent, Trace: trace, events: uint32(event), links: uint32(link), Status: s.Status, Kind: s.Kind}
 }
 
-// body returns the other row of s, which stands in a frame if it has no line.
+// body returns the body row of s; its place is frame if it has no line.
 func (s *Span) body(frame trace.Place) Body {
 	place := frame
 	if s.Line != 0 {
@@ -63,12 +63,11 @@ func (s *Span) body(frame trace.Place) Body {
 
 func (l *Link) trace() TraceID { return TraceID{l.TraceHi, l.TraceLo} }
 
-// numbered returns the row of l, of a trace with a number.
+// numbered returns the row of l, given the number of its trace.
 func (l *Link) numbered(trace uint32) link { return link{uint32(l.ID), uint32(l.ID >> 32), trace} }
 
-// A Block is room for spans that lie one after another in a table, with their events and links. Blocks
-// are reserved one after another, and each is filled by one goroutine, which nobody has to wait for
-// before all of the table is there.
+// A Block is room for consecutive spans in a table, with their events and links. Blocks are reserved one
+// after another, but each is filled by its own goroutine, independently of the others.
 type Block struct {
 	ids         rows[Identity]
 	bodies      rows[Body]
@@ -78,7 +77,7 @@ type Block struct {
 	event, link int // numbers of the next ones
 }
 
-// Reserve returns a block of the table for so many spans, which have so many events and links in all.
+// Reserve returns a block of the table for the given total numbers of spans, events, and links.
 func (d *Table) Reserve(spans, events, links int) *Block {
 	b := &Block{frame: d.latestFrame(), event: d.events.Len(), link: d.links.Len()}
 	b.ids, b.bodies = d.ids.Extend(spans), d.bodies.Extend(spans)
@@ -87,7 +86,7 @@ func (d *Table) Reserve(spans, events, links int) *Block {
 	return b
 }
 
-// Add adds a span whose trace has a number, as its links have: see [Table.Number].
+// Add adds a span, with the numbers of its trace and of its links' traces: see [Table.Number].
 func (b *Block) Add(s *Span, trace uint32, events []Event, links []Link, traces []uint32) {
 	*b.ids.next() = s.identity(trace, b.event, b.link)
 	*b.bodies.next() = s.body(b.frame)
@@ -100,7 +99,7 @@ func (b *Block) Add(s *Span, trace uint32, events []Event, links []Link, traces 
 	b.event, b.link = b.event+len(events), b.link+len(links)
 }
 
-// rows are those of a column that were reserved, as the slices that they lie in.
+// rows are the reserved rows of a column, as the slices that hold them.
 type rows[T any] [][]T
 
 // next returns the next row.
@@ -113,17 +112,17 @@ func (r *rows[T]) next() *T {
 	return row
 }
 
-// Number returns the number of a trace, which is new if nobody asked for it before.
+// Number returns the number of a trace, assigning the next one if it is new.
 func (d *Table) Number(id TraceID) uint32 { return d.traces.Number(id) }
 
-// A Numbering gives traces numbers, in the order in which somebody asks for them. The zero value has none.
+// A Numbering assigns numbers to traces, in order of first use. The zero value is empty.
 type Numbering struct {
 	IDs     []TraceID // by number
 	numbers map[TraceID]uint32
-	latest  uint32 // number that was asked for last
+	latest  uint32 // the last number returned
 }
 
-// Number returns the number of a trace, which is new if nobody asked for it before.
+// Number returns the number of a trace, assigning the next one if it is new.
 func (t *Numbering) Number(id TraceID) uint32 {
 	if int(t.latest) < len(t.IDs) && t.IDs[t.latest] == id {
 		return t.latest
@@ -141,7 +140,7 @@ func (t *Numbering) Number(id TraceID) uint32 {
 	return n
 }
 
-// Reset forgets all traces, and keeps the memory.
+// Reset forgets all traces but keeps the memory.
 func (t *Numbering) Reset() {
 	clear(t.numbers)
 	t.IDs, t.latest = t.IDs[:0], 0

@@ -12,25 +12,24 @@ import (
 	"github.com/sgtrace/sgtrace/trace/redact"
 )
 
-// A Filler puts the spans of one file into a table, for readers of formats that come span by
-// span. What a table never holds, it keeps out: attributes that may hold secrets, and spans
-// without identity or time.
+// A Filler adds the spans of one file to a table, for formats that are read span by span. It drops what a
+// table never holds: attributes that may hold secrets, and spans without identity or time.
 type Filler struct {
 	Table   *Table
 	file    uint32
-	secrets *redact.Filter // nil keeps them
+	secrets *redact.Filter // nil keeps secrets
 	service trace.Sym
 	inst    trace.Sym
 	fields  FieldKeys
-	// Of a filler that only looks: see [Outline.Fill].
+	// For a filler that only scans: see [Outline.Fill].
 	prescanned *PrescannedPiece
-	keys       map[trace.Sym]int // of Prescan.Keys
+	keys       map[trace.Sym]int // index of Prescan.Keys
 }
 
-// Fill begins a look at a file: what is filled goes to the outline, and no table. ended is to be
-// called behind the last span.
+// Fill starts a scan of a file: the filler fills the outline rather than a table. Call ended after the last
+// span.
 func (o *Outline) Fill(name string) (f *Filler, ended func()) {
-	table := New(&trace.Diags{}) // of what is read, nothing stays
+	table := New(&trace.Diags{}) // nothing that is read is kept
 	table.KeepSecrets = true
 	f = table.Fill(name, "")
 	f.prescanned, f.keys = o.Prescan.NewPiece(), map[trace.Sym]int{}
@@ -40,12 +39,10 @@ func (o *Outline) Fill(name string) (f *Filler, ended func()) {
 	return f, func() { o.Add(name, ByteRange{Documents: f.File().Documents}, f.prescanned) }
 }
 
-// Prescans reports whether nothing but the identity, the name, the times, and the attributes of
-// spans is of interest.
+// Prescans reports whether only the identity, name, times, and attributes of spans are needed.
 func (f *Filler) Prescans() bool { return f.prescanned != nil }
 
-// Leaves reports whether a span of a trace is left out, as nobody asks for it, and counts it
-// then.
+// Leaves reports whether to skip a span because its trace is not selected, and counts the span if so.
 func (f *Filler) Leaves(hi, lo uint64) bool {
 	if f.Table.Selected.Has(hi, lo) {
 		return false
@@ -54,7 +51,7 @@ func (f *Filler) Leaves(hi, lo uint64) bool {
 	return true
 }
 
-// Fill begins a file; encoding is what reports call its form.
+// Fill starts a file; encoding is its name in reports.
 func (d *Table) Fill(name, encoding string) *Filler {
 	f := &Filler{Table: d, file: uint32(len(d.Files)), service: d.Syms.Intern("service.name"), inst: d.Syms.Intern("service.instance.id"),
 		fields: NewFieldKeys(d.Syms)}
@@ -68,13 +65,13 @@ func (d *Table) Fill(name, encoding string) *Filler {
 // File returns the description of the file.
 func (f *Filler) File() *File { return &f.Table.Files[f.file] }
 
-// Tell reports a message about what stands at an offset.
+// Tell reports a message about the data at an offset.
 func (f *Filler) Tell(m *trace.Message, offset int64, values ...any) {
 	f.Table.Diags.Add(m.At(trace.Pos{File: f.File().Name, Offset: offset}, values...))
 }
 
-// Documents reads JSON documents to the end of the file, each by value, and reports damage:
-// everything before it is used.
+// Documents reads JSON documents to the end of the file, each by calling value. It reports damage;
+// everything before the damage is used.
 func (f *Filler) Documents(d *json.Decoder, value func() error) {
 	var err error
 	for err == nil {
@@ -88,7 +85,7 @@ func (f *Filler) Documents(d *json.Decoder, value func() error) {
 	f.File().Bytes = d.InputOffset()
 }
 
-// A Record is a span as a format has it.
+// A Record is a span in a format.
 type Record struct {
 	Span
 	Scope    string
@@ -99,10 +96,10 @@ type Record struct {
 	Links    []Link
 }
 
-// ErrMissing says that a span has no identity, or no time.
+// errMissing is the error of a span without an identity or a time.
 var errMissing = errors.New("no trace id, span id, start or end")
 
-// Add adds a span that stands at an offset of the file, or reports why not.
+// Add adds the span at an offset of the file, or reports why it can't.
 func (f *Filler) Add(r *Record, offset int64) {
 	s := &r.Span
 	if s.TraceHi|s.TraceLo == 0 || s.ID == 0 || s.Start <= 0 || s.End <= 0 {
@@ -130,7 +127,7 @@ func (f *Filler) Add(r *Record, offset int64) {
 	f.File().Spans++
 }
 
-// prescan notes a span.
+// prescan scans a span.
 func (f *Filler) prescan(r *Record) {
 	number := f.prescanned.Span(TraceID{r.TraceHi, r.TraceLo}, r.Start, r.End)
 	if !f.prescanned.Name(number, []byte(f.Table.Syms.Name(r.Name))) {
@@ -143,8 +140,8 @@ func (f *Filler) prescan(r *Record) {
 	}
 }
 
-// Attribute appends an attribute that stands at an offset to a list: a string, an int64, a
-// float64 or a bool.
+// Attribute appends an attribute, located at an offset of the file, to a list: a string, int64, float64, or
+// bool.
 func (f *Filler) Attribute(list trace.ArgList, key string, value any, offset int64) trace.ArgList {
 	sym, start := f.Table.Syms.Intern(key), len(list)
 	switch v := value.(type) {
@@ -164,10 +161,10 @@ func (f *Filler) Attribute(list trace.ArgList, key string, value any, offset int
 	return list
 }
 
-// kinds are the kinds of spans by the words that formats other than OTLP have for them.
+// kinds are the words for kinds of spans in formats other than OTLP.
 var kinds = []string{"", "internal", "server", "client", "producer", "consumer"}
 
-// KindOf returns the kind that a word stands for; 0 is none.
+// KindOf returns the kind for a word; 0 is none.
 func KindOf(word string) uint8 {
 	for k, name := range kinds {
 		if strings.EqualFold(name, word) {
@@ -177,7 +174,7 @@ func KindOf(word string) uint8 {
 	return 0
 }
 
-// StatusOf returns the status that a word stands for.
+// StatusOf returns the status for a word.
 func StatusOf(word string) SpanStatus {
 	switch strings.ToUpper(word) {
 	case "OK":
@@ -188,7 +185,7 @@ func StatusOf(word string) SpanStatus {
 	return StatusUnset
 }
 
-// ParseID reads an ID of up to 16 bytes, whose zeros in front may be missing; 0, 0 is none.
+// ParseID parses an ID of up to 16 bytes in hex, whose leading zeros may be missing; 0, 0 is invalid.
 func ParseID(text string) (hi, lo uint64) {
 	var b [16]byte
 	if len(text) > 32 {
@@ -203,7 +200,7 @@ func ParseID(text string) (hi, lo uint64) {
 	return hi, lo
 }
 
-// ParseSpanID reads the ID of a span; 0 is none.
+// ParseSpanID parses the ID of a span; 0 is invalid.
 func ParseSpanID(text string) uint64 {
 	id, err := strconv.ParseUint(text, 16, 64)
 	if err != nil {
@@ -212,7 +209,7 @@ func ParseSpanID(text string) uint64 {
 	return id
 }
 
-// Micros returns a time or duration that is given in microseconds; 0 is one that cannot be.
+// Micros converts a time or duration from microseconds; an impossible one becomes 0.
 func Micros(us int64) trace.Time {
 	const most = int64(1<<63-1) / 1000
 	if us < 0 || us > most {

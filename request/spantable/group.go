@@ -2,10 +2,10 @@ package spantable
 
 import "github.com/sgtrace/sgtrace/internal/memory"
 
-// groupTraces puts the spans of each trace together, the traces in the order of their numbers, and
-// returns where each begins; behind the last is the number of spans. In a dump a request's spans are
-// among those of all others of the time, so that whoever walks requests, as most reports do, would
-// find each span in another place of memory. The spans of one trace stay as they were read.
+// groupTraces makes the spans of each trace contiguous, with traces in order of their numbers, and returns
+// where each begins, followed by the number of spans. In a dump, the spans of a request are mixed with all
+// others of the time, so a walk over requests, as in most reports, would find each span in a different
+// place of memory. The spans of one trace stay in reading order.
 func (d *Table) groupTraces() (begin []uint32) {
 	begin = make([]uint32, d.Traces()+2)
 	grouped, latest := true, uint32(0)
@@ -19,7 +19,7 @@ func (d *Table) groupTraces() (begin []uint32) {
 		begin[t+1] = next
 		next += spans
 	}
-	// From here on, begin[t+1] is where the next span of trace t goes, and in the end where t+1 begins.
+	// From here on, begin[t+1] is where the next span of trace t goes; at the end, that is where trace t+1 begins.
 	if grouped {
 		copy(begin, begin[1:])
 		return begin[:d.Traces()+1]
@@ -34,8 +34,8 @@ func (d *Table) groupTraces() (begin []uint32) {
 	return begin[:d.Traces()+1]
 }
 
-// move gives each span another number. Bodies stay where they are: each is made a row once, which goes
-// to the span's place then.
+// move renumbers the spans. Bodies stay where they are: each becomes a row just once, which then goes to
+// the span's new number.
 func (d *Table) move(place []uint32) {
 	ids := memory.MakeColumn[Identity](d.Len())
 	events, links := memory.MakeColumn[Event](d.events.Len()), memory.MakeColumn[link](d.links.Len())
@@ -67,7 +67,7 @@ func (d *Table) move(place []uint32) {
 		d.place = place
 		return
 	}
-	for k, was := range d.place { // spans came since they were moved before
+	for k, was := range d.place { // spans were added since the last move
 		d.place[k] = place[was]
 	}
 	memory.Free(place)
@@ -78,7 +78,7 @@ func (d *Table) body(i int) *Body {
 	if d.place == nil {
 		return d.bodies.At(i)
 	}
-	if d.read == nil { // few ask: those who report spans that were exported twice
+	if d.read == nil { // rarely needed: to report spans that were exported twice
 		d.read = memory.Make[uint32](len(d.place))
 		for k, place := range d.place {
 			d.read[place] = uint32(k)
@@ -87,7 +87,7 @@ func (d *Table) body(i int) *Body {
 	return d.bodies.At(int(d.read[i]))
 }
 
-// copyRows copies rows of one column into another, from row at on.
+// copyRows copies rows of one column into another, to row at and following.
 func copyRows[T any](to *memory.Column[T], at int, from *memory.Column[T], rows numbers) {
 	for ; rows.from < rows.to; rows.from++ {
 		*to.At(at) = *from.At(rows.from)

@@ -7,31 +7,30 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A TraceID is the ID of a trace: its high half, then its low half.
+// A TraceID is the ID of a trace: high half, low half.
 type TraceID [2]uint64
 
-// A Prescan says what an [Outline] notes of spans beside their traces and times.
+// A Prescan says what an [Outline] collects from spans besides their traces and times.
 type Prescan struct {
-	// Plain reports whether spans with a name have nothing else that is of interest: most
-	// have not. Of these, some trace with each name is noted, not all.
+	// Plain reports whether spans with a name have nothing else of interest, as most do. For each such
+	// name, only some traces are collected.
 	Plain func(name []byte) bool
-	// Keys are the attributes that are of interest. The name of a span counts as one more,
-	// whose number is len(Keys).
+	// Keys are the attributes of interest. The name of a span counts as one more, with index len(Keys).
 	Keys []string
-	// Mark returns what stands for the value of a key, 0 for nothing, and whether its trace
-	// is wanted because of it. It is called from several goroutines.
+	// Mark returns a hash for the value of a key, 0 for none, and whether its trace is wanted because of
+	// it. It is called from several goroutines.
 	Mark func(key int, value []byte) (mark uint64, wanted bool)
 }
 
-// A PrescannedTrace is what a look saw of a trace.
+// A PrescannedTrace is the result of scanning a trace.
 type PrescannedTrace struct {
 	ID          TraceID
-	First, Last trace.Time // the first start and the last end of its spans, as they were stamped
-	Longest     int64      // how long its longest span lasts, ns
+	First, Last trace.Time // first start and last end of its spans, as stamped
+	Longest     int64      // duration of its longest span, ns
 	Wanted      bool       // because of some value: see [Prescan.Mark]
 }
 
-// widen adds what was seen of the same trace elsewhere.
+// widen adds the result for the same trace elsewhere.
 func (s *PrescannedTrace) widen(o *PrescannedTrace) {
 	s.First, s.Last = min(s.First, o.First), max(s.Last, o.Last)
 	s.Longest, s.Wanted = max(s.Longest, o.Longest), s.Wanted || o.Wanted
@@ -43,29 +42,29 @@ type Mark struct {
 	Trace uint32 // index into the traces
 }
 
-// A PrescannedPiece is what was seen of a piece of a file.
+// A PrescannedPiece is the result of scanning a piece of a file.
 type PrescannedPiece struct {
 	Spans, Documents int
 	prescan          *Prescan
 	traces           []PrescannedTrace
 	marks            [][]Mark // by key
 	numbers          map[TraceID]uint32
-	plain            map[string]bool // names that were noted
+	plain            map[string]bool // names already collected
 }
 
-// NewPiece returns a PrescannedPiece that has seen nothing.
+// NewPiece returns an empty PrescannedPiece.
 func (l *Prescan) NewPiece() *PrescannedPiece {
 	return &PrescannedPiece{prescan: l, marks: make([][]Mark, len(l.Keys)+1), numbers: map[TraceID]uint32{}, plain: map[string]bool{}}
 }
 
-// Span notes a span, and returns the number of its trace in g.
+// Span adds a span, and returns the number of its trace in g.
 func (g *PrescannedPiece) Span(id TraceID, start, end trace.Time) uint32 {
 	n := g.Trace(id)
 	g.SpanOf(n, start, end)
 	return n
 }
 
-// Trace returns the number of a trace in g, which has a span then.
+// Trace returns the number of a trace in g; the caller must add a span of it.
 func (g *PrescannedPiece) Trace(id TraceID) uint32 {
 	n, ok := g.numbers[id]
 	if !ok {
@@ -76,14 +75,14 @@ func (g *PrescannedPiece) Trace(id TraceID) uint32 {
 	return n
 }
 
-// SpanOf notes a span of a trace of which the number is known.
+// SpanOf adds a span of the trace with the given number.
 func (g *PrescannedPiece) SpanOf(number uint32, start, end trace.Time) {
 	g.Spans++
 	g.traces[number].widen(&PrescannedTrace{First: start, Last: end, Longest: int64(end - start)})
 }
 
-// Name notes the name of a span of a trace, and reports whether its attributes are of
-// interest: see [Prescan.Plain].
+// Name adds the name of a span of a trace, and reports whether its attributes are of interest: see
+// [Prescan.Plain].
 func (g *PrescannedPiece) Name(number uint32, name []byte) bool {
 	if g.plain[string(name)] {
 		return false
@@ -96,7 +95,7 @@ func (g *PrescannedPiece) Name(number uint32, name []byte) bool {
 	return false
 }
 
-// Value notes a value that a span of a trace has.
+// Value adds a value of a span of a trace.
 func (g *PrescannedPiece) Value(number uint32, key int, value []byte) {
 	mark, wanted := g.prescan.Mark(key, value)
 	if mark != 0 {
@@ -105,7 +104,7 @@ func (g *PrescannedPiece) Value(number uint32, key int, value []byte) {
 	g.traces[number].Wanted = g.traces[number].Wanted || wanted
 }
 
-// Attribute notes an attribute that is the value of a key.
+// Attribute adds an attribute that is the value of a key.
 func (g *PrescannedPiece) Attribute(number uint32, key int, a trace.Arg) {
 	switch a.Kind {
 	case trace.ArgString:
@@ -117,9 +116,9 @@ func (g *PrescannedPiece) Attribute(number uint32, key int, a trace.Arg) {
 	}
 }
 
-// An Outline is what a look at files tells of their spans before these are read: which
-// traces there are, when they were, and which pieces of the files have spans of them. Who
-// wants some of the traces reads only those then: see [Outline.Choose].
+// An Outline describes the spans of files before they are read: which traces there are, their times, and
+// which pieces of the files have spans of them. A caller that wants only some traces then reads only those
+// pieces: see [Outline.Choose].
 type Outline struct {
 	Prescan Prescan
 	Traces  []PrescannedTrace
@@ -130,27 +129,27 @@ type Outline struct {
 	files   map[string][]prescannedRange
 }
 
-// A prescannedRange is a piece of a file.
+// A prescannedRange is a scanned piece of a file.
 type prescannedRange struct {
 	ByteRange
 	traces []uint32
 }
 
-// A ByteRange is a piece of a file of which it is known whether it is wanted.
+// A ByteRange is a piece of a file that may or may not be wanted.
 type ByteRange struct {
-	Offset, Line     int64 // in the file, decompressed; Line is 0 where there are none
+	Offset, Line     int64 // in the decompressed file; Line is 0 if it has no lines
 	Size             int
-	Open             bool // it goes on to the end of the file
+	Open             bool // it extends to the end of the file
 	Spans, Documents int
-	Wanted           bool // it has spans of a trace that was chosen
+	Wanted           bool // it has spans of a chosen trace
 }
 
-// NewOutline returns an Outline of no file.
+// NewOutline returns an empty Outline.
 func NewOutline(prescan Prescan) *Outline {
 	return &Outline{Prescan: prescan, Marks: make([][]Mark, len(prescan.Keys)+1), numbers: map[TraceID]uint32{}, files: map[string][]prescannedRange{}}
 }
 
-// Add adds what was seen of the next piece of a file, of which at says where it is.
+// Add adds the result of scanning the next piece of a file; at is its location.
 func (o *Outline) Add(file string, at ByteRange, g *PrescannedPiece) {
 	at.Spans, at.Documents = g.Spans, at.Documents+g.Documents
 	piece := prescannedRange{ByteRange: at, traces: make([]uint32, len(g.traces))}
@@ -174,7 +173,7 @@ func (o *Outline) Add(file string, at ByteRange, g *PrescannedPiece) {
 	o.files[file] = append(o.files[file], piece)
 }
 
-// Choose returns the traces for which keep is true, by their numbers.
+// Choose returns the traces for which keep, by trace number, is true.
 func (o *Outline) Choose(keep []bool) *Selected {
 	c := &Selected{traces: map[TraceID]struct{}{}, files: make(map[string][]ByteRange, len(o.files))}
 	for n, chosen := range keep {
@@ -195,13 +194,13 @@ func (o *Outline) Choose(keep []bool) *Selected {
 	return c
 }
 
-// Selected are the traces that are read of files; nil are all.
+// Selected are the traces to read from files; nil is all of them.
 type Selected struct {
 	traces map[TraceID]struct{}
 	files  map[string][]ByteRange
 }
 
-// Has reports whether a trace is read.
+// Has reports whether a trace is selected.
 func (c *Selected) Has(hi, lo uint64) bool {
 	if c == nil {
 		return true
@@ -210,8 +209,7 @@ func (c *Selected) Has(hi, lo uint64) bool {
 	return ok
 }
 
-// Ranges returns the pieces of a file, one after the other; nil if it was not outlined, or
-// all is read.
+// Ranges returns the pieces of a file in order; nil if it was not outlined, or everything is read.
 func (c *Selected) Ranges(file string) []ByteRange {
 	if c == nil {
 		return nil

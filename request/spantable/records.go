@@ -10,30 +10,30 @@ import (
 	"github.com/sgtrace/sgtrace/trace/redact"
 )
 
-// Unknown is a number or a duration that the input does not tell.
+// Unknown is a number or a duration that is not in the input.
 const Unknown = -1
 
-// Viewpoint says whose view of a request a row is.
+// Viewpoint says who observed a request.
 type Viewpoint uint8
 
 const (
 	Server    Viewpoint = iota // an API server or a tokenizer: the whole request
-	Scheduler                  // from when the request was queued
-	Client                     // what a client saw: all of it, with the network and gateways
+	Scheduler                  // from when it queued the request
+	Client                     // the client: everything, including the network and gateways
 )
 
-// A Text is a piece of the texts of a table.
+// A Text is a range of the texts of a table.
 type Text struct {
 	at uint64
 	n  uint32
 }
 
-// A Phase is a piece of a request's time; From 0 is unknown.
+// A Phase is a part of a request's time; From 0 is unknown.
 type Phase struct{ From, To trace.Time }
 
-// Phases of a request, in the order of its way.
+// Phases of a request, in order.
 const (
-	Prepare = iota // until the scheduler takes it in
+	Prepare = iota // until the scheduler receives it
 	Bootstrap
 	Queue
 	Prefill
@@ -42,42 +42,42 @@ const (
 	phases
 )
 
-// A RequestRecord is what one line says of a request. Times are in Unix ns, or in those of a wall clock
-// if Local is set; 0 is unknown. It holds no pointers, so that a large table can lie in a file.
+// A RequestRecord is what one line says about a request. Times are in Unix ns, or on a wall clock if Local
+// is set; 0 is unknown. It holds no pointers, so that a large table can be stored in a file.
 type RequestRecord struct {
 	ID, Room   Text
 	Start, End trace.Time
-	First      trace.Time // the first token, or the first piece of an answer
+	First      trace.Time // time of the first token, or of the first piece of the answer
 	Phases     [phases]Phase
-	TTFT, E2E  int64 // ns; Unknown
+	TTFT, E2E  int64 // ns, or Unknown
 	Prompt     int64
 	Completion int64
 	Cached     int64
-	Retracted  int64 // how often it was thrown out of a batch; Unknown
+	Retracted  int64 // number of retractions, or Unknown
 	Model      trace.Sym
-	Reason     trace.Sym // why it failed or was aborted; 0 if it did not
+	Reason     trace.Sym // why it failed or was aborted; 0 if it was not
 	Finish     trace.Sym // "stop", "length", "abort"; 0 is unknown
-	Server     int32     // index into series.Set.Servers; Unknown
+	Server     int32     // index into series.Set.Servers, or Unknown
 	Line       uint32
 	source     uint32
-	DP         int16 // Unknown
+	DP         int16 // DP rank, or Unknown
 	Who        Viewpoint
 	Role       Role
 	Local      bool
-	Fronted    bool // a frontend says so of its server: all times are by its own clock
+	Fronted    bool // a frontend reports for its server: all times are on the frontend's clock
 }
 
-// Role is which part of a request a server did.
+// Role is what a server did for a request.
 type Role uint8
 
 const (
-	NoRole Role = iota // nothing says
+	NoRole Role = iota // unknown
 	Unified
 	PrefillRole
 	DecodeRole
 )
 
-// RoleOf returns the role that a word stands for.
+// RoleOf returns the role for a word.
 func RoleOf(word string) Role {
 	switch word {
 	case "unified", "null":
@@ -90,14 +90,14 @@ func RoleOf(word string) Role {
 	return NoRole
 }
 
-// NewRequestRecord returns a row that knows nothing.
+// NewRequestRecord returns a row in which everything is unknown.
 func NewRequestRecord() RequestRecord {
 	return RequestRecord{TTFT: Unknown, E2E: Unknown, Prompt: Unknown, Completion: Unknown, Cached: Unknown, Retracted: Unknown, Server: Unknown, DP: Unknown}
 }
 
-// RequestRecords are those of all inputs.
+// RequestRecords are the records of all inputs.
 type RequestRecords struct {
-	Series  *series.Set // with the servers, and the zones of inputs
+	Series  *series.Set // has the servers, and the time zones of inputs
 	rows    []RequestRecord
 	texts   []byte
 	sources []source
@@ -107,30 +107,30 @@ type RequestRecords struct {
 type source struct {
 	name, encoding string
 	series         int32        // index into series.Set.Sources
-	received       []trace.Time // when requests came, in the clock of the log
+	received       []trace.Time // when requests arrived, on the log's clock
 }
 
 // NewRequestRecords returns an empty table.
 func NewRequestRecords(s *series.Set) *RequestRecords { return &RequestRecords{Series: s} }
 
-// Len is how many rows there are.
+// Len returns the number of rows.
 func (t *RequestRecords) Len() int { return len(t.rows) }
 
-// A RequestFiller puts the rows of one input into a table.
+// A RequestFiller adds the rows of one input to a table.
 type RequestFiller struct {
-	N      int // rows that were added
+	N      int // number of rows added
 	t      *RequestRecords
 	source uint32
 	series *series.Filler
 }
 
-// Fill begins an input, of which f fills the series.
+// Fill starts an input, whose series f fills.
 func (t *RequestRecords) Fill(f *series.Filler) *RequestFiller {
 	t.sources = append(t.sources, source{name: f.Source().Name, encoding: f.Source().Encoding, series: int32(len(t.Series.Sources) - 1)})
 	return &RequestFiller{t: t, source: uint32(len(t.sources) - 1), series: f}
 }
 
-// Text keeps a text. What is longer than an ID may be is none.
+// Text stores a text; it returns no text if b is too long for an ID.
 func (f *RequestFiller) Text(b []byte) Text {
 	const longest = 256
 	if b = bytes.TrimSpace(b); len(b) == 0 || len(b) > longest {
@@ -141,8 +141,8 @@ func (f *RequestFiller) Text(b []byte) Text {
 	return Text{at, uint32(len(b))}
 }
 
-// Add adds a row, and reports whether it has what a request must have: an ID, and an end or a
-// beginning.
+// Add adds a row if it has what a request must have: an ID, and a start or an end. It reports whether it
+// does.
 func (f *RequestFiller) Add(r RequestRecord) bool {
 	if r.ID.n == 0 || r.End <= 0 && r.Start <= 0 {
 		return false
@@ -155,7 +155,7 @@ func (f *RequestFiller) Add(r RequestRecord) bool {
 	return true
 }
 
-// Received says that a request came, of which another line is to tell how it ended.
+// Received records the arrival of a request, whose end another line should report.
 func (f *RequestFiller) Received(at trace.Time) {
 	s := &f.t.sources[f.source]
 	s.received = memory.Append(s.received, at)
@@ -163,23 +163,23 @@ func (f *RequestFiller) Received(at trace.Time) {
 
 func (t *RequestRecords) text(x Text) []byte { return t.texts[x.at : x.at+uint64(x.n)] }
 
-// Symbols are those that rows name models and reasons by.
+// Symbols returns the symbols of models and reasons in rows.
 func (f *RequestFiller) Symbols() *trace.Symbols { return f.t.Series.Syms }
 
-// Fields are what a span tells beside its names, times and attributes. A timeline shows them
-// as attributes, under the names that OpenTelemetry gives them in formats without such
-// fields; what says nothing, as the kind "internal", has none.
+// Fields are what a span has besides its name, times, and attributes. A timeline shows them as attributes,
+// under the names that OpenTelemetry gives them in formats without such fields; fields without information,
+// such as the kind "internal", are left out.
 type Fields struct {
 	Kind       uint8 // see [Span.Kind]
 	TraceState []byte
 	Message    []byte // of the status
-	// DroppedAttributes, DroppedEvents and DroppedLinks are how many the SDK left out.
+	// DroppedAttributes, DroppedEvents, and DroppedLinks are the numbers of those that the SDK left out.
 	DroppedAttributes, DroppedEvents, DroppedLinks int64
 	// Links has an element for each link with attributes: see [FieldKeys.Link].
 	Links trace.ArgList
 }
 
-// FieldKeys are the symbols that fields are attributes by.
+// FieldKeys are the names of fields as attributes.
 type FieldKeys struct {
 	kind, state, message, attributes, events, links, linked, span trace.Sym
 }
@@ -193,8 +193,8 @@ func NewFieldKeys(syms *trace.Symbols) FieldKeys {
 	}
 }
 
-// Link appends the attributes of a link to those of others: a dictionary that begins with
-// the span that it names.
+// Link appends the attributes of a link to those of others: a dictionary that begins with the ID of the
+// linked span.
 func (k *FieldKeys) Link(list trace.ArgList, l *Link, attributes trace.ArgList) trace.ArgList {
 	if len(attributes) == 0 {
 		return list
@@ -202,8 +202,8 @@ func (k *FieldKeys) Link(list trace.ArgList, l *Link, attributes trace.ArgList) 
 	return list.Dict(0, append(trace.ArgList(nil).String(k.span, fmt.Sprintf("%016x", l.ID)), attributes...))
 }
 
-// Append appends fields to the attributes of a span; credentials in them are masked unless
-// they are kept.
+// Append appends fields to the attributes of a span; credentials in them are masked unless secrets are
+// kept.
 func (k *FieldKeys) Append(list trace.ArgList, f *Fields, keepSecrets bool) trace.ArgList {
 	text := func(key trace.Sym, value []byte) {
 		switch {

@@ -13,21 +13,21 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// stageOf is what the spans of phases are called: see the table of stages of package assembly.
+// stageOf has the span names of phases, from the table of stages in package assembly.
 var stageOf = map[Role][phases]string{
 	Unified:     {Prepare: "request_process", Queue: "prefill_waiting", Prefill: "prefill_forward", Decode: "decode_forward"},
 	PrefillRole: {Prepare: "prefill_prepare", Bootstrap: "prefill_bootstrap", Queue: "prefill_waiting", Prefill: "prefill_forward", Transfer: "prefill_transfer_kv_cache"},
 	DecodeRole:  {Prepare: "decode_prepare", Bootstrap: "decode_bootstrap", Transfer: "decode_transferred", Queue: "decode_waiting", Decode: "decode_forward"},
 }
 
-// rootOf begins the names of the spans of requests, and labelOf is what their schedulers are called.
+// rootOf has the prefixes of request span names, and labelOf the labels of the schedulers.
 var (
 	rootOf  = map[Role]string{Unified: " Req ", PrefillRole: "prefill Req ", DecodeRole: "decode Req "}
 	labelOf = map[Role]string{Unified: "Scheduler", PrefillRole: "Prefill Scheduler", DecodeRole: "Decode Scheduler"}
 )
 
-// Emit puts the requests into a table of spans, except for those that it has already, and returns how many
-// it made spans for. The series are finished: zones and roles of servers are decided.
+// Emit adds the requests to a table of spans, except for those that it already has, and returns how many it
+// added. The series must be finished, so that zones and roles of servers are decided.
 func (t *RequestRecords) Emit(spans *Table) (made int) {
 	if len(t.rows) == 0 {
 		return 0
@@ -42,7 +42,7 @@ func (t *RequestRecords) Emit(spans *Table) (made int) {
 	slices.SortFunc(order, func(a, b uint32) int { return t.compare(int(a), int(b)) })
 	e := t.emitter(spans)
 	var id []byte
-	var roots []int // of the spans that were made for it
+	var roots []int // the spans that were added for id
 	for i := 0; i < len(order); {
 		r := t.rows[order[i]]
 		k := i + 1
@@ -70,14 +70,14 @@ func (t *RequestRecords) Emit(spans *Table) (made int) {
 		}
 		i = k
 	}
-	if !traced { // else the latencies are those of the spans
+	if !traced { // otherwise, latencies are those of the spans
 		t.judgeSamples()
 	}
 	t.rows, t.texts = nil, nil
 	return made
 }
 
-// settle puts rows on Unix time, and gives them their roles.
+// settle converts rows to Unix time, and sets their roles.
 func (t *RequestRecords) settle() {
 	roles := t.roles()
 	for i := range memory.Each(len(t.rows), 256) {
@@ -113,8 +113,8 @@ func shift(t *trace.Time, east trace.Time) {
 	}
 }
 
-// roles returns the role of each source whose rows name none. Where requests have rooms, a
-// server whose answers have one token at most prefills, and another one decodes.
+// roles returns the role of each source whose rows name none. If its requests have rooms, a server whose
+// answers have at most one token prefills; otherwise, it decodes.
 func (t *RequestRecords) roles() []Role {
 	type count struct{ rooms, long int }
 	counts := make([]count, len(t.sources))
@@ -141,21 +141,21 @@ func (t *RequestRecords) roles() []Role {
 	return roles
 }
 
-// compare puts rows of one request together: of an ID, then of a role, then by when it ended. What
-// clients saw comes last.
+// compare orders rows so that those of one request are adjacent: by ID, then role, then end. Client rows
+// come last.
 func (t *RequestRecords) compare(i, k int) int {
 	a, b := &t.rows[i], &t.rows[k]
 	return cmp.Or(bytes.Compare(t.text(a.ID), t.text(b.ID)), cmp.Compare(a.Who/Client, b.Who/Client), cmp.Compare(a.Role, b.Role), cmp.Compare(a.End, b.End), cmp.Compare(a.Who, b.Who),
 		cmp.Compare(a.source, b.source), cmp.Compare(a.Line, b.Line))
 }
 
-// same reports whether two rows are about one request on one server: clients may use an ID
-// again, but not while the request before it lasts.
+// same reports whether two rows are about one request on one server: clients may reuse an ID, but not
+// before the previous request has ended.
 func (t *RequestRecords) same(a, b *RequestRecord) bool {
 	return a.Role == b.Role && a.Who/Client == b.Who/Client && a.Start <= b.End && b.Start <= a.End && bytes.Equal(t.text(a.ID), t.text(b.ID))
 }
 
-// join adds to a row what another one of the same request tells.
+// join adds the information of another row about the same request to r.
 func join(r, o *RequestRecord) {
 	if o.Who < r.Who {
 		other := *r
@@ -183,8 +183,8 @@ func join(r, o *RequestRecord) {
 	}
 }
 
-// tracedIDs are the IDs of requests that have spans, each with the first of these: what their servers
-// call them, and gateways in front of those.
+// tracedIDs returns the IDs of requests that have spans, each with its first span: the IDs assigned by
+// servers, and by gateways in front of them.
 func tracedIDs(spans *Table) map[string]int {
 	ids := map[string]int{}
 	if spans.Len() == 0 {
@@ -204,16 +204,16 @@ func tracedIDs(spans *Table) map[string]int {
 	return ids
 }
 
-// An emitter makes spans of rows.
+// An emitter makes spans from rows.
 type emitter struct {
 	t       *RequestRecords
 	fillers []*Filler
 	names   map[string]trace.Sym
 	spans   *Table
-	byID    map[spanKey]int // spans of a dump, once somebody asks for them
+	byID    map[spanKey]int // spans of the dump, built on first use
 }
 
-// A spanKey is a span of a trace.
+// A spanKey identifies a span.
 type spanKey struct {
 	trace uint32
 	id    uint64
@@ -229,8 +229,8 @@ func (t *RequestRecords) emitter(spans *Table) *emitter {
 	return e
 }
 
-// during returns the last of some spans that overlap with what a client saw: where one server
-// prefills and another one decodes, that of the latter, which answers.
+// during returns the last of some spans that overlaps with what a client saw: with separate prefill and
+// decode servers, that is the decode server's, which answers.
 func (e *emitter) during(r *RequestRecord, roots []int) (root int, ok bool) {
 	for _, i := range slices.Backward(roots) {
 		if s := e.spans.Span(i); s.Start <= r.End && r.Start <= s.End {
@@ -240,8 +240,8 @@ func (e *emitter) during(r *RequestRecord, roots []int) (root int, ok bool) {
 	return 0, false
 }
 
-// emitAround adds what a client saw of a request as a span around all that servers and gateways have
-// of it, as a gateway's would be: what is between is the network.
+// emitAround adds what a client saw of a request as a span around everything that servers and gateways have
+// of it, like a gateway's span: the difference is the network.
 func (e *emitter) emitAround(r *RequestRecord, root int) {
 	if e.byID == nil {
 		e.byID = map[spanKey]int{}
@@ -250,7 +250,7 @@ func (e *emitter) emitAround(r *RequestRecord, root int) {
 			e.byID[spanKey{x.Trace, x.ID}] = i
 		}
 	}
-	const maxAbove = 64 // or spans go round in a circle
+	const maxAbove = 64 // in case spans form a cycle
 	for range maxAbove {
 		x := e.spans.Identity(root)
 		above, ok := e.byID[spanKey{x.Trace, x.Parent}]
@@ -271,8 +271,8 @@ func (e *emitter) emitAround(r *RequestRecord, root int) {
 	e.spans.Identity(root).Parent = s.ID
 }
 
-// emit adds the spans of a request: its own, that of its scheduler, and one for each phase. It
-// returns the first of these.
+// emit adds the spans of a request: its own, its scheduler's, and one for each phase. It returns the first
+// one.
 func (e *emitter) emit(r *RequestRecord) (root int) {
 	t, f := e.t, e.fillers[r.source]
 	first := e.spans.Len()
@@ -285,7 +285,7 @@ func (e *emitter) emit(r *RequestRecord) (root int) {
 	for i := range 8 {
 		hi, lo = hi<<8|uint64(id[i]), lo<<8|uint64(id[8+i])
 	}
-	hi |= 1 // no trace is 0
+	hi |= 1 // 0 is not a valid trace
 	next := uint64(1)
 	add := func(name string, from, to trace.Time, parent uint64, attrs trace.ArgList, failed bool) uint64 {
 		sym := order.Memo(e.names, name, func() trace.Sym { return e.spans.Syms.Intern(name) })
@@ -311,9 +311,9 @@ func (e *emitter) emit(r *RequestRecord) (root int) {
 	return first
 }
 
-// complete adds what follows from the phases that are known: a scheduler that is busy takes a request in
-// late, a prefill server has it until its KV cache is sent, and a decode server that says when a request
-// was in its queue had waited for the KV cache until then.
+// complete adds phases that follow from the known ones: a busy scheduler receives a request late; a prefill
+// server has it until its KV cache is sent; and a decode server that says when a request was in its queue
+// had been waiting for the KV cache until then.
 func (r *RequestRecord) complete() {
 	p := &r.Phases
 	if r.Role == PrefillRole && p[Transfer].From == 0 && p[Prefill].To > 0 && p[Prefill].To < r.End {
@@ -339,7 +339,7 @@ func (r *RequestRecord) complete() {
 	}
 }
 
-// from is when the scheduler had a request, as far as that is known.
+// from returns when the scheduler received a request, as far as that is known.
 func (e *emitter) from(r *RequestRecord) trace.Time {
 	for _, x := range r.Phases {
 		if x.From > 0 {
@@ -349,7 +349,7 @@ func (e *emitter) from(r *RequestRecord) trace.Time {
 	return r.Start
 }
 
-// short is what a span of a request is called: the beginning of its ID.
+// short returns the beginning of an ID, for the name of a request's span.
 func short(id string) string {
 	if len(id) > 8 {
 		return id[:8]
@@ -378,7 +378,7 @@ func (e *emitter) server(r *RequestRecord) *series.Server {
 	return &e.t.Series.Servers[r.Server]
 }
 
-// seen returns the attributes of what a client saw, as a gateway has them.
+// seen returns the attributes of what a client saw, in a gateway's form.
 func (e *emitter) seen(f *Filler, r *RequestRecord) trace.ArgList {
 	at := int64(r.Line)
 	list := f.Attribute(f.Attribute(nil, "request_id", string(e.t.text(r.ID)), at), "method", "POST", at)
@@ -424,7 +424,7 @@ func (e *emitter) request(f *Filler, r *RequestRecord) trace.ArgList {
 	return list
 }
 
-// thread returns the attributes of a scheduler.
+// thread returns the attributes of a scheduler's span.
 func (e *emitter) thread(f *Filler, r *RequestRecord) trace.ArgList {
 	at := int64(r.Line)
 	list := f.Attribute(nil, "thread_label", labelOf[r.Role], at)

@@ -12,11 +12,11 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// fewRequests is how many requests it takes to say that a sample of them is biased.
+// fewRequests is the minimum number of requests for calling a sample biased.
 const fewRequests = 20
 
-// judgeSamples says of which inputs the records are of slow requests only, as SGLang writes them if
-// SGLANG_LOG_REQUEST_EXCEEDED_MS is set, and of which they are of failed ones only. Rows are on Unix time.
+// judgeSamples reports the inputs that record only slow requests, as SGLang does if
+// SGLANG_LOG_REQUEST_EXCEEDED_MS is set, or only failed ones. Rows are in Unix time.
 func (t *RequestRecords) judgeSamples() {
 	type ended struct {
 		e2e    []int64
@@ -35,7 +35,7 @@ func (t *RequestRecords) judgeSamples() {
 			}
 		}
 	}
-	var all []int64 // a limit is one of all servers
+	var all []int64 // the servers may share a limit
 	whys := make([]string, len(of))
 	for i := range of {
 		e, s := &of[i], &t.sources[i]
@@ -67,8 +67,8 @@ func (t *RequestRecords) judgeSamples() {
 	}
 }
 
-// lacking says of how many requests the end is not recorded although they came earlier than any
-// that lasts could have: before until.
+// lacking describes a lack of recorded ends: for requests that arrived before until, and so must have
+// ended, fewer than half have one.
 func lacking(received, starts []trace.Time, until trace.Time, fastest int64) string {
 	early := func(list []trace.Time) (n int) {
 		return order.Count(list, func(at trace.Time) bool { return at < until })
@@ -80,14 +80,14 @@ func lacking(received, starts []trace.Time, until trace.Time, fastest int64) str
 	return fmt.Sprintf("%d requests came, and the end of %d of them is recorded; the fastest took %s", came, recorded, milliseconds(fastest))
 }
 
-// cutOff recognizes sorted latencies that somebody cut off: they begin at a round number, as people
-// choose limits, closer than by chance, and they are as dense there as anywhere above. Latencies
-// as servers have them begin anywhere, and most of them with few that are lucky.
+// cutOff recognizes sorted latencies with a cutoff: they begin at a round number, as people choose limits,
+// closer than by chance, and are as dense there as anywhere above. Natural latencies begin anywhere, with
+// only a few lucky ones near the minimum.
 func cutOff(e2e []int64) string {
 	if len(e2e) < fewRequests {
 		return ""
 	}
-	const byChance = 0.02 // that a number is so close behind a round one, whatever its size
+	const byChance = 0.02 // probability that a number of any size is this close above a round one
 	first, middle := e2e[0], e2e[len(e2e)/2]
 	limit := int64(0)
 	for decade := int64(100 * time.Millisecond); decade <= first; decade *= 10 {
@@ -100,7 +100,7 @@ func cutOff(e2e []int64) string {
 	if limit == 0 || float64(len(roundDigits))*math.Log10(float64(first)/float64(limit)) > byChance || middle <= limit {
 		return ""
 	}
-	// Of those up to the middle, a quarter of the range has a quarter or more, but for chance.
+	// A quarter of the range up to the median must hold a quarter of its latencies or more, allowing for chance.
 	edge, _ := slices.BinarySearch(e2e, limit+(middle-limit)/4)
 	if even := float64(len(e2e)) / 8; float64(edge) < even-2*math.Sqrt(even) {
 		return ""
@@ -108,7 +108,7 @@ func cutOff(e2e []int64) string {
 	return fmt.Sprintf("none of %d took less than %s, and the fastest took %s", len(e2e), milliseconds(limit), milliseconds(first))
 }
 
-// roundDigits are what round numbers begin with.
+// roundDigits are the leading digits of round numbers.
 var roundDigits = [...]int64{1, 2, 3, 5}
 
 func milliseconds(ns int64) string { return fmt.Sprintf("%.0f ms", float64(ns)/1e6) }

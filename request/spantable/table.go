@@ -1,12 +1,11 @@
-// Package spantable is the table of the spans that requests are made of, whatever wrote
-// them: a [Table] says what the files say, with events, links, attributes and origin of each
-// span, and holds no opinion on the producer. Formats of requests fill it, and package
-// assembly, below request, gives the spans their meaning.
+// Package spantable is the table of the spans from which requests are built, whatever wrote them: a [Table] has the
+// content of the files, with the events, links, attributes, and origin of each span, and no opinion on the producer.
+// Formats of requests fill it, and package assembly gives the spans their meaning.
 //
-// Formats of logs and records fill [RequestRecords]: what these say of whole requests, when one came, waited, had its
-// first token, and ended, and how many tokens it had. [RequestRecords.Emit] makes spans of it, as SGLang's tracing
-// would have written them, once all inputs were read. Only then is it known in which zone local stamps
-// are, which server prefills, which rows are about one request, and of which requests there are spans already.
+// Formats of logs and records fill [RequestRecords]: when whole requests arrived, waited, had their first token, and
+// ended, and how many tokens they had. Once all inputs were read, [RequestRecords.Emit] makes spans from these, as
+// SGLang's tracing would have written them. Only then is it known which time zone local stamps are in, which server
+// prefills, which rows are about the same request, and which requests already have spans.
 package spantable
 
 import (
@@ -27,23 +26,21 @@ const (
 	StatusError
 )
 
-// A Span is one span as the wire has it. IDs are big-endian numbers; Parent is
-// 0 for a root. A span is identified by (TraceHi, TraceLo, ID): processes that
-// start in the same instant can draw equal span ids.
+// A Span is a span in wire form. IDs are big-endian numbers; Parent is 0 for a root. A span is identified
+// by (TraceHi, TraceLo, ID): processes that start at the same instant may draw equal span IDs.
 type Span struct {
 	TraceHi, TraceLo uint64
 	ID, Parent       uint64
-	Start, End       trace.Time // Unix ns by the clock of the emitting host
+	Start, End       trace.Time // Unix ns on the emitting host's clock
 	Name             trace.Sym
 	Args             trace.ArgsID // attributes
 	Origin           OriginID
-	Line             uint32 // in the origin's file; 0 where the file has no lines
+	Line             uint32 // in the origin's file; 0 if the file has no lines
 	Status           SpanStatus
 	Kind             uint8 // OTLP SpanKind: 1 internal, 2 server, 3 client, 4 producer, 5 consumer
 }
 
-// Dur returns the length of s in ns; it is negative when the producer's clock
-// stepped back.
+// Dur returns the length of s in ns; it is negative if the producer's clock stepped back.
 func (s Span) Dur() int64 { return int64(s.End - s.Start) }
 
 // An Event is a point in time that a span reports.
@@ -58,16 +55,16 @@ type Link struct {
 	TraceHi, TraceLo, ID uint64
 }
 
-// An Identity is what tells a span from others, and what it is below.
+// An Identity has the IDs of a span and its parent.
 type Identity struct {
 	ID, Parent    uint64
 	Trace         uint32 // number of its trace: see [Table.TraceID]
-	events, links uint32 // first of this span's; they end where the next span's begin
+	events, links uint32 // the first of this span's; they end where the next span's begin
 	Status        SpanStatus
 	Kind          uint8
 }
 
-// A Body is the rest of a span: what becomes of it is a row of a request.
+// A Body is the rest of a span, which becomes a row of a request.
 type Body struct {
 	Start, End trace.Time
 	Name       trace.Sym
@@ -98,13 +95,13 @@ type File struct {
 	Name      string
 	Encoding  string // "json", "zstd frames", "protobuf frames"
 	Bytes     int64  // after decompression
-	Documents int    // ExportTraceServiceRequest messages
+	Documents int    // number of ExportTraceServiceRequest messages
 	Spans     int
-	Other     int // documents of other signals (logs, metrics, profiles), skipped
+	Other     int // number of skipped documents of other signals (logs, metrics, profiles)
 }
 
-// A Table is everything that was read, in the order of the files until a [Tree] is made of it.
-// Index 0 of Origins and Resources is the unknown one.
+// A Table is everything that was read, in file order until a [Tree] is made from it. Index 0 of Origins and
+// Resources is the unknown one.
 type Table struct {
 	Syms      *trace.Symbols
 	Args      *trace.Args
@@ -112,22 +109,22 @@ type Table struct {
 	Files     []File
 	Origins   []Origin
 	Resources []Resource
-	// KeepSecrets tells to keep attributes that may hold prompts or credentials.
+	// KeepSecrets keeps attributes that may hold prompts or credentials.
 	KeepSecrets bool
-	// Selected are the traces that readers put in; nil are all. Readers need not look at it.
+	// Selected are the traces that readers add; nil is all of them. Readers may ignore it.
 	Selected *Selected
 
 	ids    memory.Column[Identity]
-	bodies memory.Column[Body] // in the order in which they were read
+	bodies memory.Column[Body] // in reading order
 	events memory.Column[Event]
 	links  memory.Column[link]
 
-	place []uint32 // the number of the span of each body; nil if that of the body
-	read  []uint32 // the number of the body of each span, once somebody asked
+	place []uint32 // by body, the number of its span; nil if they are equal
+	read  []uint32 // by span, the number of its body; built on first use
 
 	traces Numbering
 
-	frames []int64 // offsets of those of all files that have them, in order
+	frames []int64 // offsets of the frames of all files that have frames, in order
 
 	originIDs   map[Origin]OriginID
 	resourceIDs map[string]uint32 // by encoded attributes
@@ -153,8 +150,7 @@ func (d *Table) Span(i int) Span {
 		Origin: b.Origin, Line: b.Place.Line(), Status: id.Status, Kind: id.Kind}
 }
 
-// Numbers yields the numbers of all spans, in order. Large tables are walked over with it: see
-// [memory.Each].
+// Numbers yields the numbers of all spans, in order. Use it to walk over large tables: see [memory.Each].
 func (d *Table) Numbers() iter.Seq[int] { return memory.Each(d.Len(), spanSize) }
 
 // Bounds returns the first and the last instant of all spans; 0 without any.
@@ -166,23 +162,23 @@ func (d *Table) Bounds() (from, to trace.Time) {
 	return from, to
 }
 
-// spanSize is how many bytes a walk over spans looks at in each.
+// spanSize is roughly how many bytes a walk over spans touches per span.
 const spanSize = 128
 
 // Identity returns the identity of span i.
 func (d *Table) Identity(i int) *Identity { return d.ids.At(i) }
 
-// TraceID returns the ID of the trace of a number.
+// TraceID returns the ID of the trace with a number.
 func (d *Table) TraceID(number uint32) TraceID { return d.traces.IDs[number] }
 
 // TraceOf returns the ID of the trace of span i.
 func (d *Table) TraceOf(i int) TraceID { return d.traces.IDs[d.ids.At(i).Trace] }
 
-// Traces is how many traces there are.
+// Traces returns the number of traces.
 func (d *Table) Traces() int { return len(d.traces.IDs) }
 
-// Each calls f for what all spans are beside their identities, on all cores. If given up, nothing
-// stays of that: it goes piece by piece, so that what is made of it takes its place in memory.
+// Each calls f for the bodies of all spans, on all cores. If giveUp is set, it releases the bodies piece by
+// piece, so that whatever is made from them takes their place in memory.
 func (d *Table) Each(giveUp bool, f func(i int, s *Body)) {
 	at := func(k int, s *Body) { f(int(d.place[k]), s) }
 	if d.place == nil {
@@ -201,7 +197,7 @@ func (d *Table) freeBodies() {
 	d.place, d.read = nil, nil
 }
 
-// each calls f for all rows of a column, on all cores. If given up, the column goes piece by piece.
+// each calls f for all rows of a column, on all cores. If giveUp is set, it releases the column piece by piece.
 func each[T any](c *memory.Column[T], giveUp bool, f func(i int, row *T)) {
 	parallel.Each(c.Pieces(), func(k int) {
 		from, to := c.Piece(k)
@@ -217,7 +213,7 @@ func each[T any](c *memory.Column[T], giveUp bool, f func(i int, row *T)) {
 	})
 }
 
-// touched is how many spans are looked at before [memory.Touch] hears of more.
+// touched is the number of spans between calls of [memory.Touch].
 const touched = 512
 
 // Events yields the events of span i.
@@ -232,7 +228,7 @@ func (d *Table) Events(i int) iter.Seq[*Event] {
 	}
 }
 
-// numbers are those of rows, from one up to the other.
+// numbers is a range of row numbers, from inclusive to exclusive.
 type numbers struct{ from, to int }
 
 func (n numbers) count() uint32 { return uint32(n.to - n.from) }
@@ -248,11 +244,11 @@ func (d *Table) extent(i int) (events, links numbers) {
 	return events, links
 }
 
-// FirstEvent returns the number of the first event of span i among those of all spans. Its
-// events end where those of the next span begin.
+// FirstEvent returns the number of the first event of span i among those of all spans. Its events end where
+// those of the next span begin.
 func (d *Table) FirstEvent(i int) uint32 { return d.ids.At(i).events }
 
-// FirstLink does that for links.
+// FirstLink is FirstEvent for links.
 func (d *Table) FirstLink(i int) uint32 { return d.ids.At(i).links }
 
 // Event returns an event by its number.
@@ -283,11 +279,10 @@ type link [3]uint32
 func (l link) id() uint64    { return uint64(l[1])<<32 | uint64(l[0]) }
 func (l link) trace() uint32 { return l[2] }
 
-// Frame says that the spans that are added from now on stand in a frame, or in whatever a
-// file without lines has, at an offset.
+// Frame says that the spans added next are in a frame (or whatever a file without lines has) at an offset.
 func (d *Table) Frame(offset int64) { d.frames = append(d.frames, offset) }
 
-// Origin returns the index of an origin, which is added if it is new.
+// Origin returns the index of an origin, adding it if it is new.
 func (d *Table) Origin(o Origin) OriginID {
 	id, ok := d.originIDs[o]
 	if !ok {
@@ -298,8 +293,7 @@ func (d *Table) Origin(o Origin) OriginID {
 	return id
 }
 
-// ResourceOf returns the index of the resource with these attributes, which is added if it is
-// new.
+// ResourceOf returns the index of the resource with these attributes, adding it if it is new.
 func (d *Table) ResourceOf(service, instance trace.Sym, args trace.ArgList) uint32 {
 	id, ok := d.resourceIDs[string(args)]
 	if !ok {
@@ -316,18 +310,18 @@ func (d *Table) LinkCount() int { return d.links.Len() }
 // EventCount returns the number of events of all spans.
 func (d *Table) EventCount() int { return d.events.Len() }
 
-// Pos returns where span i stands: its line, or its frame in a file without lines.
+// Pos returns the position of span i: its line, or its frame in a file without lines.
 func (d *Table) Pos(i int) trace.Pos {
 	b := d.body(i)
 	return b.Place.In(d.Files[d.Origins[b.Origin].File].Name, d.frames)
 }
 
-// Frames returns where frames stand, of files that have frames in place of lines: the list of
-// offsets that a [Body]'s Place is in. It must not be modified.
+// Frames returns the offsets of frames, for files that have frames instead of lines: a [Body]'s Place
+// refers to this list. It must not be modified.
 func (d *Table) Frames() []int64 { return d.frames }
 
-// Release gives up all spans, with their events and links. Symbols, arguments and the
-// descriptions of files stay.
+// Release releases all spans, with their events and links. Symbols, arguments, and the descriptions of
+// files stay.
 func (d *Table) Release() {
 	d.ids.Free()
 	d.events.Free()

@@ -14,24 +14,22 @@ import (
 // None is the index of a span that is not there.
 const None = -1
 
-// A Tree relates the spans of a finished [Table] to each other.
+// A Tree has the relations between the spans of a finished [Table].
 type Tree struct {
 	dump *Table
-	// parent of each span; None for roots and for spans whose parent is not in
-	// the dump.
+	// parent of each span; None for roots and for spans whose parent is not in the dump.
 	parent []int32
 	// children of span i are child[first[i]:first[i+1]], in the order of [Tree.Sort].
 	first, child []uint32
 	duplicate    []uint64 // bit set
-	// order has the spans by trace, those of one trace by ID, then as they were read. The spans
-	// of trace t are order[begin[t]:begin[t+1]].
+	// order has the spans by trace, then by ID, then in reading order. The spans of trace t are
+	// order[begin[t]:begin[t+1]].
 	order, begin []uint32
 }
 
-// NewTree indexes d, and gives its spans other numbers, by which those of a trace follow each other.
-// Children of a span are in no order until [Tree.Sort] puts them in one.
-// Spans that were exported twice are marked and reported: an exporter retries after a timeout although
-// the first try went through.
+// NewTree indexes d, and renumbers its spans so that those of a trace are contiguous. The children of a
+// span are unsorted until [Tree.Sort]. Spans that were exported twice are marked and reported: an exporter
+// retries after a timeout even if the first attempt succeeded.
 func NewTree(d *Table) *Tree {
 	n := d.Len()
 	t := &Tree{dump: d, parent: memory.Make[int32](n), duplicate: make([]uint64, (n+63)/64)}
@@ -39,7 +37,7 @@ func NewTree(d *Table) *Tree {
 	t.sortTraces()
 	t.findRepeated()
 	parallel.Rows(n, spanSize, func(from, to int) {
-		// Spans that have a parent in common are often written one after the other.
+		// Spans with a common parent are often adjacent.
 		parent, last := int32(None), Identity{}
 		for i := from; i < to; i++ {
 			t.parent[i] = None
@@ -57,7 +55,7 @@ func NewTree(d *Table) *Tree {
 	return t
 }
 
-// Sort puts the children of each span in order, by a function that several cores may call.
+// Sort sorts the children of each span. compare must be safe for concurrent use.
 func (t *Tree) Sort(compare func(i, j uint32) int) {
 	parallel.Rows(t.dump.Len(), spanSize, func(from, to int) {
 		for i := from; i < to; i++ {
@@ -68,7 +66,7 @@ func (t *Tree) Sort(compare func(i, j uint32) int) {
 	})
 }
 
-// sortTraces makes order.
+// sortTraces fills order.
 func (t *Tree) sortTraces() {
 	d := t.dump
 	t.order = memory.Make[uint32](d.Len())
@@ -89,7 +87,7 @@ func (t *Tree) sortTraces() {
 	})
 }
 
-// A key is what spans of a trace are sorted by.
+// A key is the sort key of spans in a trace.
 type key struct {
 	id   uint64
 	span uint32
@@ -102,13 +100,13 @@ func compareKeys(a, b key) int {
 	return cmp.Compare(a.span, b.span)
 }
 
-// traceSize is about how many bytes of spans a trace has.
+// traceSize is roughly how many bytes of spans a trace has.
 const traceSize = 32 * spanSize
 
-// OfTrace returns the spans of a trace, by ID, then as they were read. It must not be modified.
+// OfTrace returns the spans of a trace, by ID, then in reading order. It must not be modified.
 func (t *Tree) OfTrace(number uint32) []uint32 { return t.order[t.begin[number]:t.begin[number+1]] }
 
-// findRepeated marks duplicates, and reports spans that share an ID.
+// findRepeated marks duplicates, and reports other spans that share an ID.
 func (t *Tree) findRepeated() {
 	repeated := parallel.Gather(t.dump.Traces(), traceSize, func(repeated []uint32, from, to int) []uint32 {
 		for k := from; k < to; k++ {
@@ -125,7 +123,7 @@ func (t *Tree) findRepeated() {
 	type copies struct{ file, of uint32 }
 	found := map[copies]int{}
 	fileOf := func(i int) uint32 { return t.dump.Origins[t.dump.Span(i).Origin].File }
-	again := make([]copies, len(repeated)) // of which files a duplicate is in
+	again := make([]copies, len(repeated)) // the files of each duplicate and its original
 	for k, at := range repeated {
 		i := int(at)
 		first := t.First(i)
@@ -156,15 +154,14 @@ func (t *Tree) report(m *trace.Message, i int) {
 	t.dump.Diags.Add(m.At(t.dump.Pos(i), span.ID, t.dump.Syms.Name(span.Name)))
 }
 
-// Release gives up what nobody else has: see [Tree.Lists].
+// Release releases everything that only the tree uses: see [Tree.Lists].
 func (t *Tree) Release() {
 	memory.Free(t.order)
 	*t = Tree{}
 }
 
-// Lists returns the columns of the tree: the parent of each span, or None, and below,
-// which holds the children of span i from first[i] up to first[i+1]. They must not be
-// modified.
+// Lists returns the columns of the tree: the parent of each span, or None, and below, which has the
+// children of span i from first[i] to first[i+1]. They must not be modified.
 func (t *Tree) Lists() (parent []int32, first, below []uint32) { return t.parent, t.first, t.child }
 
 // Find returns the index of a span, or None.
@@ -176,7 +173,7 @@ func (t *Tree) Find(hi, lo, id uint64) int {
 	return t.find(n, id)
 }
 
-// Linked yields the spans that the links of span i name, in order, None for those that are not there.
+// Linked yields the spans that the links of span i name, in order; None for those not in the dump.
 func (t *Tree) Linked(i int) iter.Seq[int32] {
 	return func(yield func(int32) bool) {
 		_, links := t.dump.extent(i)
@@ -189,7 +186,7 @@ func (t *Tree) Linked(i int) iter.Seq[int32] {
 	}
 }
 
-// find returns the first span of a trace that has an ID, or None.
+// find returns the first span with an ID in a trace, or None.
 func (t *Tree) find(trace uint32, id uint64) int {
 	of := t.OfTrace(trace)
 	at, found := slices.BinarySearchFunc(of, id, func(i uint32, id uint64) int { return cmp.Compare(t.dump.Identity(int(i)).ID, id) })
@@ -211,7 +208,7 @@ func (t *Tree) Orphan(i int) bool {
 // Duplicate reports whether span i repeats an earlier one.
 func (t *Tree) Duplicate(i int) bool { return t.duplicate[i/64]&(1<<(i%64)) != 0 }
 
-// First returns the span that span i repeats, or i if it repeats none.
+// First returns the span that span i repeats, or i itself.
 func (t *Tree) First(i int) int {
 	id := t.dump.Identity(i)
 	return t.find(id.Trace, id.ID)
@@ -220,13 +217,13 @@ func (t *Tree) First(i int) int {
 // Children returns the children of span i, in the order of [Tree.Sort]. It must not be modified.
 func (t *Tree) Children(i int) []uint32 { return t.child[t.first[i]:t.first[i+1]] }
 
-// breakCycles makes a root of one span of every cycle of parents, which only
-// forged or colliding ids can form. A span that is its own parent is one, too.
+// breakCycles turns one span of every cycle of parents into a root. Only forged or colliding IDs can form
+// cycles. A span that is its own parent is a cycle, too.
 func (t *Tree) breakCycles() {
 	if !t.hasCycles() {
 		return
 	}
-	walk := t.first // the walk that last saw a span, for now
+	walk := t.first // temporarily, the last walk that reached a span
 	for i := range t.dump.Numbers() {
 		number := uint32(i + 1)
 		for j := int32(i); j != None && (walk[j] == 0 || walk[j] == number); j = t.parent[j] {
@@ -241,9 +238,9 @@ func (t *Tree) breakCycles() {
 	clear(walk)
 }
 
-// hasCycles reports whether a span is below itself. A cycle lies in one trace.
+// hasCycles reports whether any span is below itself. A cycle is always within one trace.
 func (t *Tree) hasCycles() bool {
-	walk := t.first // the walk that last saw a span, for now
+	walk := t.first // temporarily, the last walk that reached a span
 	var found atomic.Bool
 	parallel.Rows(t.dump.Traces(), traceSize, func(from, to int) {
 		for _, i := range t.order[t.begin[from]:t.begin[to]] {
@@ -261,8 +258,8 @@ func (t *Tree) hasCycles() bool {
 	return found.Load()
 }
 
-// groupChildren makes child, by parts of the traces: the spans of a part follow each other, and their
-// parents are among them.
+// groupChildren fills child, in parallel for ranges of traces: the spans of a range are contiguous, and
+// include their parents.
 func (t *Tree) groupChildren() {
 	type part struct{ begin, end, children uint32 }
 	parts := parallel.Gather(t.dump.Traces(), traceSize, func(list []part, from, to int) []part {
@@ -277,7 +274,7 @@ func (t *Tree) groupChildren() {
 	})
 	total := uint32(0)
 	for i := range parts {
-		total, parts[i].children = total+parts[i].children, total // from here on, before the part
+		total, parts[i].children = total+parts[i].children, total // from here on, the number before the part
 	}
 	t.child = memory.Make[uint32](int(total))
 	parallel.Each(len(parts), func(i int) {
@@ -285,7 +282,7 @@ func (t *Tree) groupChildren() {
 		if p.begin == p.end {
 			return
 		}
-		next := t.first[p.begin+1 : p.end+1] // of each span, where its next child goes
+		next := t.first[p.begin+1 : p.end+1] // by span, the position of its next child
 		next[0] = p.children
 		for k := range len(next) - 1 {
 			next[k+1] += next[k]
@@ -301,8 +298,7 @@ func (t *Tree) groupChildren() {
 	t.first = t.first[:len(t.parent)+1]
 }
 
-// CompareIDs orders spans by their identities, which do not depend on where they stand in the
-// input.
+// CompareIDs orders spans by identity, which does not depend on their positions in the input.
 func (t *Tree) CompareIDs(a, b int) int {
 	x, y := t.dump.TraceOf(a), t.dump.TraceOf(b)
 	return cmp.Or(cmp.Compare(x[0], y[0]), cmp.Compare(x[1], y[1]), cmp.Compare(t.dump.Identity(a).ID, t.dump.Identity(b).ID))
