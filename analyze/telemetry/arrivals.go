@@ -2,9 +2,9 @@ package telemetry
 
 import "github.com/sgtrace/sgtrace/series"
 
-// takenIn returns the requests that a rank takes in by bucket, and the tokens of their prompts. What its lines say counts
-// some twice: the last request of a batch that is as large as batches get, as the rest of it is in the next one, and those
-// that were thrown out of the KV cache, which bring the tokens along that they had.
+// takenIn returns the number of requests that a rank takes in, and the tokens of their prompts, by bucket. The lines
+// of a rank count some requests twice: the last request of a batch of the largest size, whose rest is in the next
+// batch, and retracted requests, which come back with the tokens that they had. These are subtracted.
 func (l *Logged) takenIn(r *Rank) (seqs, tokens []float64) {
 	seqs, tokens = l.Curve(r, series.NewSeqs), l.Curve(r, series.NewTokens)
 	for b, n := range l.Curve(r, series.CachedTokens) {
@@ -28,8 +28,9 @@ func (l *Logged) takenIn(r *Rank) (seqs, tokens []float64) {
 	return seqs, tokens
 }
 
-// Arrivals are the requests that come to a server of one rank by bucket, and the seconds in which they did, by its scrapes: what comes waits, or
-// gets a first token, or is given up. They are nil where nothing counts those.
+// Arrivals returns the number of requests that come to a server with one rank, and the seconds in which they come, by
+// bucket. It uses scrapes: a request that comes either waits, gets a first token, or is given up. It returns nil if
+// the scrapes don't count these.
 func (l *Logged) Arrivals(r *Rank) (came, seconds []float64) {
 	first, queue := l.Scrapes(r.Server, series.TTFT).List, r.Points[series.Queued]
 	if len(first) == 0 || queue == nil {
@@ -48,7 +49,8 @@ func (l *Logged) Arrivals(r *Rank) (came, seconds []float64) {
 	return came, seconds
 }
 
-// Aborted counts the requests of a server that ended because nobody waits for them any more, by bucket; nil where nothing does.
+// Aborted returns the number of requests of a server that ended because their clients gave up, by bucket; nil if
+// nothing counts them.
 func (l *Logged) Aborted(server int32) []float64 {
 	return l.ByBucket(l.counter(server, func(x *series.Series) bool {
 		name := bare(l.Set.Metric(x.Metric).Name)
@@ -56,8 +58,8 @@ func (l *Logged) Aborted(server int32) []float64 {
 	}))
 }
 
-// fullBatches counts the prefill batches that are as large as batches get; none if all are of one request and as large: then
-// it is the prompts that are.
+// fullBatches counts the prefill batches of the largest size, by bucket. It returns nil if all batches have one
+// request and that size: then the prompts have that size, and no batch was cut.
 func (l *Logged) fullBatches(r *Rank) []float64 {
 	counts := make([]float64, l.Grid.N())
 	most, all := r.Most(series.NewTokens), 0.0

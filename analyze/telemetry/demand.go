@@ -6,23 +6,24 @@ import (
 	"github.com/sgtrace/sgtrace/series"
 )
 
-// What demands say, given the mean, the place, and the mean before.
+// Texts of demands, with the mean, the place, and the mean before.
 const (
 	AskedMore     = "%s requests a second come to %s, %s before"
 	longerPrompts = "a prompt has %s tokens on %s, %s before"
 	longerAnswers = "an answer has %s tokens on %s, %s before"
 )
 
-// A Demand is what is asked of a rank by bucket: n of something, by what it is a mean over; 0 of that is not known.
+// A Demand is what is asked of a rank, by bucket: an amount N, and Of, what its mean is over. Of is 0 where N is
+// unknown.
 type Demand struct {
 	N, Of []float64
 	Name  string
-	Says  string // of the mean, given place and the mean before
-	// Answers: those of requests that were taken in before are among them.
+	Says  string // text with the mean, the place, and the mean before
+	// Answers says that N includes requests that were taken in earlier.
 	Answers bool
 }
 
-// Demands are the requests that come a second, the prompt tokens of each, and the tokens of its answer.
+// Demands returns the requests per second, the prompt tokens per request, and the tokens per answer.
 func (l *Logged) Demands(r *Rank) []Demand {
 	if !r.Has(series.NewSeqs) || !r.Has(series.NewTokens) {
 		return l.demandsInMetrics(r)
@@ -36,7 +37,7 @@ func (l *Logged) Demands(r *Rank) []Demand {
 			generated[b] = rate[b].Mean() * bucket
 		}
 		if queue == nil || queue[b].N == 0 {
-			continue // nobody knows whether none came, or the log is missing
+			continue // either none came, or a part of the log is missing
 		}
 		came[b], waiting, seconds[b] = seqs[b]+queue[b].Mean()-waiting, queue[b].Mean(), bucket
 	}
@@ -47,12 +48,12 @@ func (l *Logged) Demands(r *Rank) []Demand {
 	}
 }
 
-// demandsInMetrics are those of a server of one rank, by its histograms and counters: what comes waits, or gets a first token.
+// demandsInMetrics returns the demands of a server with one rank from its histograms and counters.
 func (l *Logged) demandsInMetrics(r *Rank) []Demand {
 	came, seconds := l.Arrivals(r)
 	prompts, answers := l.Counted(r.Server, "prompt_tokens_total"), l.Counted(r.Server, "generation_tokens_total")
 	if came == nil || prompts == nil || answers == nil || !l.IsAlone(r) {
-		n, of := Sums(r.Points[series.PrefillRate], 1) // which lines of vLLM have
+		n, of := Sums(r.Points[series.PrefillRate], 1) // in lines of vLLM
 		return []Demand{{n, of, ComputedTokens, "prompts of %s tokens a second are computed on %s, %s before", false}}
 	}
 	n := l.Grid.N()
@@ -69,21 +70,21 @@ func (l *Logged) demandsInMetrics(r *Rank) []Demand {
 	}
 }
 
-// What demands are called.
+// Names of demands.
 const (
 	RequestRate  = "requests a second"
 	PromptTokens = "prompt tokens of a request"
 	AnswerTokens = "tokens of an answer"
-	// ComputedTokens are those of prompts that no cache had.
+	// ComputedTokens are prompt tokens that were not in a cache.
 	ComputedTokens = "prompt tokens a second"
 )
 
-// IsAlone reports whether a rank is the only one of its server, so that what that counts is of it.
+// IsAlone reports whether a rank is the only one of its server, so that the server's metrics are the rank's.
 func (l *Logged) IsAlone(r *Rank) bool {
 	return !slices.ContainsFunc(l.Ranks, func(o Rank) bool { return o.Server == r.Server && o.Place != r.Place })
 }
 
-// Sums adds up samples by bucket, times a scale, and counts them.
+// Sums returns the sums of samples by bucket, multiplied by scale, and the number of samples.
 func Sums(points []Point, scale float64) (n, of []float64) {
 	for _, p := range points {
 		n, of = append(n, p.Sum*scale), append(of, float64(p.N))

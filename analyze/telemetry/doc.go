@@ -1,8 +1,8 @@
-// Package telemetry sums up what servers say about themselves over time, in logs and metrics: how many requests run
-// and wait by rank, how full the KV cache is, what their histograms count between scrapes, and what happened when.
-// [Metrics] are all other metrics, by GPU, host and server; percentiles that come out of buckets of histograms are
-// intervals. docs/METRICS.md defines the numbers.
+// Package telemetry sums up what servers report about themselves over time, in logs and metrics: how many requests
+// run and wait on each rank, how full the KV cache is, what histograms count between scrapes, and which events
+// happened when. [Metrics] holds all other metrics, by GPU, host, and server; percentiles from the buckets of
+// histograms are intervals. docs/METRICS.md defines the numbers.
 //
-// Packages of their own find what is wrong: failed (what ended, hung, or was taken away), and slow (where requests take
-// longer, and why).
+// Other packages find problems in them: failed (what ended, hung, or was taken away), held (what holds up requests
+// besides load), and slow (where requests take longer, and why).
 package telemetry

@@ -13,28 +13,27 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// An Event is what a server says that happened: the same of several ranks, or several times,
-// is one.
+// An Event is something that a server reported. The same event on several ranks, or repeated, is one Event.
 type Event struct {
 	Kind        series.InstantKind
 	Server      int32
 	First, Last trace.Time
-	N           int // how often
-	Requests    int // that it says it is about; N where it says nothing
+	N           int // number of occurrences
+	Requests    int // number of requests affected; N if the log does not say
 	Places      []int32
 	Text        string
-	Stack       string // of the first one; "" is none
+	Stack       string // of the first occurrence; "" is none
 	File        string
 	Line        int64
 }
 
-// Apart is how far apart repetitions of an event are, for them to be several.
+// Apart is the time between occurrences from which they are separate events.
 const Apart = 5 * 60 * 1e9
 
-// readyApart is that for servers that are ready: one that is so later was started again.
+// readyApart is the same for servers that become ready: a later one was started again.
 const readyApart = 60e9
 
-// group makes events of instants.
+// group merges instants into events.
 func (l *Logged) group(opt Options) {
 	type key struct {
 		kind   series.InstantKind
@@ -59,7 +58,7 @@ func (l *Logged) group(opt Options) {
 		}
 		e := &l.Events[at]
 		n := 1
-		if x.Kind == series.Complaint { // the first one stands for all
+		if x.Kind == series.Complaint { // one line stands for several
 			n = int(x.Count)
 		}
 		e.Last, e.N, e.Requests = x.Time, e.N+n, e.Requests+int(x.Count)
@@ -70,7 +69,7 @@ func (l *Logged) group(opt Options) {
 	slices.SortStableFunc(l.Events, func(a, b Event) int { return cmp.Compare(a.First, b.First) })
 }
 
-// Name is whose event it is: a rank, several of a server, or a server.
+// Name says where an event happened: on a rank, on several ranks of a server, or on a server.
 func (l *Logged) Name(e *Event) string {
 	s := &l.Set.Servers[e.Server]
 	if len(e.Places) == 1 && l.Set.Places[e.Places[0]].Rank != trace.NoRank {
@@ -99,7 +98,7 @@ func (l *Logged) Name(e *Event) string {
 	return cmp.Or(Host(s), filepath.Base(e.File)) // the log of a kernel may not name its host
 }
 
-// At is where an event is.
+// At returns where an event happened.
 func (l *Logged) At(e *Event) place.Location {
 	if len(e.Places) == 1 {
 		return l.Where(e.Places[0])
@@ -108,7 +107,7 @@ func (l *Logged) At(e *Event) place.Location {
 	return place.At(Role(s), Host(s), trace.NoRank, l.Names)
 }
 
-// when says when an event was.
+// when says when an event happened.
 func (e *Event) when() string {
 	if e.First == 0 {
 		return "at a time that is not told"
@@ -131,7 +130,7 @@ func (l *Logged) Sentence(e *Event) string {
 	return text
 }
 
-// clusterSentence says what Kubernetes says, and how often: of what it repeats, it keeps one event.
+// clusterSentence says what Kubernetes reported, and how often. Kubernetes keeps a single event for repetitions.
 func (l *Logged) clusterSentence(e *Event) string {
 	text, until, _ := strings.Cut(e.Text, " (until ")
 	if kind, rest, ok := strings.Cut(text, ": "); ok && kind == strings.ToLower(kind) {

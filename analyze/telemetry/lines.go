@@ -10,31 +10,31 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A Stretch is what a rank did from one decode line to the next one: as many steps as always.
+// A Stretch is the work of a rank from one decode line to the next: a fixed number of steps.
 type Stretch struct {
-	At trace.Time // of its end
-	// Token is how long a token of one request took, in s: running requests by tokens per second.
-	// It is the time of a step, and of the prefills between two of them, by how many tokens a step gives.
+	At trace.Time // its end
+	// Token is the time per token of a request, in s: running requests divided by tokens per second. It is the time
+	// of a step and of the prefills between two steps, divided by the tokens that a step yields.
 	Token float64
-	// Accepted is how many tokens a step gives each request, with drafts that it accepts; 1 where that is not told.
+	// Accepted is the number of tokens that a step yields for each request, including accepted drafts; 1 if unknown.
 	Accepted float64
-	// Running and KV are the requests and the thousands of tokens of its batches, on average.
+	// Running is the mean number of requests in its batches, and KV of thousands of tokens.
 	Running, KV float64
-	// Prompts are the thousands of prompt tokens that were computed between its steps, and Prefills
-	// in how many batches. Where lines tell only how many were computed a second, they are those.
+	// Prompts is the number of thousands of prompt tokens computed between its steps, and Prefills the number of
+	// batches for that. If lines only have rates, both are per second.
 	Prompts, Prefills float64
 }
 
-// maxStretches are kept of a rank: of longer logs, some that follow each other are one.
+// maxStretches is the largest number of stretches kept per rank. In longer logs, adjacent stretches are merged.
 const maxStretches = 1 << 16
 
-// stretches are those of a rank, in order, but for those in which it may have had nothing to do: how
-// long it did not is part of what its line calls its throughput; n is how many there were.
+// stretches returns the stretches of a rank in order, without those in which it may have been idle: idle time lowers
+// the throughput that its lines report. n is the number before any were merged.
 func (l *Logged) stretches(place int32) (list []Stretch, n int) {
 	out := thinned{each: 1}
 	var last, x LoggedLine
 	var sum, running, prompts, prefills float64
-	var ahead Stretch // the last one: a prompt counts when all of it is computed, which may have begun in the stretch before
+	var ahead Stretch // the previous stretch: a prompt is logged when all of it is computed, which may have begun in the stretch before
 	for lines := l.LinesOf(place); lines.Next(&x); {
 		if x.Has(RunningOf) {
 			sum, running = sum+x.Values[RunningOf], running+1
@@ -42,7 +42,7 @@ func (l *Logged) stretches(place int32) (list []Stretch, n int) {
 		if x.Has(NewTokensOf) {
 			prompts, prefills = prompts+x.Values[NewTokensOf]/1000, prefills+1
 			if x.Values[RunningOf] == 0 {
-				last.At = 0 // it had nothing to decode, for who knows how long
+				last.At = 0 // it had nothing to decode for an unknown time
 			}
 		}
 		rate := x.Values[RateOf]
@@ -77,9 +77,9 @@ func (l *Logged) stretches(place int32) (list []Stretch, n int) {
 	return out.list, n
 }
 
-// scrapedStretches are what scrapes tell of a rank of which there are no lines: each has the numbers of the last line of a
-// decode batch. Where few requests run, or what they say is what the one before said, part of the time may be idle. Of prompts they
-// do not tell.
+// scrapedStretches returns the stretches of a rank without lines, from scrapes, which repeat the last decode line. It
+// leaves out scrapes with few requests or the same values as the one before, because part of that time may be idle.
+// Scrapes don't count prompts.
 func (l *Logged) scrapedStretches(place int32) []Stretch {
 	const few = 4
 	values := map[trace.Time]*[3]float64{} // running, throughput, tokens in the KV cache
@@ -107,8 +107,9 @@ func (l *Logged) scrapedStretches(place int32) []Stretch {
 	return out.list
 }
 
-// countedStretches are what the histograms and counters of a server of one rank tell between scrapes, where none says how fast tokens
-// come: the time from token to token adds up to how long how many requests ran. Prompts are those of a second.
+// countedStretches returns the stretches of a server with one rank from its histograms and counters, if no throughput
+// is reported: the sum of times between tokens is the sum of the times for which requests ran. Prompts are per
+// second.
 func (l *Logged) countedStretches(r *Rank) []Stretch {
 	const few = 1 // requests
 	counted := func(name string) map[trace.Time]float64 {
@@ -134,11 +135,11 @@ func (l *Logged) countedStretches(r *Rank) []Stretch {
 	return out.list
 }
 
-// thinned is a list of stretches that does not grow beyond [maxStretches]: then two that follow each other become
-// one, their mean, and so do all that come later.
+// thinned is a list of at most [maxStretches] stretches. When it is full, adjacent pairs are replaced by their mean,
+// and so are all later ones.
 type thinned struct {
 	list    []Stretch
-	each, n int // stretches that one of the list is the mean of, but for the last one, which is of n
+	each, n int // number of stretches whose mean an element is, except for the last one, which is the mean of n
 }
 
 func (t *thinned) add(x Stretch) {
@@ -157,7 +158,7 @@ func (t *thinned) add(x Stretch) {
 	t.list, t.n = append(t.list, x), 1
 }
 
-// join makes a stretch the mean of itself and a later one, which counts as a part of both.
+// join makes x the mean of itself and a later stretch, which has the given weight in it.
 func (x *Stretch) join(o *Stretch, part float64) {
 	x.At = o.At
 	for _, v := range [...][2]*float64{{&x.Token, &o.Token}, {&x.Accepted, &o.Accepted}, {&x.Running, &o.Running}, {&x.KV, &o.KV}, {&x.Prompts, &o.Prompts}, {&x.Prefills, &o.Prefills}} {
@@ -165,7 +166,7 @@ func (x *Stretch) join(o *Stretch, part float64) {
 	}
 }
 
-// What lines of batches say that stretches are made of.
+// Values in the lines of batches from which stretches are computed.
 const (
 	RunningOf = iota
 	RateOf
@@ -181,10 +182,10 @@ const (
 
 var MetricsOfLine = [valuesOfLine]series.MetricID{series.Running, series.Generation, series.KVTokens, series.NewTokens, series.Graphed, series.PrefillRate, series.Queued, series.NewSeqs, series.AcceptLength}
 
-// LineValues are the values of the metrics of a line; NaN is what it does not say.
+// LineValues are the values of a line, by index of MetricsOfLine; NaN if missing.
 type LineValues [valuesOfLine]float64
 
-// A LoggedLine is what a line says.
+// A LoggedLine is a line of a log with its values.
 type LoggedLine struct {
 	At     trace.Time
 	number uint32
@@ -200,7 +201,7 @@ type loggedLines struct {
 	parts []linePart
 }
 
-// A linePart is a series, and its next sample.
+// A linePart is a series and its next sample.
 type linePart struct {
 	value int
 	rest  series.Cursor
@@ -208,7 +209,7 @@ type linePart struct {
 	ok    bool
 }
 
-// LinesOf returns the lines of a place that are in the window of time, in order.
+// LinesOf returns the lines of a place in the time window, in order.
 func (l *Logged) LinesOf(place int32) *loggedLines {
 	x := &loggedLines{opt: l.Opt}
 	for _, i := range l.SeriesOf(place) {
@@ -221,7 +222,7 @@ func (l *Logged) LinesOf(place int32) *loggedLines {
 	return x
 }
 
-// advance goes to the next sample that a line says and that is looked at.
+// advance moves to the next sample that comes from a line and is in the time window.
 func (l *loggedLines) advance(p *linePart) {
 	for {
 		if p.next, p.ok = p.rest.Next(); !p.ok || p.next.Line() != 0 && l.opt.Inside(p.next.Time) {
@@ -230,7 +231,7 @@ func (l *loggedLines) advance(p *linePart) {
 	}
 }
 
-// Next reads the next line; it returns false behind the last one.
+// Next reads the next line. It returns false after the last one.
 func (l *loggedLines) Next(x *LoggedLine) bool {
 	found := false
 	for i := range l.parts {

@@ -18,56 +18,56 @@ import (
 	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
-// Logged is what servers say.
+// Logged is what servers logged, and what scrapes say about them.
 type Logged struct {
 	Set  *series.Set
 	Grid *load.Grid
-	// From and To bound the lines of batches; 0 without any.
+	// From and To bound the lines of batches; 0 without lines.
 	From, To trace.Time
 	Ranks    []Rank
 	Events   []Event
 
 	Names   *naming.Names
 	Opt     Options
-	byPlace [][]int // series, by their indexes in Set.List
-	// counts are what each server counts, which several findings look at.
+	byPlace [][]int // series of each place, as indexes into Set.List
+	// counts returns the histograms and counters of each server, which several findings use.
 	counts func() []counts
-	// scraped is what the histograms of each server counted.
+	// scraped returns what the histograms of each server counted.
 	scraped func() []map[series.MetricID]scrapes
-	// stays is how many requests are on all ranks, added up over the buckets.
+	// stays returns the number of requests on all ranks, summed over buckets.
 	stays func() float64
-	// until is how exact stamps are at least, in ns.
+	// Within is the precision of time stamps, in ns.
 	Within int64
 }
 
-// A Rank is a place that logs batches: one for all ranks that share its DP rank.
+// A Rank is a place that logs batches. It stands for all ranks that share its DP rank.
 type Rank struct {
 	Where  place.Location
 	Server int32 // index into Set.Servers
-	// Lines is how many batches it logged, and From and To when.
+	// Lines is the number of batches that it logged, and From and To bound their times.
 	Lines    int64
 	From, To trace.Time
 	Place    int32                       // index into Set.Places
-	Points   map[series.MetricID][]Point // by bucket of the grid
-	// Stretches are what it did between its lines; decodes is how many there were before some became one.
+	Points   map[series.MetricID][]Point // by bucket of Grid
+	// Stretches is what it did between its lines, and Decodes their number before any were merged.
 	Stretches []Stretch
 	Decodes   int
-	// TakenIn returns the requests that it takes in by bucket, and the tokens of their prompts, which several findings
-	// look at. They must not be modified.
+	// TakenIn returns the requests that it takes in, and the tokens of their prompts, by bucket, which several
+	// findings use. They must not be modified.
 	TakenIn func() (seqs, tokens []float64)
-	// Scraped tells that only metrics tell of it: a log under another name may be of the same server.
+	// Scraped says that only metrics mention the rank: a log under another name may be from the same server.
 	Scraped bool
-	// Graphs is how many batches ran as a graph, and Plain how many did not.
+	// Graphs is the number of batches that ran as a graph, and Plain the number of others.
 	Graphs, Plain int64
 }
 
-// A Point is what the samples of a bucket say together.
+// A Point sums up the samples in a bucket.
 type Point struct {
 	N         int
 	Sum, Most float64
 }
 
-// Mean returns the mean of the samples; NaN of none.
+// Mean returns the mean of the samples; NaN without samples.
 func (p Point) Mean() float64 {
 	if p.N == 0 {
 		return math.NaN()
@@ -75,17 +75,17 @@ func (p Point) Mean() float64 {
 	return p.Sum / float64(p.N)
 }
 
-// Options say what is looked at.
+// Options select what is measured.
 type Options struct {
-	Bucket   time.Duration // 0 chooses
+	Bucket   time.Duration // 0 chooses a length
 	From, To trace.Time    // 0 is no bound
 }
 
-// minBucket is how long buckets are at least that findings are made of: stamps are of whole
-// seconds, and a decode server logs every few seconds.
+// minBucket is the shortest bucket that findings use, because time stamps have whole seconds, and a decode server
+// logs every few seconds.
 const minBucket = 2 * time.Second
 
-// Measure sums up what all inputs say.
+// Measure sums up all inputs.
 func Measure(set *series.Set, opt Options) *Logged {
 	l := &Logged{Set: set, Opt: opt, counts: sync.OnceValue(func() []counts { return countsOf(set) })}
 	l.scraped, l.stays = sync.OnceValue(l.scrapesOf), sync.OnceValue(l.allRequests)
@@ -102,10 +102,10 @@ func Measure(set *series.Set, opt Options) *Logged {
 	return l
 }
 
-// SeriesOf returns the series of a place, by their indexes in Set.List.
+// SeriesOf returns the series of a place, as indexes into Set.List.
 func (l *Logged) SeriesOf(place int32) []int { return l.byPlace[place] }
 
-// Inside reports whether a time is one that is looked at.
+// Inside reports whether a time is in the selected window.
 func (o *Options) Inside(t trace.Time) bool {
 	return (o.From == 0 || t >= o.From) && (o.To == 0 || t <= o.To)
 }
@@ -151,11 +151,11 @@ func (l *Logged) grid(opt Options) {
 	l.Grid = load.NewGrid(recorded, bucket)
 }
 
-// Start is when a bucket begins, or what there is begins in it, or had ended before it.
+// Start returns when a bucket begins, within From and To.
 func (l *Logged) Start(b int) trace.Time { return min(max(l.Grid.Start(b), l.From), l.To) }
 
-// period is how far apart lines or scrapes are that come at even times, as those of vLLM and of Prometheus, which stand for
-// the time between them: 0 where those of any place do not.
+// period returns the time between lines or scrapes that come at regular intervals, such as those of vLLM and
+// Prometheus, and stand for the time between them. It is 0 if those of some place are irregular.
 func (l *Logged) period() time.Duration {
 	const few, most = 4, 1000
 	shortest := time.Duration(0)
@@ -192,7 +192,7 @@ func (l *Logged) period() time.Duration {
 	return shortest
 }
 
-// Role is what a server does, as far as that is known: of one that nothing is told of, all.
+// Role returns the role of a server: unified if unknown.
 func Role(s *series.Server) request.Role {
 	if s.Role == "" {
 		return request.Unified
@@ -203,10 +203,10 @@ func Role(s *series.Server) request.Role {
 	return request.Other
 }
 
-// Host is what a server is called.
+// Host returns the name of a server.
 func Host(s *series.Server) string { return s.Called() }
 
-// Where is the place of an index of Set.Places.
+// Where returns the location of Set.Places[i].
 func (l *Logged) Where(i int32) place.Location {
 	p := &l.Set.Places[i]
 	s := &l.Set.Servers[p.Server]
@@ -251,8 +251,8 @@ func (l *Logged) measureRanks(opt Options) {
 	}
 }
 
-// repeats reports whether a scraped rank tells of the same batches as another one, of which it is a TP or PP rank
-// (--enable-metrics-for-all-schedulers): one for each DP rank is enough.
+// repeats reports whether a scraped rank repeats the metrics of another TP or PP rank of its DP rank
+// (--enable-metrics-for-all-schedulers). One for each DP rank is enough.
 func (l *Logged) repeats(r Rank) bool {
 	return r.Scraped && slices.ContainsFunc(l.Ranks, func(o Rank) bool {
 		return o.Scraped && o.Server == r.Server && o.Where.Rank.DP == r.Where.Rank.DP && o.Where.Rank.Compare(r.Where.Rank) < 0
@@ -290,7 +290,7 @@ func (l *Logged) sum(r *Rank, i int, opt Options) {
 	}
 }
 
-// countLines counts lines of batches, or else scrapes, by what each of them has.
+// countLines counts the lines of batches, or else the scrapes, by a metric that each has.
 func (r *Rank) countLines() {
 	for _, m := range [...]series.MetricID{series.Running, series.NewTokens, series.Queued, series.KVUsage} {
 		if _, n := r.total(m); n > 0 {
@@ -303,7 +303,7 @@ func (r *Rank) countLines() {
 // Has reports whether a rank logs a metric.
 func (r *Rank) Has(m series.MetricID) bool { return r.Points[m] != nil }
 
-// total is the sum of all samples of a metric, and how many there are.
+// total returns the sum of all samples of a metric, and their number.
 func (r *Rank) total(m series.MetricID) (sum float64, n int) {
 	for _, p := range r.Points[m] {
 		sum, n = sum+p.Sum, n+p.N
@@ -311,7 +311,7 @@ func (r *Rank) total(m series.MetricID) (sum float64, n int) {
 	return sum, n
 }
 
-// Mean is the mean of all samples of a metric; NaN without any.
+// Mean returns the mean of all samples of a metric; NaN without samples.
 func (r *Rank) Mean(m series.MetricID) float64 {
 	sum, n := r.total(m)
 	if n == 0 {
@@ -320,7 +320,7 @@ func (r *Rank) Mean(m series.MetricID) float64 {
 	return sum / float64(n)
 }
 
-// Most is the highest sample of a metric; NaN without any.
+// Most returns the largest sample of a metric; NaN without samples.
 func (r *Rank) Most(m series.MetricID) float64 {
 	most := math.NaN()
 	for _, p := range r.Points[m] {
@@ -331,7 +331,7 @@ func (r *Rank) Most(m series.MetricID) float64 {
 	return most
 }
 
-// Total adds up the samples of a metric; NaN without any.
+// Total returns the sum of the samples of a metric; NaN without samples.
 func (r *Rank) Total(m series.MetricID) float64 {
 	sum, n := r.total(m)
 	if n == 0 {
@@ -340,8 +340,8 @@ func (r *Rank) Total(m series.MetricID) float64 {
 	return sum
 }
 
-// Curve is a metric over time: its mean by bucket, its sum if it is of amounts; NaN where
-// nothing was logged, 0 of an amount.
+// Curve returns a metric by bucket: its mean, or its sum if it is an amount. Buckets without samples are NaN, or 0
+// for an amount.
 func (l *Logged) Curve(r *Rank, m series.MetricID) []float64 {
 	out := make([]float64, l.Grid.N())
 	amount := l.Set.Metric(m).Kind == series.Amount
@@ -360,14 +360,13 @@ func (l *Logged) Curve(r *Rank, m series.MetricID) []float64 {
 	return out
 }
 
-// Seconds is how long the batches were logged.
+// Seconds returns the length of the time in which batches were logged.
 func (l *Logged) Seconds() float64 { return float64(l.To-l.From) / 1e9 }
 
-// MostQueued is how many requests wait at most.
+// MostQueued returns the largest number of requests that waited.
 func (r *Rank) MostQueued() float64 { return r.Most(series.Queued) }
 
-// Pool names the pool that is meant where the fullest one of a KV cache is as full as it gets. A model that keeps states, or windows, of
-// sequences has pools for these.
+// Pool names the fullest pool of the KV cache. Models with states or sliding windows have separate pools for these.
 func (r *Rank) Pool() string {
 	switch most := r.Most(series.KVUsage); {
 	case r.Most(series.MambaUsage) >= most:
@@ -386,7 +385,7 @@ func Zero(v float64) float64 {
 	return v
 }
 
-// Middle is the median of the values that are numbers.
+// Middle returns the median of the values that are not NaN.
 func Middle(list []float64) float64 {
 	s := slices.DeleteFunc(slices.Clone(list), math.IsNaN)
 	if len(s) == 0 {
@@ -395,7 +394,7 @@ func Middle(list []float64) float64 {
 	return order.SortedMedian(s)
 }
 
-// JudgedLogs says how many logs there were to look at: records of requests are none.
+// JudgedLogs counts the logs that were searched. Records of requests don't count.
 func (l *Logged) JudgedLogs(what string) finding.Check {
 	j := finding.Check{What: what, Of: "log", N: l.Set.Logs(), Needed: 1}
 	if j.N == 0 {
@@ -404,6 +403,6 @@ func (l *Logged) JudgedLogs(what string) finding.Check {
 	return j
 }
 
-// Full is from which usage on, in %, a KV cache has no room for one more request of usual size:
-// SGLang keeps a part for the tokens that running requests will still give.
+// Full is the usage, in %, from which a KV cache has no room for another request of usual size: SGLang reserves a
+// part for future tokens of running requests.
 const Full = 90

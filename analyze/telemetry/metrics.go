@@ -18,19 +18,19 @@ import (
 	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
-// Metrics is what metrics say over time.
+// Metrics is metrics over time.
 type Metrics struct {
 	Set   *series.Set
 	Grid  *load.Grid
 	opt   Options
-	list  []int // of Set.List, by place, then by metric
+	list  []int // indexes into Set.List, sorted by place, then by metric
 	names *naming.Names
 }
 
-// MeasureMetrics finds the series that are to be shown, and when they were measured.
+// MeasureMetrics selects the series to show, and the grid of their time.
 func MeasureMetrics(set *series.Set, opt Options) *Metrics {
 	m := &Metrics{Set: set, opt: opt, names: set.Names()}
-	ranks := map[int32]bool{} // places of which [Logged] tells the metrics in its timeline
+	ranks := map[int32]bool{} // places whose metrics are in the timeline of [Logged]
 	for i := range set.List {
 		if x := &set.List[i]; slices.Contains(series.Ranked, x.Metric) && set.N(i) > 0 {
 			ranks[x.Place] = true
@@ -41,7 +41,7 @@ func MeasureMetrics(set *series.Set, opt Options) *Metrics {
 	for i := range set.List {
 		x := &set.List[i]
 		kind := set.Metric(x.Metric).Kind
-		// Amounts of ranks are told as totals, with their batches.
+		// Amounts of ranks are in the totals of their batches.
 		if ranks[x.Place] && (isTimed(x.Metric) || x.Metric < series.KnownMetrics && kind == series.Amount) {
 			continue
 		}
@@ -70,7 +70,7 @@ func MeasureMetrics(set *series.Set, opt Options) *Metrics {
 	bucket := opt.Bucket
 	if bucket == 0 {
 		bucket = time.Duration(load.ChooseBucket(int64(to - from)))
-		for float64(bucket) < usual(gaps) { // or there would be nothing in most of them
+		for float64(bucket) < usual(gaps) { // else most buckets would be empty
 			bucket *= 2
 		}
 	}
@@ -82,7 +82,7 @@ func MeasureMetrics(set *series.Set, opt Options) *Metrics {
 	return m
 }
 
-// usual is the median; 0 of nothing.
+// usual returns the median; 0 of nothing.
 func usual(list []float64) float64 {
 	if len(list) == 0 {
 		return 0
@@ -91,19 +91,19 @@ func usual(list []float64) float64 {
 	return list[len(list)/2]
 }
 
-// Empty reports whether there is nothing that package telemetry does not tell.
+// Empty reports whether there are no metrics besides those of [Logged].
 func (m *Metrics) Empty() bool { return len(m.list) == 0 && len(m.histograms()) == 0 }
 
-// where is the place of an index of Set.Places.
+// where returns the name of Set.Places[place].
 func (m *Metrics) where(place int32) string { return m.Set.NameOf(place, m.names) }
 
-// name is what a series is of.
+// name returns the name of a series, with labels.
 func (m *Metrics) name(i int) string {
 	x := &m.Set.List[i]
 	return m.Set.Labeled(m.Set.Metric(x.Metric).Name, x.Label)
 }
 
-// unit is that of values over time: those of counters and amounts are rates.
+// unit returns the unit of a series over time. Counters become rates.
 func (m *Metrics) unit(i int) string {
 	of := m.Set.Metric(m.Set.List[i].Metric)
 	if of.Kind == series.Counter {
@@ -112,7 +112,7 @@ func (m *Metrics) unit(i int) string {
 	return of.Unit
 }
 
-// A metricPoint is what the samples of a bucket say together.
+// A metricPoint sums up the samples in a bucket.
 type metricPoint struct {
 	n                int
 	sum, least, most float64
@@ -120,11 +120,10 @@ type metricPoint struct {
 
 func (p metricPoint) mean() float64 { return p.sum / float64(p.n) }
 
-// isCode reports whether the values of a metric are codes, of which there is no mean.
+// isCode reports whether the values of a metric are codes, which have no mean.
 func isCode(m series.MetricID) bool { return m == series.Throttling || m == series.Xid }
 
-// points are the values of a series by bucket of the grid; of a counter, by how much it grew in a
-// second from one sample to the next.
+// points returns a series by bucket. Of a counter, it is the growth per second between samples.
 func (m *Metrics) points(i int) []metricPoint {
 	out := make([]metricPoint, m.Grid.N())
 	counts := m.Set.Metric(m.Set.List[i].Metric).Kind == series.Counter
@@ -141,7 +140,7 @@ func (m *Metrics) points(i int) []metricPoint {
 			}
 			grown := p.Value - before.Value
 			if grown < 0 {
-				grown = p.Value // it began again
+				grown = p.Value // the counter restarted
 			}
 			value = grown / (float64(p.Time-before.Time) / 1e9)
 		}
@@ -165,7 +164,7 @@ type metricRow struct {
 	metricPoint
 }
 
-// Report has a row for each interval and series of which it has samples.
+// Report has a row for each interval and each series with samples in it.
 func (m *Metrics) Report() *table.Table {
 	var rows []metricRow
 	for _, i := range m.list {
@@ -194,11 +193,10 @@ func (m *Metrics) Report() *table.Table {
 	return table.New("sgtrace.report.metrics.timeline/v1", "What metrics say over time", rows, fields).Stay("time", "where", "metric", "most").Leave("n", "least")
 }
 
-// fewOthers is how many metrics that only their producers know are drawn of a place: those that
-// change.
+// fewOthers is the largest number of producer-specific metrics drawn for a place. Only those that change are drawn.
 const fewOthers = 6
 
-// Write draws what metrics say over time as text, and percentiles of histograms.
+// Write draws metrics over time as text, and writes the percentiles of histograms.
 func (m *Metrics) Write(w io.Writer, style table.Style) error {
 	d, left := m.Drawing()
 	if len(d.Blocks) > 0 {
@@ -217,7 +215,7 @@ func (m *Metrics) Write(w io.Writer, style table.Style) error {
 	return nil
 }
 
-// Drawing has a block for each place with metrics, and tells how many of them it leaves out.
+// Drawing has a block for each place with metrics. left is the number of metrics left out.
 func (m *Metrics) Drawing() (d *load.Drawing, left int) {
 	d = &load.Drawing{Buckets: m.Grid.N(), Time: func(b int) string { return words.At(m.Grid.Start(b), "15:04:05") }}
 	for from := 0; from < len(m.list); {
@@ -246,7 +244,7 @@ func (m *Metrics) Drawing() (d *load.Drawing, left int) {
 	return d, left
 }
 
-// curve is a series by bucket, and whether it changes.
+// curve returns a series by bucket, and whether it changes.
 func (m *Metrics) curve(i int) (c load.Curve, changes bool) {
 	c = load.Curve{Name: m.name(i), Unit: m.unit(i), Size: 1, Values: make([]float64, m.Grid.N())}
 	first := math.NaN()
@@ -268,8 +266,8 @@ func (m *Metrics) curve(i int) (c load.Curve, changes bool) {
 	return c, changes
 }
 
-// holdBetween lets values hold until the next ones, where they come less often than in every bucket: a scrape
-// stands for the time up to the next. Where they are missing for longer than usual, nothing is known.
+// holdBetween holds each value until the next one, if values come less often than once per bucket: a scrape stands
+// for the time until the next. Gaps longer than usual stay unknown.
 func holdBetween(values []float64) {
 	var known []int
 	var apart []float64
@@ -284,7 +282,7 @@ func holdBetween(values []float64) {
 	}
 	const few, longer = 3, 2
 	if len(apart) < few {
-		return // nothing is usual
+		return // too few gaps to know what is usual
 	}
 	most := longer * usual(apart)
 	for k := 1; k < len(known); k++ {

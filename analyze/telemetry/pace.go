@@ -2,18 +2,18 @@ package telemetry
 
 import "math"
 
-// A Pace is what a decode step takes by how much there is to do: a + b·running + c·kv + d·prompts +
-// e·prefills, in s. All of these only add time. Which drafts are accepted is up to the text: a token takes
-// its part of the step.
+// A Pace predicts the duration of a decode step from its load, in s: a + b·running + c·kv + d·prompts + e·prefills.
+// No coefficient is negative. How many drafts are accepted depends on the text, so a token takes its share of the
+// step.
 type Pace [5]float64
 
-// Parts are what each of its terms is of a stretch.
+// Parts returns the factors of the coefficients of a Pace for the time per token of a stretch.
 func Parts(x *Stretch) [5]float64 {
 	a := x.Accepted
 	return [5]float64{1 / a, x.Running / a, x.KV / a, x.Prompts / a, x.Prefills / a}
 }
 
-// Takes is what a token takes at a pace.
+// Takes returns the predicted time per token of a stretch, in s.
 func (p *Pace) Takes(x *Stretch) (s float64) {
 	for i, v := range Parts(x) {
 		s += p[i] * v
@@ -21,8 +21,8 @@ func (p *Pace) Takes(x *Stretch) (s float64) {
 	return s
 }
 
-// PaceOf fits the pace of stretches by least squares, of relative errors, without what is far off; what
-// would save time is left out. ok is false of too few.
+// PaceOf fits a pace to stretches by least squares of relative errors, without outliers. Coefficients that would be
+// negative are 0. ok is false if there are too few stretches.
 func PaceOf(list []*Stretch) (p Pace, ok bool) {
 	const few, far = 12, 2
 	if len(list) < few {
@@ -45,7 +45,7 @@ func PaceOf(list []*Stretch) (p Pace, ok bool) {
 	return p, p.Takes(list[0]) > 0
 }
 
-// leastSquares leaves out one part after another that is negative.
+// leastSquares drops the most negative coefficient until none is negative.
 func leastSquares(list []*Stretch) (p Pace) {
 	use := [5]bool{true, true, true, true, true}
 	for {
@@ -63,8 +63,8 @@ func leastSquares(list []*Stretch) (p Pace) {
 	}
 }
 
-// solve solves the normal equations of the parts that are used. Each stretch counts by its inverse
-// square: slow ones are no more exact than quick ones.
+// solve solves the normal equations for the coefficients in use. Each stretch is weighted by its inverse square,
+// because errors are relative.
 func solve(list []*Stretch, use [5]bool) (p Pace) {
 	var a [5][6]float64
 	for _, x := range list {
@@ -78,7 +78,7 @@ func solve(list []*Stretch, use [5]bool) (p Pace) {
 	}
 	for i := range 5 {
 		if use[i] && a[i][i] > 0 {
-			a[i][i] *= 1 + 1e-9 // where two parts say the same, both get half
+			a[i][i] *= 1 + 1e-9 // if two parts are the same, both get half
 			continue
 		}
 		for k := range 5 {

@@ -11,26 +11,25 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A bucketCounts is what a histogram counted within some time.
+// A bucketCounts is what a histogram counted over a period.
 type bucketCounts struct {
 	Name     string
-	Where    string     // "all" is all places with the same bounds together
+	Where    string     // "all" sums up all places with the same bounds
 	From, To trace.Time // From 0 is since the server started
-	Bounds   []float64  // of buckets, in s
+	Bounds   []float64  // upper bounds of the buckets, in s
 	counts   []float64
 }
 
-// histograms are those of durations.
+// histograms returns the histograms of durations.
 func (m *Metrics) histograms() []series.Histogram {
 	return slices.DeleteFunc(m.Set.Histograms(), func(h series.Histogram) bool { return !m.Set.InSeconds(h.Metric) })
 }
 
-// counted adds up what histograms counted: with every, for each interval and place, else all that
-// have the same bounds together.
+// counted sums up histograms: if every is set, by interval and place, else all with the same bounds.
 func (m *Metrics) counted(every bool) (list []*bucketCounts) {
 	type key struct {
 		what   string
-		since  bool // the server started
+		since  bool // since the server started
 		bucket int
 	}
 	at := map[key]*bucketCounts{}
@@ -63,16 +62,16 @@ func (m *Metrics) counted(every bool) (list []*bucketCounts) {
 	return slices.DeleteFunc(list, func(c *bucketCounts) bool { return c.N() < 1 })
 }
 
-// N is how many observations there were.
+// N returns the number of observations.
 func (c *bucketCounts) N() int64 { return int64(c.counts[len(c.counts)-1] + 0.5) }
 
-// between returns the bounds of a percentile in s; most is +Inf above the last bucket.
+// between returns the bounds of a percentile in s. most is +Inf above the last bucket.
 func (c *bucketCounts) between(p float64) (least, most float64) {
 	least, most = series.Between(c.Bounds, c.counts, p)
 	return least, most
 }
 
-// Say says between what a percentile is: "between 1.0 and 2.5 s", "at most 0.1 s", "above 30 s".
+// Say says in words what a percentile is: "between 1.0 and 2.5 s", "at most 0.1 s", "above 30 s".
 func (c *bucketCounts) Say(p float64) string {
 	least, most := c.between(p)
 	number := func(v float64) string { return strings.TrimSuffix(fmt.Sprintf("%.6g", v), ".") }
@@ -85,10 +84,10 @@ func (c *bucketCounts) Say(p float64) string {
 	return fmt.Sprintf("between %s and %s s", number(least), number(most))
 }
 
-// fewForP99 is how many observations it takes for a p99 that is no maximum.
+// fewForP99 is the fewest observations for a p99 that is not just the maximum.
 const fewForP99 = 100
 
-// PercentileWords say in one line what histograms of latencies show; "" without any.
+// PercentileWords says in one line what histograms of latencies show; "" without any.
 func (m *Metrics) PercentileWords() string {
 	var parts []string
 	for _, name := range []series.MetricID{series.TTFT, series.ITL, series.E2E, series.QueueTime} {
@@ -111,8 +110,7 @@ func (m *Metrics) PercentileWords() string {
 	return strings.Join(parts, ", ")
 }
 
-// Percentiles has a row for each interval, family, and place: percentiles are between the bounds of
-// buckets.
+// Percentiles has a row for each interval, metric, and place. Percentiles are between the bounds of buckets.
 func (m *Metrics) Percentiles() *table.Table {
 	list := m.counted(true)
 	slices.SortStableFunc(list, func(a, b *bucketCounts) int { return int(max(-1, min(1, a.To-b.To))) })

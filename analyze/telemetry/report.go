@@ -13,7 +13,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Reports are the tables of what servers log, by rank and by input.
+// Reports returns the tables of what servers log, by rank and by input.
 func (l *Logged) Reports() []*table.Table {
 	return []*table.Table{l.RankReport(), l.EventReport(), l.inputReport()}
 }
@@ -58,7 +58,7 @@ func (l *Logged) RankReport() *table.Table {
 	return t
 }
 
-// cached is the part of prompt tokens that the cache had, in %.
+// cached returns the share of prompt tokens that were in the cache, in %.
 func (r *Rank) cached() float64 {
 	if rate := r.Mean(series.HitRate); !math.IsNaN(rate) {
 		return rate
@@ -67,7 +67,7 @@ func (r *Rank) cached() float64 {
 	return 100 * found / (found + computed)
 }
 
-// EventReport has a row for what happened.
+// EventReport has a row for each event.
 func (l *Logged) EventReport() *table.Table {
 	fields := []table.Field[Event]{
 		table.TimeField("time", "when first, on Unix time", func(e *Event) (trace.Time, bool) { return e.First, e.First != 0 }),
@@ -110,7 +110,7 @@ type timeRow struct {
 	b    int
 }
 
-// timed are the metrics of the timeline, with what a column is called.
+// timed are the metrics of the timeline, with the names of their columns.
 var timed = []struct {
 	name   string
 	metric series.MetricID
@@ -131,7 +131,7 @@ func isTimed(m series.MetricID) bool {
 	return false
 }
 
-// TimeReport has a row for each interval and rank in which it logged anything.
+// TimeReport has a row for each interval and rank that logged anything in it.
 func (l *Logged) TimeReport() *table.Table {
 	var rows []timeRow
 	for b := range l.Grid.N() {
@@ -203,7 +203,7 @@ func (l *Logged) Drawing() *load.Drawing {
 	return d
 }
 
-// Words say in one line what was logged.
+// Words says in one line what was logged.
 func (l *Logged) Words() string {
 	files, lines, other, first := 0, 0, 0, ""
 	for i := range l.Set.Sources {
@@ -234,7 +234,7 @@ func (l *Logged) Words() string {
 	return text + l.zoneWords()
 }
 
-// UnknownWords say that there may be failures in words that nobody knows.
+// UnknownWords says that there may be failures in lines that sgtrace does not recognize.
 func (l *Logged) UnknownWords() string {
 	n := 0
 	for i := range l.Set.Sources {
@@ -248,7 +248,7 @@ func (l *Logged) UnknownWords() string {
 	return fmt.Sprintf(" (but for %s of warnings or errors that sgtrace does not recognize)", words.Counted(n, "line"))
 }
 
-// MetricWords say in one line how much of metrics was read.
+// MetricWords says in one line how many metrics were read.
 func (l *Logged) MetricWords() string {
 	files, values := 0, 0
 	for i := range l.Set.Sources {
@@ -262,7 +262,7 @@ func (l *Logged) MetricWords() string {
 	return fmt.Sprintf("%s, %s", words.Counted(files, "file"), words.Counted(values, "value"))
 }
 
-// zoneWords say in which zone local timestamps are read, and why.
+// zoneWords says in which zone local timestamps are read, and why.
 func (l *Logged) zoneWords() string {
 	var parts []string
 	seen := map[string]bool{}
@@ -288,7 +288,7 @@ func (l *Logged) zoneWords() string {
 	return "; " + strings.Join(parts, ", ")
 }
 
-// LoadWords say in one line how loaded servers were.
+// LoadWords says in one line how loaded the servers were.
 func (l *Logged) LoadWords() string {
 	switch {
 	case len(l.Ranks) == 0:
@@ -315,36 +315,36 @@ func (l *Logged) LoadWords() string {
 	return strings.Join(parts, "; ")
 }
 
-// A known is a number that something may have told, and of what.
+// A known is a number, if anything reported it, and what it is of.
 type known struct {
 	v  float64
 	is bool
 	of string
 }
 
-// usageOf takes in how full the fullest pool of a rank is.
+// usageOf replaces k by the usage of a rank's fullest pool if that is higher.
 func (k *known) usageOf(r *Rank) {
 	if u := r.Most(series.KVUsage); !math.IsNaN(u) && (!k.is || u > k.v) {
 		*k = known{u, true, r.Pool()}
 	}
 }
 
-// most takes in a number, NaN is none.
+// most replaces k by v if v is higher; NaN is unknown.
 func (k *known) most(v float64) {
 	if !math.IsNaN(v) {
 		k.v, k.is = max(k.v, v), true
 	}
 }
 
-// add adds a number, NaN is none.
+// add adds v; NaN is unknown.
 func (k *known) add(v float64) {
 	if !math.IsNaN(v) {
 		k.v, k.is = k.v+v, true
 	}
 }
 
-// loadWords say how loaded something is, as far as that is known: "3 running, 2 waiting, KV cache 50 % full". where stands
-// behind those that wait.
+// loadWords says how loaded something is, as far as known: "3 running, 2 waiting, KV cache 50 % full". where follows
+// the number that wait.
 func loadWords(running, queued, usage known, where string) string {
 	var parts []string
 	if running.is {
@@ -359,7 +359,7 @@ func loadWords(running, queued, usage known, where string) string {
 	return strings.Join(parts, ", ")
 }
 
-// momentWords say in one line how loaded servers were at the only moment that is told, as of a scrape of metrics.
+// momentWords says in one line how loaded the servers were if there is a single moment, such as one scrape.
 func (l *Logged) momentWords() string {
 	var running, queued, usage known
 	top := &l.Ranks[0]

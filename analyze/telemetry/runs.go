@@ -13,7 +13,7 @@ import (
 	"github.com/sgtrace/sgtrace/series"
 )
 
-// served is how many requests a second a run finished.
+// served returns the requests per second that a run finished.
 func served(r *series.Run) float64 { return float64(r.Completed) / r.Duration }
 
 // Runs has a row for each run of a load generator.
@@ -62,8 +62,8 @@ func (m *Metrics) Runs() *table.Table {
 	return table.New("sgtrace.report.bench/v1", "Runs of load generators", m.Set.Runs, fields).Stay("offered", "served", "ttft_p50", "itl_p50").Leave("line", "input", "tpot_p50", "tpot_p99", "input_rate")
 }
 
-// RunWords say in one line what load generators measured; "" without any. Of rates that rise, the
-// lowest and the highest are compared: more than is served cannot be offered for long.
+// RunWords says in one line what load generators measured; "" without runs. It compares the lowest and the highest
+// rate, because an offered rate above what is served cannot last.
 func (m *Metrics) RunWords() string {
 	runs := m.Set.Runs
 	if len(runs) == 0 {
@@ -83,7 +83,7 @@ func (m *Metrics) RunWords() string {
 		}
 		return out
 	}
-	// Runs of one kind with the highest rate, and with the lowest one; unknown rates are below all.
+	// The runs with the highest and the lowest rate of the same kind; unknown rates sort below all.
 	most := slices.MaxFunc(runs, func(a, b series.Run) int { return cmp.Compare(a.Rate, b.Rate) })
 	least := most
 	for _, r := range runs {
@@ -98,11 +98,11 @@ func (m *Metrics) RunWords() string {
 	return text
 }
 
-// ofTheRun is the part of a run for which half of the requests wait for their first token, from which
-// on it was in no steady state: who keeps up makes requests wait no longer in a longer run.
+// ofTheRun is the share of a run's duration from which the median TTFT shows that it never reached a steady state. If
+// servers keep up, requests don't wait longer in a longer run.
 const ofTheRun = 0.1
 
-// Overloads finds runs in which more was offered than servers take.
+// Overloads finds runs in which more load was offered than served.
 func Overloads(set *series.Set) (out []finding.Finding, check finding.Check) {
 	check = finding.Check{What: "runs of load generators that offer more than is served", Of: "run", N: len(set.Runs), Needed: 1}
 	if len(set.Runs) == 0 {

@@ -11,19 +11,19 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// secondsOf are how names of counters end that have the seconds of all observations of a histogram.
+// secondsOf are the suffixes of the counters with the total seconds of a histogram's observations.
 var secondsOf = map[series.MetricID]string{
 	series.TTFT: "time_to_first_token_seconds_sum", series.ITL: "inter_token_latency_seconds_sum", series.TPOT: "time_per_output_token_seconds_sum",
 	series.E2E: "e2e_request_latency_seconds_sum", series.QueueTime: "queue_time_seconds_sum",
 }
 
-// counts are the histograms and the counters of a server.
+// counts holds the histograms and counters of a server.
 type counts struct {
 	histograms []series.Histogram
 	counters   []int // indexes into Set.List
 }
 
-// countsOf returns those of each server.
+// countsOf returns the counts of each server.
 func countsOf(set *series.Set) []counts {
 	of := make([]counts, len(set.Servers))
 	for _, h := range set.Histograms() {
@@ -39,7 +39,7 @@ func countsOf(set *series.Set) []counts {
 	return of
 }
 
-// A Scraped is what came between two scrapes: n observations, which took so many seconds together.
+// A Scraped is what was counted between two scrapes: N observations, which took Took seconds in all.
 type Scraped struct {
 	From, To trace.Time
 	N, Took  float64
@@ -47,12 +47,12 @@ type Scraped struct {
 
 func byEnd(a, b Scraped) int { return cmp.Compare(a.To, b.To) }
 
-// CountOf is how many observations several intervals have.
+// CountOf returns the number of observations in several intervals.
 func CountOf(list []Scraped) float64 {
 	return order.SumRows(list, func(x *Scraped) float64 { return x.N })
 }
 
-// MeanOf is that of several intervals, in s; NaN without an observation.
+// MeanOf returns the mean over several intervals, in s; NaN without an observation.
 func MeanOf(list []Scraped) float64 {
 	n, took := 0.0, 0.0
 	for i := range list {
@@ -61,15 +61,15 @@ func MeanOf(list []Scraped) float64 {
 	return took / n
 }
 
-// A scrapes is what a server's histograms of a metric counted, in order of time, and the place of one of them. Without
-// the counter of seconds, observations count as the middle of their bucket, and about is true.
+// A scrapes is what a server's histograms of a metric counted, in order of time, and the place of one of them. About
+// says that the counter of total seconds is missing, so that each observation counts as the middle of its bucket.
 type scrapes struct {
 	List  []Scraped
 	Place int32
 	About bool
 }
 
-// latencies are the metrics whose histograms findings look at.
+// latencies are the metrics whose histograms findings use.
 var latencies = []series.MetricID{series.TTFT, series.ITL, series.TPOT, series.E2E, series.QueueTime}
 
 // scrapesOf returns what the histograms of each server counted, by metric.
@@ -86,7 +86,7 @@ func (l *Logged) scrapesOf() []map[series.MetricID]scrapes {
 	return of
 }
 
-// Scrapes returns what the histograms of a server counted; others read it, too.
+// Scrapes returns what the histograms of a server counted. It is shared and must not be modified.
 func (l *Logged) Scrapes(server int32, metric series.MetricID) scrapes {
 	return l.scraped()[server][metric]
 }
@@ -103,7 +103,8 @@ func (l *Logged) scrapesOfOne(server int32, metric series.MetricID) (x scrapes) 
 	return x
 }
 
-// observed is what a histogram counted; about tells that no counter, whose name ends so, has how long that took.
+// observed returns what a histogram counted. seconds is the suffix of the counter with the total seconds; about
+// reports that there is no such counter.
 func (l *Logged) observed(server int32, h *series.Histogram, seconds string) (list []Scraped, about bool) {
 	sum := l.counter(server, func(x *series.Series) bool {
 		return x.Place == h.Place && x.Label == h.Label && strings.HasSuffix(l.Set.Metric(x.Metric).Name, seconds)
@@ -126,7 +127,7 @@ func (l *Logged) observed(server int32, h *series.Histogram, seconds string) (li
 	return list, sum == nil
 }
 
-// together puts what several histograms of one server counted in order, such as one for each model.
+// together merges what several histograms of one server counted, such as one for each model, in order of time.
 func together(list []Scraped) (out []Scraped) {
 	slices.SortStableFunc(list, byEnd)
 	for _, one := range list {
@@ -139,18 +140,19 @@ func together(list []Scraped) (out []Scraped) {
 	return out
 }
 
-// A Part is what a server does for requests, and how often and how long it did; About is as in [scrapes].
+// A Part is a part of the work for requests, such as a stage, with how often and how long it ran. About is as in
+// [scrapes].
 type Part struct {
 	Name  string
 	List  []Scraped
 	About bool
 }
 
-// partsOf are the histograms that tell of parts of requests, behind what begins the names of their engine.
+// partsOf are the histograms of parts of requests, without the prefix of the engine.
 var partsOf = []string{"per_stage_req_latency_seconds", "kv_transfer_latency_ms", "kv_transfer_alloc_ms", "kv_transfer_bootstrap_ms", "grammar_compilation_time_seconds",
 	"prefill_delayer_wait_seconds", "eviction_duration_seconds", "load_back_duration_seconds", "request_prefill_time_seconds", "request_decode_time_seconds", "nixl_xfer_time_seconds", "kv_transfer_latency_seconds"}
 
-// Parts returns the parts of requests that the histograms of a server tell of, a stage each where they tell stages apart.
+// Parts returns the parts of requests that the histograms of a server measure, by stage if they have that label.
 func (l *Logged) Parts(server int32) (list []Part) {
 	for _, h := range l.counts()[server].histograms {
 		name := l.Set.HistogramName(h.Metric)
@@ -178,7 +180,7 @@ func (l *Logged) Parts(server int32) (list []Part) {
 	return list
 }
 
-// labelOf returns the value of a label, of a list of them.
+// labelOf returns the value of a label in a list of labels.
 func labelOf(list, name string) (value string, ok bool) {
 	for _, x := range strings.Split(list, ",") {
 		if value, ok = strings.CutPrefix(x, name+"="); ok {
@@ -188,7 +190,8 @@ func labelOf(list, name string) (value string, ok bool) {
 	return "", false
 }
 
-// middles adds up observations as if each took as long as the middle of its bucket, in s; above the last bound, that.
+// middles returns the total of observations if each took the middle of its bucket, in s; above the last bound, that
+// bound.
 func middles(bounds, counts []float64) (took float64) {
 	least, before := 0.0, 0.0
 	for k, most := range bounds {
@@ -202,8 +205,8 @@ func middles(bounds, counts []float64) (took float64) {
 	return took
 }
 
-// counter adds up by how much some counters of a server grew from scrape to scrape; nil without any. A counter that
-// falls began anew.
+// counter returns the growth of some counters of a server between scrapes; nil if there are none. A counter that
+// falls was restarted.
 func (l *Logged) counter(server int32, is func(*series.Series) bool) (list []Scraped) {
 	for _, i := range l.counts()[server].counters {
 		if !is(&l.Set.List[i]) {
@@ -225,27 +228,28 @@ func (l *Logged) counter(server int32, is func(*series.Series) bool) (list []Scr
 	return list
 }
 
-// bare is the name of a metric behind what begins the names of its engine, "sglang:" or "trtllm_".
+// bare returns the name of a metric without the prefix of its engine, "sglang:" or "trtllm_".
 func bare(name string) string { return name[strings.IndexAny(name, ":_")+1:] }
 
-// Intervals are those between scrapes of the counters of a server that are called so, behind what begins the names of its engine.
+// Intervals returns the growth, between scrapes, of the counters of a server with this name, given without the prefix
+// of the engine.
 func (l *Logged) Intervals(server int32, name string) []Scraped {
 	return l.counter(server, func(x *series.Series) bool { return bare(l.Set.Metric(x.Metric).Name) == name })
 }
 
-// Counted is [Logged.ByBucket] of by how much the counters of a server grew that are called so.
+// Counted returns the growth of the counters of a server with this name, by bucket.
 func (l *Logged) Counted(server int32, name string) (out []float64) {
 	return l.ByBucket(l.Intervals(server, name))
 }
 
-// CountedAt is Counted of one place, and of the counters that have a label, "category=idle"; "" is all.
+// CountedAt is Counted for one place, and only for counters with a label such as "category=idle"; "" is all.
 func (l *Logged) CountedAt(place int32, name, label string) (out []float64) {
 	return l.ByBucket(l.counter(l.Set.Places[place].Server, func(x *series.Series) bool {
 		return x.Place == place && bare(l.Set.Metric(x.Metric).Name) == name && (label == "" || l.Set.HasLabel(x.Label, label))
 	}))
 }
 
-// ByBucket adds up what intervals count by bucket of the grid, of the scrape before; nil without any on the grid.
+// ByBucket sums up intervals by the bucket of the earlier scrape; nil if none is on the grid.
 func (l *Logged) ByBucket(list []Scraped) (out []float64) {
 	for _, x := range list {
 		if b := l.Grid.Of(x.From); b >= 0 && b < l.Grid.N() {
@@ -258,7 +262,7 @@ func (l *Logged) ByBucket(list []Scraped) (out []float64) {
 	return out
 }
 
-// Within is the part of some intervals that begins in [from, to).
+// Within returns the intervals that begin in [from, to).
 func Within(list []Scraped, from, to trace.Time) []Scraped {
 	a := slices.IndexFunc(list, func(x Scraped) bool { return x.From >= from })
 	if a < 0 {
@@ -271,8 +275,8 @@ func Within(list []Scraped, from, to trace.Time) []Scraped {
 	return list[a:b]
 }
 
-// Rates are by how much the counters of a server grew in a second whose names end so, by bucket of the grid; NaN where
-// nothing tells, nil without any.
+// Rates returns the growth per second of the counters of a server with this name, by bucket; NaN in buckets without
+// data, nil if there are no counters.
 func (l *Logged) Rates(server int32, name string) (out []float64) {
 	for _, x := range l.Intervals(server, name) {
 		if out == nil {

@@ -6,30 +6,33 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// How long requests are on servers follows from how many there are: by Little's law, the time of all requests is the sum of how many run
-// and wait at each moment. So logs and metrics tell which part of it is where, without the latency of a single one.
+// The time that requests spend on servers follows from their number: by Little's law, the total time of all requests
+// is the integral of how many run and wait. So logs and metrics show how that time is divided, without the latency of
+// any single request.
 
-// Running is the part of the time of all requests in which they run on a rank in those buckets in which something holds.
+// Running returns the share of the total time of requests that they spend running on a rank, in buckets for which
+// holds is true.
 func (l *Logged) Running(r *Rank, holds func(b int) bool) float64 {
 	return l.TimeIn(r, holds, series.Running)
 }
 
-// Waiting is that in which they wait for it.
+// Waiting returns the share that they spend waiting for a rank.
 func (l *Logged) Waiting(r *Rank, holds func(b int) bool) float64 {
 	return l.TimeIn(r, holds, series.Queued, series.Preallocated)
 }
 
-// Between is for the buckets that have a part between two times; 0 is the end.
+// Between matches buckets that overlap a period; a to of 0 is the end.
 func (l *Logged) Between(from, to trace.Time) func(b int) bool {
 	return func(b int) bool { return l.Grid.Start(b+1) > from && (to == 0 || l.Grid.Start(b) < to) }
 }
 
-// TimeIn is that which they spend in what some metrics count.
+// TimeIn returns the share that they spend in the states that some metrics count.
 func (l *Logged) TimeIn(r *Rank, holds func(b int) bool, metrics ...series.MetricID) float64 {
 	return l.PartOf(l.requests(r, holds, metrics...) * float64(l.Grid.Bucket) / 1e9)
 }
 
-// PartOf is the part of the time of all requests that some seconds of them are; 0 where nothing tells how many there were.
+// PartOf returns the share of the total time of requests that some request seconds are; 0 if the number of requests
+// is unknown.
 func (l *Logged) PartOf(seconds float64) float64 {
 	all := l.stays() * float64(l.Grid.Bucket) / 1e9
 	if all == 0 {
@@ -38,7 +41,8 @@ func (l *Logged) PartOf(seconds float64) float64 {
 	return min(1, seconds/all)
 }
 
-// requests adds up how many requests some metrics count on a rank, by bucket.
+// requests returns the mean number of requests that some metrics count on a rank, summed over buckets for which holds
+// is true.
 func (l *Logged) requests(r *Rank, holds func(b int) bool, metrics ...series.MetricID) (sum float64) {
 	for _, m := range metrics {
 		for b, p := range r.Points[m] {
@@ -50,8 +54,8 @@ func (l *Logged) requests(r *Rank, holds func(b int) bool, metrics ...series.Met
 	return sum
 }
 
-// allRequests adds up how many requests are on all ranks. A decode server counts a request from when its prefill server gets it, if it tells of
-// those that it waits for.
+// allRequests returns the number of requests on all ranks, summed over buckets. If decode servers report the requests
+// that they wait for, these already include those on prefill servers, which are then left out.
 func (l *Logged) allRequests() (sum float64) {
 	var once bool
 	for i := range l.Ranks {

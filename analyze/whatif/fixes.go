@@ -20,19 +20,19 @@ import (
 	"github.com/sgtrace/sgtrace/request"
 )
 
-// A Fix takes away what findings of some kinds are about.
+// A Fix removes what findings of some kinds are about.
 type Fix struct {
-	Name string // of --fix
+	Name string // value of --fix
 	Doc  string
-	// Of tells which findings it is for.
+	// Of reports whether the fix is for a finding.
 	Of func(f *finding.Finding) bool
-	// Make makes the change for one finding; nil is that there is nothing to change.
+	// Make makes the change for one finding, or returns nil if there is nothing to change.
 	Make func(r *Run, f *finding.Finding) *Change
-	// Alone makes the change without a finding; nil needs one.
+	// Alone makes the change without a finding; a fix with a nil Alone needs one.
 	Alone func(r *Run) *Change
 }
 
-// Fixes are all of them. The first one that is for a finding is its own.
+// fixes are all fixes. A finding gets the first one that is for it.
 var fixes = []Fix{
 	{"straggler", "a rank as fast as its peers, or a server as fast as those of its role",
 		kinds(finding.Straggler, finding.Slower), (*Run).withoutStraggler, nil},
@@ -54,18 +54,18 @@ var fixes = []Fix{
 		}, (*Run).asBefore, nil},
 }
 
-// FixNames lists what --fix knows: "straggler, routing".
+// FixNames lists the values of --fix: "straggler, routing".
 func FixNames() string {
 	names := order.EachRow(fixes, func(f *Fix) string { return f.Name })
 	return strings.Join(names, ", ")
 }
 
-// kinds tells findings of some kinds.
+// kinds matches findings of some kinds.
 func kinds(list ...finding.Kind) func(f *finding.Finding) bool {
 	return func(f *finding.Finding) bool { return slices.Contains(list, f.Kind) }
 }
 
-// fixFor returns the fix of a finding, or nil.
+// fixFor returns the fix for a finding, or nil.
 func fixFor(f *finding.Finding) *Fix {
 	if i := slices.IndexFunc(fixes, func(x Fix) bool { return x.Of(f) }); i >= 0 {
 		return &fixes[i]
@@ -73,8 +73,8 @@ func fixFor(f *finding.Finding) *Fix {
 	return nil
 }
 
-// Fix makes the change that --fix asks for: the name of a row of [fixes], for all findings that
-// it is for, or the ID of a finding.
+// Fix makes the change that --fix asks for: name is the name of a row of [fixes], applied to all findings that it is
+// for, or the ID of a finding.
 func (r *Run) Fix(name string, found []finding.Finding) (*Change, error) {
 	if i := slices.IndexFunc(fixes, func(x Fix) bool { return x.Name == name }); i >= 0 {
 		list := fixes[i].changes(r, found)
@@ -94,7 +94,8 @@ func (r *Run) Fix(name string, found []finding.Finding) (*Change, error) {
 	return c, nil
 }
 
-// changes makes the changes for all findings that the fix is for; if there are none, the one that needs none.
+// changes makes the changes for all findings that the fix is for. If there are none, it makes the one that needs no
+// finding, if any.
 func (x *Fix) changes(r *Run, found []finding.Finding) (list []*Change) {
 	for k := range found {
 		if f := &found[k]; x.Of(f) {
@@ -111,7 +112,7 @@ func (x *Fix) changes(r *Run, found []finding.Finding) (list []*Change) {
 	return list
 }
 
-// Changes makes the changes that take away what was found, and says of which findings it has none, and why.
+// Changes makes a change for each finding. left says for which findings there is none, and why.
 func (r *Run) Changes(found []finding.Finding) (list []*Change, left []string) {
 	for i := range found {
 		change, err := r.change(&found[i])
@@ -124,7 +125,7 @@ func (r *Run) Changes(found []finding.Finding) (list []*Change, left []string) {
 	return list, left
 }
 
-// change makes the change that takes a finding away.
+// change makes the change that removes the cause of a finding.
 func (r *Run) change(f *finding.Finding) (*Change, error) {
 	fix := fixFor(f)
 	if fix == nil {
@@ -136,7 +137,7 @@ func (r *Run) change(f *finding.Finding) (*Change, error) {
 	return nil, errors.New("the replay has nothing to take away there")
 }
 
-// Explain says of each finding what would have been without it, or why nobody knows.
+// Explain sets, for each finding, the prediction without its cause, or the reason why there is none.
 func Explain(m *finders.Measured, found []finding.Finding, objectives []requests.Objective) {
 	var r *Run
 	if m.Of.Requests != nil {
@@ -154,8 +155,8 @@ func Explain(m *finders.Measured, found []finding.Finding, objectives []requests
 	}
 }
 
-// without says what would have been without a finding: of requests, or what steps would take if
-// profiles tell of it. r and steps are nil without these.
+// without predicts the metrics without the cause of a finding: of requests, or of steps if the finding comes from
+// profiles. r is nil without requests, and steps without profiles.
 func (r *Run) without(f *finding.Finding, steps *Steps) (*Answer, error) {
 	switch {
 	case steps != nil && (f.Rank != "" || straggler.IsWorker(f)):
@@ -175,7 +176,7 @@ func (r *Run) without(f *finding.Finding, steps *Steps) (*Answer, error) {
 	return &Answer{change, metrics}, err
 }
 
-// unknown says of kinds of findings why nobody can tell how a run would have been without them.
+// unknown says, by kind of finding, why a run without its cause cannot be predicted.
 var unknown = map[finding.Kind]string{
 	finding.Errors:    "a replay cannot tell what requests would have done that never ended",
 	finding.Hang:      "a replay cannot tell what ranks would have done that never went on",
@@ -190,7 +191,7 @@ var unknown = map[finding.Kind]string{
 	finding.Repeat:    "it is about several runs, and a replay is of one",
 }
 
-// noCounterfactual says why nobody can tell how a run would have been without a finding.
+// noCounterfactual says why a run without the cause of a finding cannot be predicted.
 func noCounterfactual(f *finding.Finding) string {
 	if f.Kind == finding.Change && (f.Metric.Name == change.OutputLength || f.Metric.Name == change.PromptLength) {
 		return "a replay keeps the lengths of prompts and answers"
@@ -198,8 +199,7 @@ func noCounterfactual(f *finding.Finding) string {
 	return cmp.Or(unknown[f.Kind], "the replay has no change for it")
 }
 
-// withoutStraggler lets a rank end its steps with its peers, or gives a server the steps of its
-// peers.
+// withoutStraggler makes a rank end its steps with its peers, or gives a server the step times of its peers.
 func (r *Run) withoutStraggler(f *finding.Finding) *Change {
 	try := r.Plan(0)
 	if f.Kind == finding.Straggler && r.OnTime(try, &f.At, f.Since) > 0 {
@@ -215,7 +215,7 @@ func (r *Run) withoutStraggler(f *finding.Finding) *Change {
 		Assumed: []string{"its steps take what those of the other servers take for the same work, at the same time"}}
 }
 
-// evenly spreads the requests of a group.
+// evenly spreads the requests of a group evenly.
 func (r *Run) evenly(f *finding.Finding) *Change {
 	engines := r.In(&f.At)
 	if len(engines) == 0 {
@@ -230,7 +230,7 @@ func (r *Run) evenly(f *finding.Finding) *Change {
 	return routing
 }
 
-// calmArrivals lets requests arrive as before a finding; nil if no more came than before.
+// calmArrivals makes requests arrive at the rate from before a finding. It returns nil if no more came than before.
 func (r *Run) calmArrivals(f *finding.Finding) *Change {
 	if f.Since == 0 {
 		return nil
@@ -243,7 +243,7 @@ func (r *Run) calmArrivals(f *finding.Finding) *Change {
 		Assumed: []string{fmt.Sprintf("the same requests arrive, %.1f times as far apart while more came", factor)}}
 }
 
-// quickTransfers takes slow transfers away.
+// quickTransfers limits KV transfers to the time that their size explains.
 func (r *Run) quickTransfers(f *finding.Finding) *Change {
 	n := r.TypicalTransfers(r.Plan(0), &f.At, f.Since)
 	if n == 0 {
@@ -253,7 +253,7 @@ func (r *Run) quickTransfers(f *finding.Finding) *Change {
 		Assumed: []string{fmt.Sprintf("no KV transfer takes longer than its size explains; %s took over twice as long", words.Thousands(int64(n)))}}
 }
 
-// roomForAll takes the limit of the KV cache away.
+// roomForAll removes the limit of the KV cache.
 func (r *Run) roomForAll(*finding.Finding) *Change {
 	if !r.Plan(0).KV(1) {
 		return nil
@@ -262,7 +262,7 @@ func (r *Run) roomForAll(*finding.Finding) *Change {
 		Assumed: []string{"decode steps with more requests take what the model says, beyond what was seen"}}
 }
 
-// asBefore undoes what became different at some time.
+// asBefore undoes a change that happened at some time.
 func (r *Run) asBefore(f *finding.Finding) *Change {
 	if f.Kind == finding.Load {
 		return r.calmArrivals(f)

@@ -18,14 +18,14 @@ import (
 	"github.com/sgtrace/sgtrace/profile/kernelname"
 )
 
-// Steps can be asked what steps would take, by what profilers recorded of ranks.
+// Steps predicts the duration of steps, from profiles of ranks.
 type Steps struct {
 	chain *collective.Chain
 	gpus  *gpu.GPUs
 	set   *profile.Set
 }
 
-// NewSteps is of what was measured, with its chain kept; nil without profiles.
+// NewSteps uses a measurement that kept its chain of collectives; it returns nil without one.
 func NewSteps(m *finders.Measured) *Steps {
 	if m.Chain == nil {
 		return nil
@@ -33,11 +33,11 @@ func NewSteps(m *finders.Measured) *Steps {
 	return &Steps{m.Chain, m.GPUs, m.Of.Profiles}
 }
 
-// maxHidden is which part of the time of communication may be hidden by computing: beyond, ranks do
-// not wait for all of their collectives.
+// maxHidden is the largest share of communication that may be hidden behind computation. With more, ranks do not wait
+// for all of their collectives.
 const maxHidden = 0.1
 
-// without says what steps would take without a finding.
+// without predicts the duration of steps without the cause of a finding.
 func (s *Steps) without(f *finding.Finding) (*Answer, error) {
 	rank := s.chain.Rank(f.Rank)
 	switch {
@@ -59,21 +59,21 @@ func (s *Steps) without(f *finding.Finding) (*Answer, error) {
 	return &Answer{c, s.ask(collective.Change{Rank: rank, Since: f.Since, Until: f.Until})}, nil
 }
 
-// hidden returns the part of the communication that other work hides.
+// hidden returns the share of communication that is hidden behind other work.
 func (s *Steps) hidden() float64 {
 	all := s.gpus.Total(func(g *gpu.GPU) int64 { return g.Time(kernelname.ClassCommunication) })
 	exposed := s.gpus.Total(func(g *gpu.GPU) int64 { return g.Exposed(kernelname.ClassCommunication) })
 	return distribution.Fraction(all-exposed, all)
 }
 
-// stepMetrics are the metrics of steps by kind; of all kinds, the total.
+// stepMetrics are the metrics of steps by kind, and of all steps.
 var stepMetrics = [...]struct {
 	name string
-	kind profile.StepKind // StepOther is all
+	kind profile.StepKind // StepOther is all kinds
 }{{finding.Step, profile.StepOther}, {finding.PrefillStep, profile.StepPrefill}, {finding.DecodeStep, profile.StepDecode}}
 
-// ask plays a change, and compares what steps take. The interval covers the draws, a tenth of the
-// change, and that all hosts follow their devices.
+// ask plays a change, and compares the durations of steps. The interval covers the random draws, an error of a tenth
+// of the change, and the case that all hosts follow their devices.
 func (s *Steps) ask(c collective.Change) (out []finding.Without) {
 	var played []collective.StepTimes
 	var recorded collective.StepTimes
@@ -92,7 +92,7 @@ func (s *Steps) ask(c collective.Change) (out []finding.Without) {
 		if m.kind == profile.StepOther {
 			of = func(t *collective.StepTimes) float64 { return float64(t.Total()) / float64(steps[m.kind]) }
 		} else if recorded[m.kind] == 0 || steps[m.kind] == steps[profile.StepOther] {
-			continue // none, or all are
+			continue // there are none, or all steps are of this kind
 		}
 		if steps[m.kind] == 0 {
 			continue
@@ -115,10 +115,10 @@ func (s *Steps) ask(c collective.Change) (out []finding.Without) {
 	return out
 }
 
-// stepCounts are numbers of steps by kind, StepOther of all.
+// stepCounts are numbers of steps by kind; StepOther is all.
 type stepCounts [profile.StepDecode + 1]int64
 
-// count counts the steps of some ranks. Where none are known, all that a rank did counts as one.
+// count counts the steps of some ranks. If no steps are known, everything that a rank did counts as one.
 func (s *Steps) count(ranks []int) (n stepCounts, known bool) {
 	of := order.Set(order.Each(ranks, s.chain.Name))
 	for i := range s.gpus.Served {
@@ -139,8 +139,8 @@ func (s *Steps) count(ranks []int) (n stepCounts, known bool) {
 	return n, true
 }
 
-// Fix answers --fix of profiles: the name of the fix, or the ID of a finding. Without names, all that
-// can be answered is.
+// Fix answers --fix for profiles. names are names of fixes, or IDs of findings; without names, it answers for all
+// findings that it can.
 func (s *Steps) Fix(names []string, found []finding.Finding) (list []Answer, err error) {
 	var why error
 	for i := range found {

@@ -10,16 +10,16 @@ import (
 	"github.com/sgtrace/sgtrace/request"
 )
 
-// A Setting is something that can be set to another value.
+// A Setting is a parameter of the deployment that can be changed.
 type Setting struct {
-	Name  string // of the flag
-	Value string // what the help calls the value
+	Name  string // name of the flag
+	Value string // name of the value in the help
 	Doc   string
-	// Make makes the changes; several are answered one by one.
+	// Make makes the changes. If there are several, each is answered separately.
 	Make func(r *Run, value string) ([]*Change, error)
 }
 
-// Settings are all of them.
+// Settings are all settings.
 var Settings = []Setting{
 	{"kv", "FACTOR", "KV cache of FACTOR times its size", setKV},
 	{"chunk", "TOKENS", "prefill steps of TOKENS of prompts at most", setNumber("chunk", (*replay.Plan).Chunk, func(r *Run) string {
@@ -68,7 +68,7 @@ func setNumber(name string, set func(p *replay.Plan, n int64), was func(*Run) st
 	}
 }
 
-// roleValue reads "decode=4".
+// roleValue parses "decode=4".
 func roleValue(text string) (role request.Role, value string, err error) {
 	name, value, ok := strings.Cut(text, "=")
 	role, known := request.ParseRole(name)

@@ -14,16 +14,16 @@ import (
 	"github.com/sgtrace/sgtrace/request"
 )
 
-// An Axis is numbers of servers of a role.
+// An Axis is a range of numbers of servers of a role.
 type Axis struct {
 	Role     request.Role
 	From, To int
 }
 
-// maxPoints is how many deployments a sweep plays.
+// maxPoints is the largest number of deployments that a sweep plays.
 const maxPoints = 256
 
-// ParseSweep reads "prefill=1..4,decode=1..8".
+// ParseSweep parses "prefill=1..4,decode=1..8".
 func ParseSweep(text string) (axes []Axis, err error) {
 	points := 1
 	for part := range strings.SplitSeq(text, ",") {
@@ -54,21 +54,21 @@ func ParseSweep(text string) (axes []Axis, err error) {
 	return axes, nil
 }
 
-// A Point is a deployment, and what latencies it would have had.
+// A Point is a deployment with its predicted latencies.
 type Point struct {
 	Servers []int // by axis
 	Metrics []finding.Without
-	// Knee tells that no server more is worth it: none lowers E2E p99 by another twentieth, or
-	// lets a hundredth more of the requests meet the objectives.
+	// Knee marks the smallest deployment for which more servers are not worth it: none lowers E2E p99 by another
+	// twentieth or, with objectives, lets another hundredth of the requests meet them.
 	Knee bool
 }
 
-// total returns how many servers a point has.
+// total returns the number of servers of a point.
 func (p *Point) total() (n int) {
 	return order.Total(p.Servers)
 }
 
-// Sweep plays all deployments of some axes.
+// Sweep plays all combinations of the axes.
 func (r *Run) Sweep(axes []Axis) ([]Point, error) {
 	var points []Point
 	at := make([]int, len(axes))
@@ -107,9 +107,9 @@ func (r *Run) Sweep(axes []Axis) ([]Point, error) {
 	}
 }
 
-// markKnee marks the smallest deployment beyond which more servers bring little, if there are larger ones.
+// markKnee marks the smallest deployment beyond which more servers bring little, if larger ones were played.
 func markKnee(points []Point) {
-	better := func(p, q *Point) bool { // q is better enough to pay for
+	better := func(p, q *Point) bool { // q is enough better than p to be worth more servers
 		const time, share = 0.95, 0.01
 		last := len(p.Metrics) - 1
 		if p.Metrics[last].Unit == table.Share {
@@ -133,7 +133,7 @@ func markKnee(points []Point) {
 	}
 }
 
-// SweepReport returns a table of deployments.
+// SweepReport returns the table of deployments.
 func (r *Run) SweepReport(axes []Axis, points []Point) *table.Table {
 	var fields []table.Field[Point]
 	for _, role := range []request.Role{request.Prefill, request.Decode, request.Unified} {
@@ -175,7 +175,7 @@ func (r *Run) SweepReport(axes []Axis, points []Point) *table.Table {
 	return t
 }
 
-// deployed says how many servers the recorded run had, and what its latencies were.
+// deployed says how many servers the recorded run had, and its latencies.
 func (r *Run) deployed(axes []Axis) string {
 	var servers, values []string
 	for i := range axes {
@@ -189,7 +189,7 @@ func (r *Run) deployed(axes []Axis) string {
 	return fmt.Sprintf("recorded: %s, routed as they were: %s; each DP rank is a server here", strings.Join(servers, ","), strings.Join(values, ", "))
 }
 
-// bar draws a share.
+// bar draws a share as a bar.
 func bar(share float64) string {
 	const width = 20
 	if math.IsNaN(share) {
@@ -198,7 +198,7 @@ func bar(share float64) string {
 	return strings.Repeat("#", int(math.Round(width*share)))
 }
 
-// ModelReport returns a table of what steps take on each server.
+// ModelReport returns the table of the step time models of each server.
 func (r *Run) ModelReport() *table.Table {
 	type row struct {
 		replay.Model

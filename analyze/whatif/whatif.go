@@ -17,41 +17,41 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A Run can be asked what would have happened.
+// A Run is a recorded run that can answer what-if questions.
 type Run struct {
 	*replay.Run
-	// Refused says why it cannot be asked; "" is that it can.
+	// Refused says why it cannot; "" if it can.
 	Refused string
-	// Off is how far the replay without a change is from what was recorded, by metric.
+	// Off compares the replay without a change with the recording, by metric.
 	Off []finding.Without
 
 	set      *request.Set
 	slo      []requests.Objective
 	others   requests.Count // requests that are not played
 	recorded []replay.Latency
-	base     [][]replay.Latency // played without a change, by draw
+	base     [][]replay.Latency // replays without a change, by draw
 }
 
-// draws is how often something is played at least, each time with other luck: as recorded first, then with that of
-// what happened nearby.
+// draws is the fewest times that a change is played. The first draw has the recorded random errors, and the others
+// those of nearby steps and requests.
 const draws = 5
 
-// plays returns how often a run is played. Large runs need fewer draws, and take longer.
+// plays returns the number of draws. Large runs need fewer, and take longer.
 func (r *Run) plays() uint64 {
 	const most, requests = 4 * draws, 20_000
 	return uint64(min(max(draws, requests/max(1, len(r.recorded))), most))
 }
 
-// model is which part of a change the model of it may be wrong by.
+// model is the relative error that the model of a change may have.
 const model = 0.1
 
-// maxOff is how far a replay may be from what was recorded, in p50 and p99.
+// maxOff is the largest relative error of p50 and p99 in a replay without a change.
 const maxOff = 0.05
 
-// fewRequests is how many requests a percentile takes.
+// fewRequests is the fewest requests for a percentile.
 const fewRequests = 50
 
-// New takes the requests of a set apart, and plays them once as they were.
+// New reconstructs the run of a set of requests, and replays it without a change.
 func New(s *request.Set, objectives []requests.Objective) *Run {
 	r := &Run{Run: replay.Read(s), set: s, slo: objectives}
 	if r.recorded = r.Recorded(); r.thin() {
@@ -75,7 +75,7 @@ func New(s *request.Set, objectives []requests.Objective) *Run {
 	return r
 }
 
-// judgeOthers counts the requests that are not played.
+// judgeOthers judges the requests that are not played by the objectives.
 func (r *Run) judgeOthers() {
 	played := make([]bool, len(r.set.Requests))
 	for i := range r.recorded {
@@ -88,17 +88,17 @@ func (r *Run) judgeOthers() {
 	}
 }
 
-// sizes are how far off the size of a KV cache may be that follows from who got room.
+// sizes are factors to try for the size of the KV cache, which is only estimated from which requests got room.
 var sizes = [...]float64{1, 1.0005, 0.9995, 1.001, 0.999, 1.002, 0.998, 1.0035, 0.9965, 1.005, 0.995, 1.0075, 0.9925, 1.01, 0.99}
 
-// fitKV looks for the size of KV caches within its uncertainty, if a run does not play again as it
-// was: where servers are full, a few tokens decide who waits. What it plays with that size is the first draw.
+// fitKV searches for the size of the KV caches within its uncertainty if the replay does not reproduce the recording:
+// on full servers, a few tokens decide which requests wait. The replay with the best size is the first draw.
 func (r *Run) fitKV() {
 	best, least := 1.0, math.Inf(1)
 	for _, size := range sizes {
 		plan := r.Plan(0)
 		if waited := plan.KV(size); !waited && size != 1 {
-			break // nothing to look for
+			break // no request waited for KV cache, so its size does not matter
 		}
 		out, ok := r.Play(plan)
 		if !ok {
@@ -115,7 +115,7 @@ func (r *Run) fitKV() {
 	r.ScaleKV(best)
 }
 
-// isOff reports whether a run does not play again as it was.
+// isOff reports whether the replay does not reproduce the recording.
 func (r *Run) isOff() bool {
 	if len(r.base) == 0 {
 		return true
@@ -124,7 +124,7 @@ func (r *Run) isOff() bool {
 	return worst > maxOff
 }
 
-// thin says what is missing, and reports whether something is.
+// thin reports whether something necessary is missing, and sets Refused to what it is.
 func (r *Run) thin() bool {
 	finished, untraced := 0, 0
 	for i := range r.set.AllRequests() {
@@ -158,7 +158,7 @@ func (r *Run) thin() bool {
 	return r.Refused != ""
 }
 
-// stepless reports whether requests give more than one token, and no engine has decode steps.
+// stepless reports whether requests have more than one token, but no engine has decode steps.
 func (r *Run) stepless() bool {
 	for i := range r.Engines {
 		if slices.ContainsFunc(r.Engines[i].Steps, func(s replay.Step) bool { return s.Kind == replay.Decode }) {
@@ -168,7 +168,7 @@ func (r *Run) stepless() bool {
 	return slices.ContainsFunc(r.set.Requests, func(q request.Request) bool { return q.Metrics.CompletionTokens > 1 })
 }
 
-// check compares what was played without a change with what was recorded.
+// check compares the replay without a change with the recording.
 func (r *Run) check() {
 	for _, m := range r.metrics() {
 		if is, played := m.of(r.recorded), m.of(r.base[0]); !math.IsNaN(is) {
@@ -185,7 +185,7 @@ func (r *Run) check() {
 	}
 }
 
-// replacedAt returns when the first process began to work that replaced another one; 0 is none.
+// replacedAt returns when the first process started that replaced another, or 0 if none did.
 func (r *Run) replacedAt() (at trace.Time) {
 	began := make([]trace.Time, len(r.set.Procs))
 	for i := range r.set.Threads {
@@ -212,7 +212,7 @@ func (r *Run) replacedAt() (at trace.Time) {
 	return at
 }
 
-// offBy returns the metric that is farthest off what was recorded, as part of that.
+// offBy returns the metric with the largest relative error, and that error.
 func (r *Run) offBy(out []replay.Latency) (worst float64, name string) {
 	for _, m := range r.metrics() {
 		is, played := m.of(r.recorded), m.of(out)
@@ -223,21 +223,21 @@ func (r *Run) offBy(out []replay.Latency) (worst float64, name string) {
 	return worst, name
 }
 
-// minOff is the least difference that counts between what was played and recorded, in ns.
+// minOff is the smallest difference between replay and recording that counts, in ns.
 const minOff = 2_000_000
 
-// A metric is a number of some latencies.
+// A metric is a number computed from latencies.
 type metric struct {
 	name    string
 	unit    table.Unit
-	value   func(*replay.Latency) int64 // of a percentile
+	value   func(*replay.Latency) int64 // the value whose percentile it is
 	percent int
 	of      func(list []replay.Latency) float64
 }
 
-// chance returns how far the metric may be from that of other runs like this one, 95 times of 100: for a percentile
-// the distance of its order statistics, for a share that of a binomial distribution. Half of it, as the
-// requests are the same, and only what servers take is another.
+// chance returns how far the metric may be from that of other runs like this one, with 95 % confidence: for a
+// percentile, from its order statistics, and for a share, from the binomial distribution. It is halved because the
+// requests are the same, and only the time that servers take varies.
 func (m *metric) chance(list []replay.Latency) float64 {
 	const sure = 1.96
 	if m.unit == table.Share {
@@ -279,8 +279,8 @@ func (r *Run) metrics() []metric {
 	return list
 }
 
-// goodput returns the share of the requests that would meet the objectives. Those that are not played, such as
-// requests that failed, are judged as they were recorded.
+// goodput returns the share of requests that would meet the objectives. Requests that are not played, such as failed
+// ones, count as recorded.
 func (r *Run) goodput(list []replay.Latency) float64 {
 	count := r.others
 	for i := range list {
@@ -296,11 +296,11 @@ func (r *Run) goodput(list []replay.Latency) float64 {
 	return count.Share()
 }
 
-// A Change is what is done to a plan, in words, and how.
+// A Change is a modification of a plan.
 type Change struct {
 	Name string // "without f3a1: ..."
 	do   func(p *replay.Plan)
-	// Assumed says what the answer takes for granted.
+	// Assumed lists the assumptions of the answer.
 	Assumed []string
 }
 
@@ -325,11 +325,10 @@ func (r *Run) Ask(c *Change) ([]finding.Without, error) {
 	return out, nil
 }
 
-// compare says what a metric would have been: the mean of the draws, and as much of the luck of the recorded
-// run as it would still have had. How much that is, a regression over the draws says: all of it if nothing
-// changes, none of it if requests meet other neighbors. The interval covers the draws, the chance in a
-// percentile of so many requests, how far the replay is from the recording, and that the model of the change
-// is right to a tenth.
+// compare predicts a metric with a change: the mean of the draws, plus the part of the recorded run's random
+// deviation that persists with the change. A regression over the draws gives that part: all of it if nothing changes,
+// and none if requests meet other requests. The interval covers the spread of the draws, the sampling error of the
+// percentile, the error of the replay without a change, and an error of a tenth in the model of the change.
 func (r *Run) compare(m metric, is float64, played [][]replay.Latency) finding.Without {
 	var before, after []float64
 	for i := range played {
@@ -347,8 +346,8 @@ func (r *Run) compare(m metric, is float64, played [][]replay.Latency) finding.W
 	return w
 }
 
-// luck returns the mean of what was played with a change, its standard deviation, and how far from the mean it is
-// expected with the luck of the first draw, given the same draws without the change.
+// luck returns the mean and the standard deviation over the draws with a change, and the deviation from the mean that
+// is expected with the random errors of the first draw, given the same draws without the change.
 func luck(before, after []float64) (mean, spread, kept float64) {
 	n, was := float64(len(after)), 0.0
 	for i := range after {
@@ -367,7 +366,7 @@ func luck(before, after []float64) (mean, spread, kept float64) {
 	return mean, math.Sqrt(spread), kept
 }
 
-// Combine makes one change of several.
+// Combine combines several changes into one.
 func Combine(list []*Change) *Change {
 	c := &Change{}
 	var names []string
@@ -384,26 +383,26 @@ func Combine(list []*Change) *Change {
 	return c
 }
 
-// An Answer is what a change would have done.
+// An Answer is a change with its predicted metrics.
 type Answer struct {
 	*Change
 	Metrics []finding.Without
 }
 
-// A line is a metric of an answer.
+// A line is one metric of an answer.
 type line struct {
 	change string
 	*finding.Without
 }
 
-// Report returns a table of answers, with what was assumed, and how far the replay is off.
+// Report returns the table of answers, with their assumptions and the error of the replay.
 func (r *Run) Report(answers []Answer) *table.Table {
 	t := StepReport(answers)
 	t.Note("%s", r.fit())
 	return t
 }
 
-// StepReport returns a table of answers, with what was assumed.
+// StepReport returns the table of answers, with their assumptions.
 func StepReport(answers []Answer) *table.Table {
 	var lines []line
 	for i := range answers {
@@ -442,7 +441,7 @@ func StepReport(answers []Answer) *table.Table {
 	return t
 }
 
-// valueFields returns the columns of a value: a time, or a share.
+// valueFields returns the columns of a value: one for times, and one for shares.
 func valueFields(name, doc string, of func(*finding.Without) float64) []table.Field[line] {
 	return []table.Field[line]{
 		table.NsColumn(name, doc, func(l *line) int64 {
@@ -460,7 +459,7 @@ func valueFields(name, doc string, of func(*finding.Without) float64) []table.Fi
 	}
 }
 
-// fit says how far the replay without a change is from what was recorded.
+// fit says how far the replay without a change is off the recording.
 func (r *Run) fit() string {
 	var list []string
 	for i := range r.Off {

@@ -17,38 +17,40 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A pause is a time in which a rank logged no batch although requests were in its batch all along.
+// A pause is a time in which a rank logged no batch, although it had requests in its batch all along.
 type pause struct {
 	from, to trace.Time
-	usual    int64   // ns that it took otherwise
-	running  float64 // requests that were held up
-	// why is what the server says that it did meanwhile; "" is nothing.
+	usual    int64   // ns that it usually takes
+	running  float64 // number of requests held up
+	// why is what the server reports that it did meanwhile; "" is nothing.
 	why string
 }
 
 func (p *pause) lost() int64 { return int64(p.to-p.from) - p.usual }
 
 const (
-	// fewTimes is how many times between lines it takes to say what is usual.
+	// fewTimes is the fewest intervals between lines that show what is usual.
 	fewTimes = 20
-	// longPause is how long a pause is at least, in ns, beyond what is usual and what stamps leave open.
+	// longPause is the shortest pause, in ns, beyond the usual time and the precision of stamps.
 	longPause = 3_000_000_000
-	// longPrompts is how much longer a token of a long prompt takes at most than one of others: attention to all that is before it.
+	// longPrompts is the largest ratio of the time per token in a long prompt to that in others, because attention
+	// covers all tokens before it.
 	longPrompts = 3
-	// manyTimes what nearly all others take is no batch that is larger than usual.
+	// manyTimes is how many times longer a pause must be than nearly all other intervals, because a larger batch
+	// explains anything shorter.
 	manyTimes = 5
 )
 
-// Pauses finds schedulers that stood still, and what they say that they did meanwhile: SGLang logs every
-// prefill, and a line every 40 decode steps, so that requests which a line has, and which no prefill before
-// it brought, were there since the line before it.
+// Pauses finds schedulers that stood still, and what they report that they did meanwhile. SGLang logs every prefill,
+// and a line every 40 decode steps. So requests in a line that no prefill before it brought were already there at the
+// previous line.
 func Pauses(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 	check := finding.Check{What: "logged pauses", Of: "batch line", Needed: fewTimes}
 	var out []finding.Finding
 	for i := range l.Ranks {
 		r := &l.Ranks[i]
 		if l.Set.Servers[r.Server].Engine != sglang || r.Where.Role == request.Decode || !r.Has(series.NewTokens) {
-			continue // of a decode server, nothing says when requests come
+			continue // nothing says when requests come to a decode server
 		}
 		list, n := pauses(l, r)
 		if check.N += n; len(list) > 0 {
@@ -63,17 +65,17 @@ func Pauses(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 	return judge.Alike(out), check
 }
 
-// sglang is how a server is called whose lines come as [Pauses] says.
+// sglang is the name of the engine whose lines come as described at [Pauses].
 const sglang = "SGLang"
 
-// pauses are those of a rank; n is how many times between lines there were to look at.
+// pauses returns the pauses of a rank. n is the number of intervals between lines that were examined.
 func pauses(l *telemetry.Logged, r *telemetry.Rank) (list []pause, n int) {
 	type held struct {
 		pause
-		after  int     // what came before it: a decode step, or a prefill
-		tokens float64 // of prompts that may be computed in it: a batch is logged while the one before still runs
+		after  int     // what came before it: 0 is a decode step, 1 a prefill
+		tokens float64 // prompt tokens that may be computed in it: a batch is logged while the one before still runs
 	}
-	var long []held       // those that may be pauses: there may be millions of lines
+	var long []held       // candidates only, because there may be millions of lines
 	var took [2][]float64 // by what came before
 	var time, prompts float64
 	var before, last, x telemetry.LoggedLine
@@ -97,7 +99,7 @@ func pauses(l *telemetry.Logged, r *telemetry.Rank) (list []pause, n int) {
 			time, prompts = time+float64(x.At-last.At)+float64(l.Within), prompts+tokens
 		}
 	}
-	var usual, nearlyAll [2]float64 // 19 of 20 take that at most
+	var usual, nearlyAll [2]float64 // 19 of 20 take at most that
 	for after, others := range took {
 		if len(others) >= fewTimes {
 			usual[after] = order.SortedMedian(others) // which sorts them
@@ -111,7 +113,7 @@ func pauses(l *telemetry.Logged, r *telemetry.Rank) (list []pause, n int) {
 		}
 		p.usual = int64(usual[p.after])
 		most := p.usual
-		if p.tokens > 0 && prompts > p.tokens { // what so many take at most
+		if p.tokens > 0 && prompts > p.tokens { // the longest plausible time for that many tokens
 			own := float64(p.to-p.from) + float64(l.Within)
 			most = max(most, int64(longPrompts*(time-own)/(prompts-p.tokens)*p.tokens))
 		}
@@ -123,11 +125,11 @@ func pauses(l *telemetry.Logged, r *telemetry.Rank) (list []pause, n int) {
 	return list, n
 }
 
-// slowBatch finds the batch of prompts that takes longest, of a rank with so few that nothing tells what is usual, if it takes much longer than most
-// do: no chunk that SGLang computes at once by default takes half a minute. The line that follows tells that its requests run on, and comes
-// behind 40 steps of decoding at most, which other lines tell the pace of.
+// slowBatch finds the slowest batch of prompts on a rank with too few lines to know what is usual. It must take very
+// long: no chunk of SGLang's default size takes half a minute. The next line shows that its requests still run, and
+// comes at most 40 decode steps later, whose pace other lines show.
 func slowBatch(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bool) {
-	const long, most, steps = trace.Time(30e9), 16384, 40 // most tokens
+	const long, most, steps = trace.Time(30e9), 16384, 40 // most is in tokens
 	var last, x, slow telemetry.LoggedLine
 	var paces []float64
 	n, took := 0, trace.Time(0)
@@ -160,7 +162,7 @@ func slowBatch(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bo
 	return f, true
 }
 
-// meanwhile is what a server says that it did in a pause.
+// meanwhile returns what a server reports that it did in a pause.
 func meanwhile(l *telemetry.Logged, r *telemetry.Rank, p *pause) string {
 	for i := range l.Events {
 		if e := &l.Events[i]; e.Kind == series.Halt && e.Server == r.Server && e.First <= p.to+trace.Time(l.Within) && p.from <= e.Last+trace.Time(l.Within) {
@@ -170,14 +172,14 @@ func meanwhile(l *telemetry.Logged, r *telemetry.Rank, p *pause) string {
 	return ""
 }
 
-// restarted reports whether a server began anew in a pause: that has findings of its own.
+// restarted reports whether a server restarted in a pause. There are other findings about that.
 func restarted(l *telemetry.Logged, r *telemetry.Rank, p *pause) bool {
 	return slices.ContainsFunc(l.Events, func(e telemetry.Event) bool {
 		return (e.Kind == series.Ready || e.Kind == series.Starting || e.Kind == series.Crash) && e.Server == r.Server && e.First <= p.to && p.from <= e.Last
 	})
 }
 
-// pausing tells of the pauses of a rank, the longest one first.
+// pausing makes the finding of a rank's pauses. The longest is named.
 func pausing(l *telemetry.Logged, r *telemetry.Rank, list []pause) finding.Finding {
 	long, lost, told := &list[0], int64(0), 0
 	for i := range list {

@@ -15,7 +15,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// ThrownOut are counters of requests that were thrown out of the KV cache, without the prefix of the engine.
+// ThrownOut are the counters of retracted requests, without the prefix of the engine.
 var ThrownOut = []string{"num_preemptions_total", "num_retracted_requests_total"}
 
 // Retracted is the metric of findings of retractions.
@@ -66,13 +66,14 @@ func Retractions(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 			f.Evidence = slices.Insert(f.Evidence, 0, finding.Sentence("a token takes %s before the first one, and %s from then until %s", words.Nearly(int64(slow.before*1e9)), words.Nearly(int64(slow.after*1e9)), words.TimeOfDay(slow.until)))
 			f.Cost = max(f.Cost, float64(slow.until-first)/float64(l.To-l.From)*(1-slow.before/slow.after))
 		}
-		f.Cost *= partOfServer(l, int32(i)) // without ranks, no batch tells what it meant
+		f.Cost *= partOfServer(l, int32(i)) // without ranks, nothing shows the cost
 		out = append(out, f)
 	}
 	return judge.Alike(out), check
 }
 
-// retractedBy adds up what the log of a server says: requests, the first and last time, requests by place, and in how many buckets that was.
+// retractedBy sums up the retractions in the log of a server: the number of requests, the first and last time,
+// requests by place, and the number of buckets with retractions.
 func retractedBy(l *telemetry.Logged, server int32) (n int, first, last trace.Time, places map[int32]int, buckets int) {
 	places, during := map[int32]int{}, map[int]bool{}
 	for k := range l.Set.Instants {
@@ -88,7 +89,7 @@ func retractedBy(l *telemetry.Logged, server int32) (n int, first, last trace.Ti
 	return n, first, last, places, len(during)
 }
 
-// partOfServer returns which part of the requests a server serves; 0 where it has no ranks.
+// partOfServer returns the share of requests that a server serves; 0 without ranks.
 func partOfServer(l *telemetry.Logged, server int32) (sum float64) {
 	for i := range l.Ranks {
 		if r := &l.Ranks[i]; r.Server == server {
@@ -98,7 +99,8 @@ func partOfServer(l *telemetry.Logged, server int32) (sum float64) {
 	return sum
 }
 
-// retractionsCounted finds a server whose metrics count requests that it threw out, as its log would tell; counted is whether they do.
+// retractionsCounted finds retractions in the metrics of a server without log lines about them. counted reports
+// whether its metrics count retractions.
 func retractionsCounted(l *telemetry.Logged, server int32) (f finding.Finding, counted, ok bool) {
 	for _, name := range ThrownOut {
 		n, took := 0.0, trace.Time(0)
@@ -123,7 +125,7 @@ func retractionsCounted(l *telemetry.Logged, server int32) (f finding.Finding, c
 		}
 		f.Text = fmt.Sprintf("%s retracts %s between %s and %s, by its own count: its KV cache is full", who, words.Counted(int(n), "request"), words.TimeOfDay(f.Since), words.TimeOfDay(f.Until))
 		f.Evidence = append(f.Evidence, finding.Sentence("in %s between scrapes, %s in all; what a retracted request had computed is computed again", words.Counted(len(in), "interval"), words.Nearly(int64(took))))
-		if len(all) < judge.FewBuckets { // in which part of them it did is not told
+		if len(all) < judge.FewBuckets { // too few scrapes to know for what part of the time it retracted
 			f.Cost = 0
 		}
 		return f, true, true
@@ -131,8 +133,8 @@ func retractionsCounted(l *telemetry.Logged, server int32) (f finding.Finding, c
 	return f, counted, false
 }
 
-// computedAgain is about how many tokens each of n retracted requests had, by what batches have, and which part that is of
-// all prompt tokens that the server computed.
+// computedAgain estimates the tokens that each of n retracted requests had, from the mean batch, and what share that
+// is of all prompt tokens that the server computed.
 func computedAgain(l *telemetry.Logged, server int32, n int) (each, part float64, ok bool) {
 	kv, running, computed := 0.0, 0.0, 0.0
 	for k := range l.Ranks {
@@ -145,17 +147,18 @@ func computedAgain(l *telemetry.Logged, server int32, n int) (each, part float64
 	return each, min(1, float64(n)*each/computed), kv > 0 && running > 0 && computed > 0
 }
 
-// A slowdown is what a token of a request took before and behind a time, in s, and until when it did.
+// A slowdown is the time per token of a request before and after a time, in s, and until when it was slower.
 type slowdown struct {
 	before, after float64
 	until         trace.Time
 }
 
-// slowBehind finds that tokens on some places take much longer behind a time than before it, by the lines of batches.
+// slowBehind reports whether tokens on some places take much longer after a time than before it, from the lines of
+// batches.
 func slowBehind(l *telemetry.Logged, places map[int32]int, at trace.Time) (s slowdown, ok bool) {
 	const (
 		few, most = 3, 20
-		alike     = 1.5 // that two are enough
+		alike     = 1.5 // largest ratio of two values that suffice
 	)
 	type line struct {
 		at    trace.Time

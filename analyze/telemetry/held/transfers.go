@@ -15,24 +15,24 @@ import (
 )
 
 const (
-	// fewLines are taken together, to tell how many transfers there are at a time.
+	// fewLines is the number of lines averaged to know how many transfers are in progress.
 	fewLines = 5
-	// slowTransfer is how long transfers take at least to be slow, in s: links send gigabytes in less.
+	// slowTransfer is the shortest time of slow transfers, in s: links send gigabytes in less.
 	slowTransfer = 0.05
 )
 
-// A sent is how many requests of a prefill server had their KV cache sent, over some lines.
+// A sent sums up the KV transfers of a prefill server over some lines.
 type sent struct {
 	at           trace.Time // of the first line
-	level, batch float64    // how many had it sent when a batch began, and how many batches took in
+	level, batch float64    // mean number of transfers in progress when a batch began, and of requests in a batch
 	came         float64
 }
 
-// SlowLink is the subkind of findings of KV transfers.
+// SlowLink is the subkind of findings about KV transfers.
 const SlowLink = finding.SlowLink
 
-// PiledUp finds prefill servers whose KV transfers take longer from some time on, by how many there are
-// at a time and how many come: Little's law.
+// PiledUp finds prefill servers whose KV transfers take longer from some time on. Their time follows from the number
+// in progress and the rate at which they come: Little's law.
 func PiledUp(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 	check := finding.Check{What: "logged KV transfers", Of: "prefill line", Needed: judge.FewBuckets * fewLines}
 	var out []finding.Finding
@@ -53,7 +53,7 @@ func PiledUp(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 	return judge.Alike(out), check
 }
 
-// sentBy sums up the lines of a prefill server by fewLines.
+// sentBy sums up the lines of a prefill server in groups of fewLines.
 func sentBy(l *telemetry.Logged, r *telemetry.Rank) (list []sent) {
 	var came []float64
 	for i := range l.Set.List {
@@ -87,7 +87,7 @@ func sentBy(l *telemetry.Logged, r *telemetry.Rank) (list []sent) {
 	return list
 }
 
-// slowLink finds since when transfers of a server take longer.
+// slowLink finds since when the transfers of a server take longer.
 func slowLink(l *telemetry.Logged, r *telemetry.Rank, list []sent) (f finding.Finding, ok bool) {
 	if len(list) < judge.FewBuckets {
 		return f, false
@@ -96,7 +96,7 @@ func slowLink(l *telemetry.Logged, r *telemetry.Rank, list []sent) (f finding.Fi
 	for i := range list {
 		levels[i] = list[i].level
 	}
-	// each is how long a transfer takes, in s, between two places of the list.
+	// each returns the mean time of a transfer, in s, and its terms, over elements from to to-1 of list.
 	each := func(from, to int) (took, level, rate, batch float64) {
 		end := r.To
 		if to < len(list) {
@@ -120,14 +120,15 @@ func slowLink(l *telemetry.Logged, r *telemetry.Rank, list []sent) (f finding.Fi
 		case !(after > 2*before) || after < slowTransfer || many < 2*few+0.1:
 			continue
 		case rate > judge.MuchLonger*usual && many < 2*batch:
-			continue // what a batch computed is on its way when the next one is logged
+			continue // the transfers of a batch are still in progress when the next one is logged
 		}
 		f = finding.Finding{Subkind: SlowLink, At: r.Where, Since: list[c.At].at, P: finding.Chance(c.P), Cost: float64(c.To-c.At) / float64(len(list)) * judge.Part(l, r),
 			Metric: finding.Metric{Name: "KV transfer", Unit: table.Duration, Before: before * 1e9, After: after * 1e9}, Confidence: finding.Likely}
 		if c.To < len(list) {
 			f.Until = list[c.To].at
 		}
-		// What is in flight shows it as lines come, and no sooner than a transfer takes.
+		// The number in progress shows the slowdown only when a line comes, and not before a transfer takes that
+		// long.
 		f.Within = max(list[min(c.Last, len(list)-1)].at-f.Since, f.Since-list[max(0, c.First-1)].at) + trace.Time(after*1e9)
 		f.Text = fmt.Sprintf("since %s, a KV transfer from %s takes about %s, %s before", words.TimeOfDay(f.Since), r.Where.String(), words.Nearly(int64(after*1e9)), words.Nearly(int64(before*1e9)))
 		f.Evidence = append(f.Evidence, finding.Sentence("when a prefill begins, %s requests have their KV cache sent, %s before; %s a second are taken in, %s before: how many there are, by how many come",

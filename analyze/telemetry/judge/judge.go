@@ -1,5 +1,5 @@
-// Package judge says what it takes to say that something of servers changed: in how many intervals, by how much, and since when; and which
-// findings about several servers say the same.
+// Package judge decides whether something about servers changed: in how many intervals, by how much, and since when;
+// and which findings about several servers are the same.
 package judge
 
 import (
@@ -15,10 +15,10 @@ import (
 	"github.com/sgtrace/sgtrace/series"
 )
 
-// FewBuckets is how many buckets it takes to say what is usual.
+// FewBuckets is the fewest buckets that show what is usual.
 const FewBuckets = 8
 
-// Check says how many intervals there were to look at.
+// Check counts the intervals that were examined.
 func Check(l *telemetry.Logged, what string) finding.Check {
 	c := finding.Check{What: what, Of: "interval", N: spoken(l), Needed: FewBuckets}
 	if len(l.Ranks) == 0 {
@@ -27,7 +27,7 @@ func Check(l *telemetry.Logged, what string) finding.Check {
 	return c
 }
 
-// spoken is in how many intervals any rank logged a batch.
+// spoken returns the number of intervals in which any rank logged a batch.
 func spoken(l *telemetry.Logged) (n int) {
 	for b := range l.Grid.N() {
 		if slices.ContainsFunc(l.Ranks, func(r telemetry.Rank) bool { return Speaks(&r, b) }) {
@@ -42,24 +42,25 @@ func Speaks(r *telemetry.Rank, b int) bool {
 	return slices.ContainsFunc(series.Ranked, func(m series.MetricID) bool { p := r.Points[m]; return p != nil && p[b].N > 0 })
 }
 
-// MuchMore is by how much a rank's load must exceed its share, to be more than uneven requests
-// explain; it is what reports on requests ask for, too.
+// MuchMore is the least ratio by which a rank's load must exceed its share to be more than uneven requests explain.
+// Reports on requests use the same ratio.
 const MuchMore = 1.5
 
-// Surely is the largest probability of what is said.
+// Surely is the largest p-value of a reported change.
 const Surely = 0.01
 
-// FewLimited is in how many intervals that follow each other a queue must be there to be more than a few requests
-// that came together, or the wait for a long prompt.
+// FewLimited is the fewest consecutive intervals in which a queue must exist to be more than a few requests that came
+// together, or the wait for a long prompt.
 const FewLimited = 4
 
-// MuchLonger is by how much tokens take longer, to be more than a model of what there is to do leaves unexplained.
+// MuchLonger is the least ratio by which tokens take longer than a model of the load explains.
 const MuchLonger = 1.25
 
-// MuchSlower is by how much tokens take longer behind something, to be told with it: the load may change that by less.
+// MuchSlower is the least ratio by which tokens take longer after an event to be reported with it, because a change
+// in load explains less.
 const MuchSlower = 3
 
-// Mean is over those of a list that are numbers.
+// Mean returns the mean of the values that are not NaN.
 func Mean(list []float64) float64 {
 	sum, n := 0.0, 0
 	for _, v := range list {
@@ -70,10 +71,10 @@ func Mean(list []float64) float64 {
 	return sum / float64(n)
 }
 
-// Alike makes one finding of those of one subkind and time on several ranks of a role, led by the one that costs most. Their costs,
-// which are parts of the time of all ranks or of all requests, add up.
+// Alike merges findings of the same subkind and time on several ranks of a role, led by the costliest one. Their
+// costs, which are shares of the time of all ranks or of all requests, add up.
 func Alike(list []finding.Finding) (out []finding.Finding) {
-	var most []float64 // what the one costs that leads
+	var most []float64 // cost of the leading finding
 	var ranks [][]place.Location
 	for _, f := range list {
 		k := slices.IndexFunc(out, func(o finding.Finding) bool { return o.Subkind == f.Subkind && o.At.Role == f.At.Role && Meet(&o, &f) })
@@ -83,7 +84,7 @@ func Alike(list []finding.Finding) (out []finding.Finding) {
 		}
 		o := &out[k]
 		together := min(1, o.Cost+f.Cost)
-		again := f.At.Scope == place.OneRank && slices.Contains(ranks[k], f.At) // such as longer prompts beside more requests
+		again := f.At.Scope == place.OneRank && slices.Contains(ranks[k], f.At) // such as longer prompts in addition to more requests
 		if again {
 			together = max(o.Cost, f.Cost)
 		} else {
@@ -109,12 +110,12 @@ func Alike(list []finding.Finding) (out []finding.Finding) {
 	return out
 }
 
-// Meet reports whether two findings are of one time.
+// Meet reports whether the times of two findings overlap.
 func Meet(f, g *finding.Finding) bool {
 	return (f.Until == 0 || f.Until >= g.Since) && (g.Until == 0 || g.Until >= f.Since)
 }
 
-// Part returns which part of the requests a rank serves: each goes to one of its role.
+// Part returns the share of requests that a rank serves, as each request goes to one rank of its role.
 func Part(l *telemetry.Logged, r *telemetry.Rank) float64 {
 	return 1 / float64(order.Count(l.Ranks, func(o telemetry.Rank) bool { return o.Where.Role == r.Where.Role }))
 }

@@ -9,8 +9,9 @@ import (
 	"github.com/sgtrace/sgtrace/internal/order"
 )
 
-// Levels finds when the level of some values changes, of changes that are worth keeping. Ranks tell that it does; where, the values themselves
-// do, by as many times as they change: in ranks, what grows from some place on grows as much everywhere behind it.
+// Levels finds when the level of some values changes, among changes for which keep is true. A test on ranks finds the
+// changes, and the values themselves locate them, where the ratio of the levels is largest: once values grow, their
+// ranks grow as much at any later position.
 func Levels(values []float64, keep func(from, k, to int) bool) []changepoint.Change {
 	changes := changepoint.Levels(values, changepoint.Options{Alpha: Surely, Keep: keep})
 	for i := range changes {
@@ -25,7 +26,7 @@ func Levels(values []float64, keep func(from, k, to int) bool) []changepoint.Cha
 	return changes
 }
 
-// Sharpen moves a change to where values before and behind it differ by the most times.
+// Sharpen moves a change to where the ratio of the values before and after it is most distinct.
 func Sharpen(values []float64, c *changepoint.Change) {
 	best, at := 0.0, c.At
 	logs := logsOf(values[c.From:c.To])
@@ -40,13 +41,13 @@ func Sharpen(values []float64, c *changepoint.Change) {
 			best, at = gain, k
 		}
 	}
-	for at > c.From+FewLimited && values[at-1] >= MuchMore*Highest(values[c.From:at-1]) { // one that is higher than any before is no longer usual
+	for at > c.From+FewLimited && values[at-1] >= MuchMore*Highest(values[c.From:at-1]) { // a value higher than any before is no longer usual
 		at--
 	}
 	c.At = at
 }
 
-// Highest is the largest of some values, of those that are numbers.
+// Highest returns the largest of the values that are not NaN.
 func Highest(values []float64) float64 {
 	most := math.Inf(-1)
 	for _, v := range values {
@@ -57,7 +58,7 @@ func Highest(values []float64) float64 {
 	return most
 }
 
-// logsOf are the logarithms of those of some values that have one.
+// logsOf returns the logarithms of the positive values.
 func logsOf(values []float64) (logs []float64) {
 	for _, v := range values {
 		if v > 0 {
@@ -67,10 +68,10 @@ func logsOf(values []float64) (logs []float64) {
 	return logs
 }
 
-// Peaks finds when values are many times the usual one for some intervals, where others nearly never are: those of one peak resemble each other, so
-// that no test tells how many they are worth.
+// Peaks finds runs of intervals whose values are many times the median, if other values almost never are. The values
+// in a peak resemble each other, so no test applies and P is NaN.
 func Peaks(values []float64, times float64) (out []changepoint.Change) {
-	const seldom = 20 // one of so many
+	const seldom = 20 // at most one in 20
 	limit, high := times*telemetry.Middle(values), 0
 	for from := 0; from < len(values); from++ {
 		to := from
@@ -90,14 +91,15 @@ func Peaks(values []float64, times float64) (out []changepoint.Change) {
 	return out
 }
 
-// A Spell is a time, from C.At to C.To, in which a mean is much higher than it was before, outside of such times.
+// A Spell is a period, from C.At to C.To, in which a mean is much higher than in the time before, without other
+// spells.
 type Spell struct {
 	C             changepoint.Change
 	Before, After float64
 }
 
-// Higher returns the spells of a mean that is so many times what it was, given when it changes, and what it is over some times together.
-// Where it goes on, on another level, it is one Spell.
+// Higher returns the spells in which a mean is at least many times its usual value. changes are when it changes, and
+// mean returns it over several periods together. Adjacent periods on different high levels are one Spell.
 func Higher(changes []changepoint.Change, many float64, mean func(times [][2]int) float64, enough func(from, to int) bool) (out []Spell) {
 	if len(changes) == 0 {
 		return nil
@@ -120,12 +122,12 @@ func Higher(changes []changepoint.Change, many float64, mean func(times [][2]int
 	return out
 }
 
-// Parted finds from where on nearly all of some numbers are higher than nearly all before: a change that
-// is too near an end for its ranks to show.
+// Parted finds the position from which nearly all values are higher than nearly all before: a change too close to an
+// end for a test on ranks.
 func Parted(list []float64, times float64) (k int, ok bool) {
-	const few, wrong = 4, 0.15 // of the numbers of each side
+	const few, wrong = 4, 0.15 // few is the least number of values on each side, and wrong the largest share of a side's values on the wrong side
 	best := 2 * wrong
-	var left []float64 // both sides in order
+	var left []float64 // the values of both sides, sorted
 	right := slices.DeleteFunc(slices.Clone(list), math.IsNaN)
 	slices.Sort(right)
 	for i := 1; i+few <= len(list); i++ {

@@ -6,10 +6,10 @@ type Hit struct {
 	Holds  bool
 }
 
-// Runs returns the runs of buckets in which something holds more often than not, and of which no part, and no longer run, does so by more
-// buckets (Ruzzo and Tompa, 1999). It leaves out those in which it holds for a moment beside others.
+// Runs returns the maximal runs of buckets in which something holds more often than not: the maximal scoring
+// subsequences of Ruzzo and Tompa (1999). It leaves out short runs if there are longer ones.
 func Runs(hits []Hit) (runs [][2]int) {
-	type run struct{ from, to, left, right int } // places in hits, and by how many it held more often before it, and with it
+	type run struct{ from, to, left, right int } // range in hits; number of hits minus misses before it, and including it
 	var list []run
 	sum, most := 0, 0
 	for i, h := range hits {
@@ -36,7 +36,7 @@ func Runs(hits []Hit) (runs [][2]int) {
 	for _, x := range list {
 		if x.right-x.left >= min(FewLimited, most) {
 			run := [2]int{hits[near(hits, x.from, -1)].Bucket, hits[near(hits, x.to, 1)].Bucket}
-			if n := len(runs) - 1; n >= 0 && run[0] <= runs[n][1] { // what is near both is one
+			if n := len(runs) - 1; n >= 0 && run[0] <= runs[n][1] { // hits near both runs make them one
 				runs[n][1] = max(runs[n][1], run[1])
 				continue
 			}
@@ -46,7 +46,7 @@ func Runs(hits []Hit) (runs [][2]int) {
 	return runs
 }
 
-// near goes on from a hit to others that are a few places farther each.
+// near moves from a hit to further hits, each at most FewLimited buckets away.
 func near(hits []Hit, at, step int) int {
 	for k := at + step; k >= 0 && k < len(hits) && max(k-at, at-k) <= FewLimited; k += step {
 		if hits[k].Holds {

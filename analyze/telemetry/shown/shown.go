@@ -1,4 +1,5 @@
-// Package shown finds curves of dashboards that leave what they were, where nothing but their names is known.
+// Package shown finds curves from dashboards that leave their usual range. Nothing but their names is known about
+// them.
 package shown
 
 import (
@@ -19,19 +20,20 @@ import (
 	"gonum.org/v1/gonum/stat/combin"
 )
 
-// A curve is a series that is shown by itself: nothing else of it, or of its server, is known.
+// A curve is a series on its own: no other series of its server is known.
 type curve struct {
 	name, unit string
 	at         place.Location
 	times      []trace.Time
 	values     []float64
-	// How it changes first, if it does.
+	// Its first change, if there is one.
 	change        changepoint.Change
 	before, after float64
 	rises, found  bool
 }
 
-// Shown finds curves of an export that become much higher or lower at some time. What they measure, only their names tell: it is no cost.
+// Shown finds curves of an export that become much higher or lower at some time. Only their names say what they
+// measure, so they have no cost.
 func Shown(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 	check := finding.Check{What: "curves of exports", Of: "curve", Needed: 1}
 	by := map[string][]*curve{}
@@ -61,8 +63,9 @@ func Shown(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 	return out, check
 }
 
-// shownCurve returns a series if it is such a one: of an unknown name, of the only metric of all inputs, of memory, or of how full a KV cache
-// is without what it holds. Of a counter, it is how much that grows in a second.
+// shownCurve returns series i as a curve, or nil if others cover it. It takes series with unknown names, the only
+// metric of all inputs, memory, and the usage of a KV cache without the number of requests. Counters become rates per
+// second.
 func shownCurve(l *telemetry.Logged, i int, alone bool) *curve {
 	s := &l.Set.List[i]
 	m := l.Set.Metric(s.Metric)
@@ -88,7 +91,7 @@ func shownCurve(l *telemetry.Logged, i int, alone bool) *curve {
 		}
 		value := x.Value
 		if m.Kind == series.Counter {
-			if value -= before.Value; value < 0 { // it began again
+			if value -= before.Value; value < 0 { // the counter restarted
 				value = x.Value
 			}
 			value /= float64(x.Time-before.Time) / 1e9
@@ -102,15 +105,15 @@ func shownCurve(l *telemetry.Logged, i int, alone bool) *curve {
 		return nil
 	}
 	if c.look(); slices.Contains(memories, m.Name) && (!c.rises || c.change.To < len(c.values)) {
-		c.found = false // what is given back is none that runs out
+		c.found = false // memory that is released does not run out
 	}
 	return c
 }
 
-// memories are metrics of memory that processes hold, which are looked at beside any others.
+// memories are metrics of the memory of processes, which are examined even if there are other metrics.
 var memories = []string{"container_memory_working_set_bytes", "process_resident_memory_bytes"}
 
-// look finds how a curve changes: from when on it leaves all that it was at first, and comes to stay far above or far below, or else
+// look finds how a curve changes: when it leaves its initial range for good and goes far above or below it, or else
 // when its level changes.
 func (c *curve) look() {
 	for k := judge.FewBuckets; k < len(c.values) && !c.found; k *= 2 {
@@ -137,7 +140,8 @@ func (c *curve) look() {
 	}
 }
 
-// leaves finds the first values behind k that are far from those before it, some in a row, and from when on none is within these.
+// leaves finds the first few consecutive values at or after k that are far from those before, and the time from which
+// none is within their range.
 func (c *curve) leaves(k int, within, far func(float64) bool) {
 	n := 0
 	for i := k; i < len(c.values) && !c.found; i++ {
@@ -158,7 +162,7 @@ func (c *curve) leaves(k int, within, far func(float64) bool) {
 	}
 }
 
-// is says how a curve changes: of what becomes ever more, or less, how far it comes.
+// is records a change. For a curve that only rises or only falls, after is the extreme that it reaches.
 func (c *curve) is(change changepoint.Change) {
 	c.change, c.found = change, true
 	then := c.values[change.At:change.To]
@@ -172,7 +176,7 @@ func (c *curve) is(change changepoint.Change) {
 	}
 }
 
-// changed tells of curves of one name that change: the one that does the most leads.
+// changed makes the finding of the curves of one name that changed, led by the largest change.
 func changed(list []*curve) (f finding.Finding, ok bool) {
 	var found []*curve
 	for _, c := range list {
@@ -180,7 +184,7 @@ func changed(list []*curve) (f finding.Finding, ok bool) {
 			found = append(found, c)
 		}
 	}
-	if len(found) == 0 || len(found) == 1 && strings.HasPrefix(found[0].name, series.Metrics[series.GPUUtil].Name) { // one GPU of several: hardware tells
+	if len(found) == 0 || len(found) == 1 && strings.HasPrefix(found[0].name, series.Metrics[series.GPUUtil].Name) { // a single GPU: other findings cover hardware
 		return f, false
 	}
 	part := func(c *curve) float64 {
@@ -211,7 +215,7 @@ func changed(list []*curve) (f finding.Finding, ok bool) {
 	return f, true
 }
 
-// sentence tells how a curve changes.
+// sentence says how a curve changes.
 func (c *curve) sentence() string {
 	verb := "falls"
 	if c.rises {
