@@ -25,7 +25,8 @@ func (l *Lives) restartsOf(role request.Role) [][]restart {
 	return by.List
 }
 
-// flapping returns the restarts of each of several servers of a role that were away at the same times, some of them again and again.
+// flapping returns the restarts, by server, of the servers of a role that were away at the same times,
+// if there are several and some were away again and again.
 func (l *Lives) flapping(role request.Role) [][]restart {
 	by := l.restartsOf(role)
 	all := slices.Concat(by...)
@@ -43,12 +44,12 @@ func isOf(list [][]restart, at place.Location) bool {
 	return slices.ContainsFunc(list, func(own []restart) bool { return own[0].new.server.at == at })
 }
 
-// stopped says since when a server is not seen anymore.
+// stopped says since when a server has not been seen.
 func (e *Event) stopped() string {
 	return fmt.Sprintf("%s has served nothing since %s", name(&e.Server), e.stopAt())
 }
 
-// stopAt says when a server got its last request, as exactly as that is known.
+// stopAt says when a server got its last request, as precisely as that is known.
 func (e *Event) stopAt() string { return words.When(e.At+(e.by-e.At)/2, e.At, e.by) }
 
 // isBeside reports whether another server was away at the same time.
@@ -58,7 +59,7 @@ func (r *restart) isBeside(list []restart) bool {
 	})
 }
 
-// flapped tells of servers that were away at the same times, again and again: what is why is one thing.
+// flapped returns one finding for servers that were away at the same times, again and again, since one thing must be the cause.
 func (l *Lives) flapped(role request.Role, of [][]restart) finding.Finding {
 	const few = 4
 	list := slices.Concat(of...)
@@ -85,14 +86,15 @@ func (l *Lives) flapped(role request.Role, of [][]restart) finding.Finding {
 	return f
 }
 
-// cameAndWent tells of servers that began or ceased to serve while others went on: of those that ceased to at the same time together.
+// cameAndWent returns findings about servers that began or ceased to serve while others went on. Those
+// that ceased at the same time share one.
 func (l *Lives) cameAndWent() (out []finding.Finding) {
 	var stops []*Event
 	flapping := map[request.Role][][]restart{}
 	for i := range l.Events {
 		e := &l.Events[i]
 		switch {
-		case isOf(order.Memo(flapping, e.Server.Role, func() [][]restart { return l.flapping(e.Server.Role) }), e.Server): // that is more of the same
+		case isOf(order.Memo(flapping, e.Server.Role, func() [][]restart { return l.flapping(e.Server.Role) }), e.Server): // this is more of the same
 		case e.What == Start:
 			out = append(out, finding.Finding{At: e.Server, Subkind: e.What, Since: e.At, Until: e.At,
 				Text: fmt.Sprintf("%s has served since %s: nothing shows it before that", name(&e.Server), words.At(e.At, words.TenthLayout))})
@@ -115,7 +117,7 @@ func (l *Lives) cameAndWent() (out []finding.Finding) {
 	return out
 }
 
-// stopped tells of servers of a role that ceased to serve, at the same time for all that is known.
+// stopped returns a finding about servers of a role that ceased to serve at the same time, as far as that is known.
 func (l *Lives) stopped(list []*Event) finding.Finding {
 	const few = 3
 	f := finding.Finding{At: list[0].Server, Subkind: Stop, Since: list[0].At}
@@ -138,8 +140,8 @@ func (l *Lives) stopped(list []*Event) finding.Finding {
 	return f
 }
 
-// unseen returns how many requests gateways have answered since a server stopped of which no server of its role has
-// a span: if there are half as many in a time as it had, and hardly any before.
+// unseen returns how many requests gateways have answered since a server stopped that no server of its role has a span
+// for. It is 0 unless these come at half the rate at which the server got its own or more, and hardly any came before.
 func (l *Lives) unseen(e *Event) int {
 	const most, hardly = 0.5, 0.1
 	k := slices.IndexFunc(l.observed.servers, func(x *server) bool { return x.at == e.Server })

@@ -24,7 +24,7 @@ func (l *Lives) deathsOf(x *server) (list []*end) {
 	return list
 }
 
-// died tells of all deaths of a server, and when it was back.
+// died returns a finding about all deaths of a server, with when it was back.
 func (l *Lives) died(deaths []*end) finding.Finding {
 	first, last := deaths[0], deaths[len(deaths)-1]
 	var lost []int
@@ -57,8 +57,8 @@ func (l *Lives) died(deaths []*end) finding.Finding {
 	return f
 }
 
-// became says what became of lost requests: "2 requests on it failed (HTTP 502) and 1
-// request in flight never ended".
+// became says what happened to lost requests: "2 requests on it failed (HTTP 502) and 1 request in
+// flight never ended".
 func (l *Lives) became(lost []int) string {
 	var reasons []string
 	n := 0
@@ -82,12 +82,12 @@ func (l *Lives) became(lost []int) string {
 	return strings.Join(parts, " and ")
 }
 
-// usually is how often the next sign of a server, or the first one of a request there, comes
-// within the time that is told for it.
+// usually is how often the next sign of a server, or the first one of a request there, comes within the
+// time estimated for it.
 const usually = 0.95
 
-// pausesOf returns the times, in ns, between two signs of the team while jobs were in flight on
-// it that ended later.
+// pausesOf returns the times, in ns, between successive signs of the team. Only time counts in which it
+// had jobs in flight that ended later.
 func (t *team) pausesOf() iter.Seq[int64] {
 	busy := request.NewCoverage(t.closed)
 	slices.Sort(t.ends)
@@ -100,7 +100,7 @@ func (t *team) pausesOf() iter.Seq[int64] {
 	}
 }
 
-// longestPause returns the longest of them.
+// longestPause returns the longest of pausesOf.
 func (t *team) longestPause() int64 {
 	longest := int64(0)
 	for pause := range t.pausesOf() {
@@ -109,8 +109,8 @@ func (t *team) longestPause() int64 {
 	return longest
 }
 
-// nextSign returns for how long a server of a role that has something to do may have gone on after
-// its last sign, in ns: when it ceases at any time, the last sign is usually not older.
+// nextSign returns for how long, in ns, a busy server of a role may have worked on after its last sign:
+// if it stops at a random time, its last sign is usually no older than that.
 func (o *observer) nextSign(role request.Role) int64 {
 	var pauses []int64
 	sum := 0.0
@@ -123,7 +123,7 @@ func (o *observer) nextSign(role request.Role) int64 {
 		}
 	}
 	slices.Sort(pauses)
-	// The time within a span d of a sign is that of the shorter pauses, and d in each longer one.
+	// Time within d of the last sign is all of each shorter pause, and d of each longer one.
 	shorter := 0.0
 	for i, pause := range pauses {
 		longer := float64(len(pauses) - i)
@@ -135,14 +135,14 @@ func (o *observer) nextSign(role request.Role) int64 {
 	return 0
 }
 
-// nextJob returns how long it takes usually until a life gets the next request, in ns, if they come
-// at random.
+// nextJob returns within how long a life usually gets its next request, in ns, if they arrive at
+// random.
 func (l *life) nextJob() int64 {
 	return int64(-math.Log(1-usually) * float64(l.last-l.first) / float64(max(1, len(l.jobs))))
 }
 
-// intake returns how long it takes usually until a server of a role shows the first sign of a
-// request that it was sent, in ns.
+// intake returns within how long a server of a role usually shows the first sign of a request that it
+// was sent, in ns.
 func (o *observer) intake(role request.Role) int64 {
 	var times []int64
 	for _, x := range o.servers {
@@ -162,9 +162,9 @@ func (o *observer) intake(role request.Role) int64 {
 	return times[int(usually*float64(len(times)-1))]
 }
 
-// discountIntake makes the last work of a team its last sign, if it took in so many requests
-// later and did nothing for any of them, though none waits for another server. It reports
-// whether it did.
+// discountIntake moves the last sign of a team back to its last work, if since then it took in
+// requests, at least this many of which wait for no other server, and did no work for any of them. It
+// reports whether it did.
 func (t *team) discountIntake(least int) bool {
 	stuck := 0
 	for k := range t.life.jobs {
@@ -186,9 +186,9 @@ func (t *team) discountIntake(least int) bool {
 	return true
 }
 
-// refusals returns the requests that failed at each server, ascending: a gateway says that it
-// sent them there and that they failed by an HTTP status of 500 or more, and no server has
-// ended them. It names servers by URL; the requests that were answered tell which is which.
+// refusals returns the requests that failed at each server, ascending: a gateway says that it sent them
+// there and that they failed with an HTTP status of 500 or more. The gateway names servers by URL;
+// requests that were answered show which server has which URL.
 func (o *observer) refusals() map[*server][]int {
 	servers := o.byURL()
 	list := map[*server][]int{}
@@ -206,7 +206,7 @@ func (o *observer) refusals() map[*server][]int {
 	return list
 }
 
-// byURL returns the servers by their URLs, of those that always mean the same one.
+// byURL returns the servers by URL. A URL that stands for several servers has nil.
 func (o *observer) byURL() map[string]*server {
 	servers := map[string]*server{}
 	o.set.EachServedURL(func(url string, proc int) {

@@ -15,18 +15,18 @@ import (
 
 // What happens to servers.
 const (
-	Start   = "start"   // its first sign, where it would not have been idle before by chance
+	Start   = "start"   // its first sign, unless it may have been idle before by chance
 	Drain   = "drain"   // the last sign of processes that are replaced; all requests had ended
 	Restart = "restart" // the first sign of the processes that replace others
-	Stop    = "stop"    // the last sign of a server that gets nothing any more; all requests had ended
+	Stop    = "stop"    // the last sign of a server that gets no more requests; all requests had ended
 	Hang    = "hang"    // the last sign of a server that is sent requests and ends none
 	Death   = "death"   // the last sign of a server, with requests in flight that never ended
 
-	// Unseen is the subkind of findings of a server that goes on, while the dump has nothing of it anymore. As an event, it is a stop.
+	// Unseen is the subkind of findings about servers that still run, though the dump has nothing more from them. Their event is Stop.
 	Unseen = "unseen"
 )
 
-// Away are the subkinds of findings of servers that others work for: nothing on them was lost.
+// Away are the subkinds of findings about servers whose work others took over: nothing on them was lost.
 var Away = []string{Restart, Stop}
 
 // An Event is something that happened to a server.
@@ -35,10 +35,10 @@ type Event struct {
 	What       string
 	Server     place.Location
 	Host       string
-	PID        int64 // of the tokenizer, else of the lowest rank; 0 is unknown
-	ReplacedBy int64 // of the processes that took their place; 0 is none, or unknown
+	PID        int64 // of the tokenizer, or else of the lowest rank; 0 is unknown
+	ReplacedBy int64 // PID of the processes that took their place; 0 is none, or unknown
 
-	by trace.Time // of Stop: when it usually had served another request
+	by trace.Time // of Stop: when it usually would have served another request
 }
 
 // Lives holds the events of the servers of a set.
@@ -51,7 +51,7 @@ type Lives struct {
 	restarts []restart
 }
 
-// A restart is that a life replaced another one.
+// A restart is one life that replaced another.
 type restart struct{ old, new *life }
 
 // Find finds out what happened to the servers of a set.
@@ -61,7 +61,7 @@ func Find(s *request.Set) *Lives {
 	l.deaths = o.deaths(l.hangs)
 	for _, r := range l.restarts {
 		switch {
-		case l.suffered(r.old): // which is an event of its own
+		case l.suffered(r.old): // that is an event of its own
 		case r.old.hasResent():
 			l.add(r.old.last, Death, r.old, r.old.server.at)
 		default:
@@ -101,8 +101,7 @@ func (l *Lives) add(at trace.Time, what string, of *life, where place.Location) 
 	l.Events = append(l.Events, e)
 }
 
-// location returns the place of an end: the DP rank that hangs where there are several, else the
-// server.
+// location returns where an end happened: the DP rank if one of several hangs, or else the server.
 func (e *end) location() place.Location {
 	if e.team != nil && len(e.life.teams) > 1 {
 		return e.team.at.Team()
@@ -110,14 +109,14 @@ func (e *end) location() place.Location {
 	return e.life.server.at
 }
 
-// suffered reports whether a life ended with requests that never did.
+// suffered reports whether a life ended with requests that never ended.
 func (l *Lives) suffered(x *life) bool {
 	of := func(e end) bool { return e.life == x }
 	return slices.ContainsFunc(l.hangs, of) || slices.ContainsFunc(l.deaths, of)
 }
 
-// restarts returns the lives that replaced others, in order: not those of servers that nothing
-// tells apart and that took turns by chance.
+// restarts returns the lives that replaced others, in order. It leaves out servers that nothing tells
+// apart and whose lives may just have taken turns.
 func (o *observer) restarts() (list []restart) {
 	for _, s := range o.servers {
 		for i := 1; i < len(s.lives); i++ {
@@ -131,8 +130,8 @@ func (o *observer) restarts() (list []restart) {
 	return list
 }
 
-// Restarted returns from when until when servers were restarted, from the last sign of the
-// first one on; 0 is never.
+// Restarted returns when servers were restarted: from the last sign of the first life that was replaced
+// until the last new one began; 0 is never.
 func (l *Lives) Restarted() (from, to trace.Time) {
 	for _, r := range l.restarts {
 		from, to = order.Earlier(from, r.old.last), max(to, r.new.first)
@@ -140,8 +139,7 @@ func (l *Lives) Restarted() (from, to trace.Time) {
 	return from, to
 }
 
-// apart returns the probability that n requests all come before m others by chance: one order of
-// all.
+// apart returns the probability that n requests all come before m others if their order is random.
 func apart(n, m int) float64 {
 	p := 1.0
 	for i := 1; i <= min(n, m); i++ {
@@ -150,8 +148,8 @@ func apart(n, m int) float64 {
 	return p
 }
 
-// absent reports whether a server got none of the requests of its role from a time until
-// another one, though chance alone would have given it some: by its share of all others.
+// absent reports whether a server got none of its role's requests between two times, though chance
+// alone would have given it some, by its share of all requests.
 func (o *observer) absent(x *server, from, to trace.Time) bool {
 	between := func(starts []trace.Time, from, to trace.Time) int { // excluding both
 		lower, _ := slices.BinarySearch(starts, from+1)
@@ -171,12 +169,12 @@ func (o *observer) absent(x *server, from, to trace.Time) bool {
 	missed := between(all, from, to) - between(mine, from, to)
 	others := between(all, first, last) - between(mine, first, last)
 	share := float64(own) / float64(max(1, own+others))
-	// By its share, and by the order alone: of one request, nobody knows a share.
+	// By its share, and by order alone: a single request does not show a share.
 	chance := max(math.Pow(1-share, float64(missed)), apart(own, missed))
 	return missed > 0 && chance*float64(len(o.servers)) < byChance
 }
 
-// Report returns the table of what happened to servers; without requests, of nothing.
+// Report returns the table of what happened to servers; it is empty if l is nil.
 func (l *Lives) Report() *table.Table {
 	var events []Event
 	if l != nil {

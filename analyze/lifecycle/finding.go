@@ -17,7 +17,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
-// Findings tells what happened to servers: of hangs, deaths, and restarts, which are the subkinds.
+// Findings returns what happened to servers. The subkinds are Hang, Death, Restart, Start, Stop, and Unseen.
 func (l *Lives) Findings() ([]finding.Finding, finding.Check) {
 	check := finding.Check{What: "starts, restarts, hangs, and deaths of servers", Of: "request", N: len(l.set.Requests), Needed: 1}
 	out := l.hung()
@@ -29,7 +29,7 @@ func (l *Lives) Findings() ([]finding.Finding, finding.Check) {
 	return slices.Concat(out, l.restarted(), l.cameAndWent()), check
 }
 
-// Lost returns the requests that waited for servers that hang or died, as indexes into Set.Requests.
+// Lost returns the requests that waited for servers that hang or died, as indices into Set.Requests.
 func (l *Lives) Lost() (list []int) {
 	for _, e := range slices.Concat(l.hangs, l.deaths) {
 		list = append(list, e.requests()...)
@@ -37,7 +37,7 @@ func (l *Lives) Lost() (list []int) {
 	return order.Distinct(list)
 }
 
-// finding returns what findings about ends have in common, of those with the given requests.
+// finding returns what all findings about ends share, for the given requests.
 func (l *Lives) finding(e *end, subkind string, list []int) finding.Finding {
 	return finding.Finding{At: e.location(), Subkind: subkind, Since: e.middle(), Affected: finding.AffectedOf(l.set, list),
 		Cost:   float64(len(list)) / float64(len(l.set.Requests)),
@@ -53,11 +53,11 @@ func (e *end) when() string {
 	return fmt.Sprintf("some time between %s, when it did something last, and %s", from, to)
 }
 
-// isExact reports whether the middle of the time in which a server ceased to work is as good as
-// any of it.
+// isExact reports whether the middle of the time in which a server may have ceased to work is precise
+// enough.
 func (e *end) isExact() bool { return e.by-e.since < 1_000_000_000 }
 
-// middle returns that time, or its last sign where that is no good.
+// middle returns the middle of that time, or the server's last sign if that is not precise enough.
 func (e *end) middle() trace.Time {
 	if e.isExact() {
 		return e.since + (e.by-e.since)/2
@@ -65,9 +65,9 @@ func (e *end) middle() trace.Time {
 	return e.since
 }
 
-// hung tells of servers that hang: of those of a role that do since the same moment together, as one thing is why.
+// hung returns findings about servers that hang. Those of a role that hang since the same moment share one, as they have one cause.
 func (l *Lives) hung() (out []finding.Finding) {
-	const together = trace.Time(5e9) // they have something to do, or meet, that soon
+	const together = trace.Time(5e9) // ns within which they have something to do, or wait for each other
 	for rest := slices.Clone(l.hangs); len(rest) > 0; {
 		first := rest[0]
 		same := slices.DeleteFunc(slices.Clone(rest), func(e end) bool { return !e.isWith(&first, together) })
@@ -86,7 +86,7 @@ func (e *end) isWith(o *end, together trace.Time) bool {
 	return e.life.server.role == o.life.server.role && max(e.middle()-o.middle(), o.middle()-e.middle()) <= together
 }
 
-// hungTogether makes one finding of those of several.
+// hungTogether makes one finding of several about hangs.
 func (l *Lives) hungTogether(list []end, each []finding.Finding) finding.Finding {
 	const few = 3
 	first := slices.MinFunc(list, func(x, y end) int { return cmp.Compare(x.middle(), y.middle()) })
@@ -145,14 +145,14 @@ func (l *Lives) hungAlone(e *end) finding.Finding {
 	return f
 }
 
-// othersGoOn reports whether a team that does not hang shows signs since another one does.
+// othersGoOn reports whether a team that does not hang shows signs after another one began to.
 func (l *Lives) othersGoOn(e *end) bool {
 	return slices.ContainsFunc(l.observed.teams(), func(t *team) bool {
 		return t.last > e.by && !slices.ContainsFunc(l.hangs, func(other end) bool { return other.team == t })
 	})
 }
 
-// next returns the life that replaced another one; nil is none.
+// next returns the life that replaced x; nil if there is none.
 func (l *Lives) next(x *life) *life {
 	for _, r := range l.restarts {
 		if r.old == x {
@@ -162,7 +162,7 @@ func (l *Lives) next(x *life) *life {
 	return nil
 }
 
-// pids says which process replaced which, where that is known: " (pid 412 before, 993 now)".
+// pids says which process replaced which, if that is known: " (pid 412 before, 993 then)".
 func pids(old, next *life) string {
 	if old.pid == 0 || next.pid == 0 || old.pid == next.pid {
 		return ""
@@ -178,8 +178,8 @@ func (l *Lives) lastStage(t *team) []finding.Evidence {
 	return []finding.Evidence{finding.Sentence("the last stage that ended there is %s", l.set.Name(t.stage))}
 }
 
-// restarted tells of servers that were started anew: of those of a role together, where each
-// was at another time, and of one that was again and again.
+// restarted returns findings about servers that were restarted: one for a role if each of its servers
+// was once, and one for each server that was again and again.
 func (l *Lives) restarted() (out []finding.Finding) {
 	var by order.Groups[request.Role, []restart]
 	for _, r := range l.restarts {
@@ -191,7 +191,7 @@ func (l *Lives) restarted() (out []finding.Finding) {
 	return out
 }
 
-// restartedIn tells of the restarts of a role, which are in order.
+// restartedIn returns findings about the restarts of a role, which are in order.
 func (l *Lives) restartedIn(role request.Role, list []restart) (out []finding.Finding) {
 	by := l.restartsOf(role)
 	if len(by) > 1 && len(list) == len(by) {
@@ -202,14 +202,14 @@ func (l *Lives) restartedIn(role request.Role, list []restart) (out []finding.Fi
 		out = append(out, l.flapped(role, flapping))
 	}
 	for _, own := range by {
-		if s := own[0].new.server; len(l.deathsOf(s)) == 0 && !isOf(flapping, s.at) { // else they are told with these
+		if s := own[0].new.server; len(l.deathsOf(s)) == 0 && !isOf(flapping, s.at) { // otherwise another finding has them
 			out = append(out, l.again(s, own))
 		}
 	}
 	return out
 }
 
-// ofRole returns what findings about restarts of several servers of a role have in common.
+// ofRole returns what findings about restarts of several servers of a role share.
 func (l *Lives) ofRole(role request.Role, list []restart) finding.Finding {
 	f := finding.Finding{At: place.Location{Scope: place.WholeRole, Role: role}, Subkind: Restart, Confidence: finding.Certain, Since: list[0].old.last}
 	for _, r := range list {
@@ -223,7 +223,7 @@ func (l *Lives) serversOf(role request.Role) string {
 	return words.Counted(order.Count(l.observed.servers, func(s *server) bool { return s.role == role }), role.String()+" server")
 }
 
-// rolled tells of servers of which each was started anew once.
+// rolled returns a finding about servers that were each restarted once.
 func (l *Lives) rolled(role request.Role, list []restart) finding.Finding {
 	const few = 4
 	var each []string
@@ -245,7 +245,7 @@ func (l *Lives) rolled(role request.Role, list []restart) finding.Finding {
 	return f
 }
 
-// again tells of a server that was started anew, once or several times.
+// again returns a finding about a server that was restarted, once or several times.
 func (l *Lives) again(s *server, list []restart) finding.Finding {
 	first, last := list[0], list[len(list)-1]
 	f := finding.Finding{At: s.at, Subkind: Restart, Confidence: finding.Certain, Since: first.old.last, Until: last.new.first}
@@ -262,7 +262,7 @@ func (l *Lives) again(s *server, list []restart) finding.Finding {
 	return f
 }
 
-// name names a place with its host, also where there is no other.
+// name names a place with its host, even if it is the only one.
 func name(at *place.Location) string {
 	text := at.String()
 	if host := at.ServerName(); at.Host != naming.Unknown && !strings.Contains(text, host) {
@@ -271,13 +271,13 @@ func name(at *place.Location) string {
 	return text
 }
 
-// period returns when nobody served: "19:57:24.1 to 19:57:55.4".
+// period returns from when to when the server was away: "19:57:24.1 to 19:57:55.4".
 func (r *restart) period() string {
 	from, to := words.Tenths(r.old.last, r.new.first)
 	return from + " to " + to
 }
 
-// outcome says what became of the requests that were in flight.
+// outcome says what happened to the requests that were in flight.
 func (l *Lives) outcome(list []restart) finding.Evidence {
 	var lost []int
 	for _, r := range list {
@@ -312,7 +312,7 @@ func (l *Lives) outcome(list []restart) finding.Evidence {
 	return finding.Sentence("all of its requests in the files had ended before that")
 }
 
-// resent returns how many jobs of a life had to be done again, and how many of them by another server.
+// resent returns how many jobs of a life had to be repeated, and how many of these on another server.
 func (l *life) resent() (n, moved int) {
 	for k := range l.jobs {
 		if l.jobs[k].resent {
@@ -325,13 +325,13 @@ func (l *life) resent() (n, moved int) {
 	return n, moved
 }
 
-// hasResent reports whether any had to be.
+// hasResent reports whether any job of a life had to be repeated.
 func (l *life) hasResent() bool {
 	n, _ := l.resent()
 	return n > 0
 }
 
-// sentences describe events, after the name of the server.
+// sentences describe events. They follow the name of the server.
 var sentences = map[string]string{
 	Start:   "serves its first request",
 	Drain:   "ends, with all of its requests in the files answered",
@@ -341,7 +341,7 @@ var sentences = map[string]string{
 	Death:   "is gone, with requests in flight",
 }
 
-// Sentence tells of an event.
+// Sentence describes an event.
 func (e *Event) Sentence() string {
 	text := name(&e.Server) + " " + sentences[e.What]
 	if e.ReplacedBy != 0 && e.ReplacedBy != e.PID {

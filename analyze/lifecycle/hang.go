@@ -12,36 +12,34 @@ import (
 	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
-// How long a server has to show no sign, with something to do, before that is more than a
-// pause: longer than exporters hold spans back, and several times longer than ever before
-// on any server of its role.
+// How long a server with something to do must show no sign for that to be more than a pause: longer
+// than exporters hold spans back, and several times longer than any pause of a server of its role.
 const (
-	minSilence  = 5_000_000_000 // ns; the delay of OpenTelemetry's exporters
-	heldBack    = 500_000_000   // ns; that of SGLang's
+	minSilence  = 5_000_000_000 // ns; how long OpenTelemetry's exporters hold spans back
+	heldBack    = 500_000_000   // ns; how long SGLang's exporter does
 	usualPauses = 3
-	// minWaiting is how many requests that no rank has a row of show that a server hangs:
-	// fewer may be in a queue, or their spans are lost.
+	// minWaiting is how many requests that no rank has a row of show that a server hangs: fewer may be
+	// queued, or their spans may be lost.
 	minWaiting = 3
 )
 
-// An end is where the work of some requests ended, though they did not.
+// An end is where work on some requests stopped, though the requests had not ended.
 type end struct {
 	life     *life
-	team     *team      // that hangs; nil is the whole server
+	team     *team      // the one that hangs; nil is the whole server
 	since    trace.Time // its last sign
-	by       trace.Time // when it had shown another one, had it gone on
-	inFlight []int      // indexes into Set.Requests, ascending: those that were on it
+	by       trace.Time // when it would have shown another one, had it gone on
+	inFlight []int      // requests that were on it: indices into Set.Requests, ascending
 	refused  bool       // a gateway failed to reach the server, or lost it
-	waiting  []int      // those that were sent to it later, and are on no rank
+	waiting  []int      // requests that were sent to it later, and are on no rank
 }
 
-// requests returns all that never ended.
+// requests returns all requests that never ended.
 func (e *end) requests() []int {
 	return order.Distinct(slices.Concat(e.inFlight, e.waiting))
 }
 
-// hangs finds the teams that show no sign any more though they have something to do, while
-// others go on.
+// hangs finds the teams that show no more signs though they have something to do, while others go on.
 func (o *observer) hangs() (list []end) {
 	for _, t := range o.teams() {
 		if e, ok := o.hang(t); ok {
@@ -56,7 +54,7 @@ func (o *observer) hang(t *team) (end, bool) {
 	e := end{life: t.life, team: t, since: t.last}
 	pause := o.pauses[t.life.server.role]
 	if t.goesOn(o) || t.life.isQuiet(t.life.last, pause) && t.life.last-t.last < minSilence {
-		return e, false // all of the server is gone: see death
+		return e, false // the whole server is gone: see death
 	}
 	e.inFlight = t.inFlight(pause, false)
 	busy := t.last
@@ -85,23 +83,23 @@ func (o *observer) hang(t *team) (end, bool) {
 	return e, true
 }
 
-// isQuiet reports whether the end of a life, or of the dump, is longer after a time than
-// pauses are.
+// isQuiet reports whether more time passes between since and the end of a life, or of the dump, than in
+// any pause.
 func (l *life) isQuiet(since trace.Time, pause int64) bool {
 	silent := int64(l.until - since)
 	return silent >= minSilence && silent >= usualPauses*pause
 }
 
-// goesOn reports whether a job ended on a team after its last sign there, or on nobody
-// knows which rank: its spans are lost then.
+// goesOn reports whether a job ended on a team after its last sign there, or on an unknown rank: then
+// spans of the team may be lost.
 func (t *team) goesOn(o *observer) bool {
 	later := func(at trace.Time) bool { return at > t.last+request.SameBatch }
 	return slices.ContainsFunc(t.closed, func(iv request.Interval) bool { return later(iv.To - heldBack) }) ||
 		slices.ContainsFunc(t.life.nobodys, later) || slices.ContainsFunc(o.nobodys[t.life.server.role], later)
 }
 
-// inFlight returns the requests that were on a team at its last sign, and never ended: also
-// those that wait for the other half of the request, if they are asked for.
+// inFlight returns the requests that were on a team at its last sign, and never ended. If blocked, it
+// includes those that wait for their other half on another server.
 func (t *team) inFlight(pause int64, blocked bool) []int {
 	recent := t.last - trace.Time(max(usualPauses*pause, heldBack))
 	var jobs []*job
@@ -119,8 +117,8 @@ func requestsOf(jobs []*job) []int {
 	return order.Distinct(order.Each(jobs, func(j *job) int { return j.request }))
 }
 
-// waiting returns the jobs that were sent to a team after its last sign and that no rank has
-// done anything for, by start. Where a tokenizer feeds several teams, nobody knows to which one they went: see
+// waiting returns the jobs that were sent to a team after its last sign and for which no rank has done
+// anything, by start. If a tokenizer feeds several teams, it is unknown which team they went to: see
 // stranded.
 func (o *observer) waiting(t *team) (jobs []*job) {
 	for k := range t.life.jobs {
@@ -136,15 +134,15 @@ func (o *observer) waiting(t *team) (jobs []*job) {
 	return jobs
 }
 
-// Of several teams behind one tokenizer, one is stranded if others that came later have been
+// One of several teams behind a tokenizer is stranded if requests that came after its own were
 // answered, and it should have got a share of these.
 const (
 	overtakenBy = 5    // answered requests that came later
-	byChance    = 1e-4 // that a team which goes on gets no request for so long
+	byChance    = 1e-4 // probability that a team which goes on gets no request for so long
 )
 
-// stranded returns those of the waiting jobs of a life that have been overtaken; nil if the
-// team may simply have got none since its last sign.
+// stranded returns the waiting jobs of a life that were overtaken. It returns nil if the team may just
+// have got none since its last sign.
 func (t *team) stranded(waiting []*job) []*job {
 	var answered []trace.Time
 	own, others := 0, 0
@@ -167,9 +165,8 @@ func (t *team) stranded(waiting []*job) []*job {
 	return slices.DeleteFunc(waiting, func(j *job) bool { return j.start >= answered[len(answered)-overtakenBy] })
 }
 
-// deaths finds the lives that ended with requests in flight: others took their place, or
-// nothing comes from any of their processes any more while others go on. Those of hangs are
-// not told again.
+// deaths finds the lives that ended with requests in flight: others took their place, or none of their
+// processes shows a sign any more while others go on. It leaves out lives that hang.
 func (o *observer) deaths(hangs []end) (list []end) {
 	for _, s := range o.servers {
 		if o.isRemnant(s) {
@@ -187,8 +184,8 @@ func (o *observer) deaths(hangs []end) (list []end) {
 	return list
 }
 
-// isRemnant reports whether a server is only what nobody knows the host of, while others of its
-// role have one: rows that a process left behind when it died, and that is told there.
+// isRemnant reports whether a server consists only of rows without a host, while others of its role
+// have hosts: rows that a process left behind when it died, which is reported for its host.
 func (o *observer) isRemnant(x *server) bool {
 	return x.at.Host == naming.Unknown && slices.ContainsFunc(o.servers, func(s *server) bool { return s.role == x.role && s.at.Host != naming.Unknown })
 }
@@ -202,7 +199,7 @@ func (o *observer) death(l *life) (end, bool) {
 	}
 	recent := l.last - trace.Time(max(usualPauses*pause, heldBack))
 	var jobs []*job
-	own := false // some of them wait for nobody else
+	own := false // some of them wait for no other server
 	for k := range l.jobs {
 		j := &l.jobs[k]
 		failed := o.set.Requests[j.request].Status == request.Failed
@@ -215,7 +212,7 @@ func (o *observer) death(l *life) (end, bool) {
 	e.refused = len(refused) > 0
 	e.inFlight = slices.Concat(requestsOf(jobs), refused, o.brokenOff(l.last))
 	e.inFlight = order.Distinct(e.inFlight)
-	e.by = min(l.until, l.last+heldBack) // what it did last was never exported
+	e.by = min(l.until, l.last+heldBack) // its last work was never exported
 	if own {
 		e.by = min(l.until, e.by+trace.Time(o.nextSign(l.server.role)))
 	}
@@ -225,8 +222,8 @@ func (o *observer) death(l *life) (end, bool) {
 	return e, own || e.refused
 }
 
-// refusedBy returns the requests that failed on the server of a life from its last sign on, less
-// what exporters may have held back, until the next life.
+// refusedBy returns the requests that failed on the server of a life between its last sign, less the
+// delay of exporters, and the next life.
 func (o *observer) refusedBy(l *life) (list []int) {
 	for _, i := range o.refused[l.server] {
 		q := &o.set.Requests[i]
@@ -247,8 +244,8 @@ func (o *observer) brokenOff(at trace.Time) (list []int) {
 	return list
 }
 
-// findHomeless finds the requests that failed, and of which no server has a row, nor does a
-// gateway say to which one it sent them: it died before it handed on any.
+// findHomeless finds the failed requests of which no server has a row, and for which no gateway says
+// where it sent them: a server died before it handed any row on.
 func (o *observer) findHomeless() {
 	known := map[int]bool{}
 	for _, list := range o.refused {

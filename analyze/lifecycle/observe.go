@@ -19,39 +19,39 @@ type server struct {
 	lives []*life // in order
 }
 
-// A life is the time of the processes of a server that work together, until they are replaced.
+// A life is the time of the processes of a server that work together, until others replace them.
 type life struct {
 	server      *server
 	procs       []int
-	pid         int64 // of its tokenizer, else of its lowest rank; 0 is unknown
+	pid         int64 // of its tokenizer, or else of its lowest rank; 0 is unknown
 	first, last trace.Time
 	until       trace.Time // the first sign of the next life, or the end of the dump
 	teams       []*team
 	jobs        []job
-	// nobodys are the ends of finished jobs that no rank has a row of: those are lost.
+	// nobodys are the ends of finished jobs that no rank has a row of: their rows are lost.
 	nobodys []trace.Time
 }
 
-// A team is the ranks of a life that work on the same requests: those of a DP rank.
+// A team is the ranks of a life that work on the same requests: those of one DP rank.
 type team struct {
 	life   *life
 	number int32          // in the list of its life
 	at     place.Location // the lowest of its ranks
 	ends   []trace.Time
-	last   trace.Time // sign of it
+	last   trace.Time // its last sign
 	stage  int        // row that ended last
-	worked trace.Time // the last sign of more than that it takes requests in
-	work   int        // row of it
+	worked trace.Time // its last sign other than taking in requests
+	work   int        // the row of that
 	closed []request.Interval
-	pause  int64 // ns: the longest without a sign, with requests in flight that ended later
+	pause  int64 // ns: the longest without a sign, while it had requests in flight that ended later
 }
 
 // A job is the part of a request that one server has.
 type job struct {
 	request int
 	start   trace.Time
-	team    int32      // of the life; None is unknown: no rank has a row of it
-	first   trace.Time // sign of its ranks; 0 without a team
+	team    int32      // number in the life; None is unknown: no rank has a row of it
+	first   trace.Time // first sign of its ranks; 0 without a team
 	last    trace.Time
 	ended   bool // the server ended it, or the user was answered
 	blocked bool // it waits for the other half of the request, on another server
@@ -59,30 +59,30 @@ type job struct {
 	moved   bool // to another server
 }
 
-// A slot is what no two processes of a server are at one time.
+// A slot identifies a process within a server: no two have the same one at a time.
 type slot struct {
 	label string
 	rank  trace.Rank
 }
 
-// A serverKey tells servers apart.
+// A serverKey identifies a server.
 type serverKey struct {
 	host   string
 	role   request.Role
 	number int
 }
 
-// An observer notes what the parts of requests show of servers.
+// An observer collects what the parts of requests show about servers.
 type observer struct {
 	set     *request.Set
 	end     trace.Time // of the dump
 	servers []*server  // in the order of display
-	lifeOf  []*life    // by proc; nil are those that serve nothing
-	// nobodys are ends as those of lives, where not even the process is known, by role.
+	lifeOf  []*life    // by proc; nil for those that serve nothing
+	// nobodys are such ends where even the process is unknown, by role.
 	nobodys  [request.Other + 1][]trace.Time
 	refused  map[*server][]int // see refusals
 	homeless []int             // see findHomeless
-	// starts are those of jobs, in order, and pauses the longest ones of a team with requests in
+	// starts are the starts of jobs, in order, and pauses the longest pause of a team with requests in
 	// flight, in ns, by role.
 	starts [request.Other + 1][]trace.Time
 	pauses [request.Other + 1]int64
@@ -101,7 +101,7 @@ func observe(s *request.Set) *observer {
 	return o
 }
 
-// compare notes what servers of a role have in common.
+// compare collects what servers are judged by, over all servers of a role.
 func (o *observer) compare() {
 	for _, t := range o.teams() {
 		t.pause = t.longestPause()
@@ -121,7 +121,7 @@ func (o *observer) compare() {
 	}
 }
 
-// teams returns those of all lives.
+// teams returns the teams of all lives.
 func (o *observer) teams() (list []*team) {
 	for _, s := range o.servers {
 		for _, l := range s.lives {
@@ -162,7 +162,7 @@ func (o *observer) findLives() {
 	}
 }
 
-// signs returns when each proc begins and ends what it does, and notes the end of the dump.
+// signs returns the first and the last sign of each proc, and notes the end of the dump.
 func (o *observer) signs() (first, last []trace.Time) {
 	s := o.set
 	first, last = make([]trace.Time, len(s.Procs)), make([]trace.Time, len(s.Procs))
@@ -182,9 +182,9 @@ func (o *observer) signs() (first, last []trace.Time) {
 	return first, last
 }
 
-// divide makes lives of the procs of a server, which are in the order of their first signs:
-// a new one begins with the first proc whose slot another one has. Two at one time with one PID are
-// one process that has two exporters: SGLang's asynchronous tracing has one of its own.
+// divide divides the procs of a server, which are in the order of their first signs, into lives: a new
+// one begins with the first proc whose slot is taken. Two procs with one PID at the same time are one
+// process with two exporters: SGLang's asynchronous tracing has its own.
 func (o *observer) divide(x *server, procs []int, first, last []trace.Time) {
 	var taken map[slot]int
 	for _, p := range procs {
@@ -210,7 +210,7 @@ func (o *observer) divide(x *server, procs []int, first, last []trace.Time) {
 	}
 }
 
-// hear notes what a part shows of its server. One that is open when the gateway's span ends was given up, and has not ended.
+// hear notes what a part shows about its server. A part that is open when the gateway's span ends was given up, and has not ended.
 func (o *observer) hear(p *request.Part, open *request.OpenFinder) {
 	s := o.set
 	q := &s.Requests[p.Request]
@@ -252,7 +252,7 @@ func (o *observer) hear(p *request.Part, open *request.OpenFinder) {
 	l.jobs = memory.Append(l.jobs, j)
 }
 
-// wasResent reports whether a server did later what a part of one was for, and whether that is known to be another.
+// wasResent reports whether a server did the work of part p again later, and whether that is known to be another server than of.
 func (o *observer) wasResent(p *request.Part, of *server) (resent, moved bool) {
 	for _, k := range o.set.PartsOf(&o.set.Requests[p.Request]) {
 		if other := &o.set.Parts[k]; other.Root != request.None && other.Role == p.Role && other.Start >= p.Start {
@@ -264,7 +264,7 @@ func (o *observer) wasResent(p *request.Part, of *server) (resent, moved bool) {
 	return resent, moved
 }
 
-// lifeOfPart returns the life that has a part, which led works on if that is known; nil is unknown.
+// lifeOfPart returns the life that has a part; led is the team that worked on it, if known. nil is unknown.
 func (o *observer) lifeOfPart(p *request.Part, led *team) *life {
 	if led != nil {
 		return led.life
@@ -280,8 +280,8 @@ func (o *observer) prefilled(q *request.Request) bool {
 	return slices.ContainsFunc(o.set.PartsOf(q), func(p int) bool { return o.set.Parts[p].Role == request.Prefill && o.set.Parts[p].Root != request.None })
 }
 
-// takenIn reports whether a prefill server is ready to connect for a request: what goes on then is up to the decode server, which makes room
-// for the KV cache before it connects.
+// takenIn reports whether a prefill server is ready to connect for a request. From then on it is up to
+// the decode server, which makes room for the KV cache before it connects.
 func (o *observer) takenIn(q *request.Request) bool {
 	return slices.ContainsFunc(o.set.PartsOf(q), func(p int) bool {
 		part := &o.set.Parts[p]
@@ -289,16 +289,15 @@ func (o *observer) takenIn(q *request.Request) bool {
 	})
 }
 
-// takesIn reports whether a stage is one in which halves of requests only find each other.
+// takesIn reports whether the halves of a request only find each other in a stage.
 func takesIn(m request.Meaning) bool {
 	return m == request.SendPreparing || m == request.ReceivePreparing || m == request.ReceiveConnecting
 }
 
-// waitsForOther reports whether a server has nothing to do for a part, given the stage that
-// ended last there, before the server with the other half of the request has done
-// something.
+// waitsForOther reports whether a server has nothing to do for a part until the server with the other
+// half of the request does something. last is the stage that ended last.
 func waitsForOther(role request.Role, last request.Meaning) bool {
-	return takesIn(last) || last == request.Prefilling && role == request.Prefill // somebody has to take the KV cache
+	return takesIn(last) || last == request.Prefilling && role == request.Prefill // the decode side must take the KV cache
 }
 
 // teamOf returns the team of a proc of a life.
@@ -316,8 +315,8 @@ func (l *life) teamOf(proc int, s *request.Set) *team {
 	return t
 }
 
-// hear notes the stages of a thread of a job, and returns the one of the first level that
-// ended last; nil without any.
+// hear notes the stages of a thread for a job. It returns the top-level stage that ended last; nil if
+// there is none.
 func (t *team) hear(s *request.Set, thread int, j *job) (last *request.Row) {
 	s.EachStage(s.StagesOf(thread), func(i int) {
 		row := s.Row(i)
