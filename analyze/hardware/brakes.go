@@ -14,31 +14,31 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// brakes are the reasons that say by themselves that a GPU is slower than it should be: heat, and brakes of the hardware. A limit
-// of power is none: under load, GPUs reach it.
+// brakes are the throttle reasons that alone show that a GPU is slower than it should be: heat, and
+// brakes of the hardware. A power limit is not one: under load, GPUs reach it.
 const brakes = 0x8 | 0x20 | 0x40 | 0x80
 
-// powerLimit is the reason that a GPU has as much power as it may. One that drew clearly more before, at work and without it, may
-// have less than before.
+// powerLimit is the reason of a GPU that is at its power limit. If it drew clearly more before, at work
+// and not at its limit, the limit may have been lowered.
 const (
 	powerLimit = 0x4
 	lessPower  = 0.9
 )
 
-// A Brake is that GPUs of a host are slowed down while they work: they say that heat, a brake, or a lower limit of power does it, or have
-// no reasons, but a lower clock than before.
+// A Brake is a time in which GPUs of a host are slowed down while they work: their throttle reasons
+// name heat, a brake, or a lowered power limit, or they have none, but a lower clock than before.
 type Brake struct {
 	Devices      []*Device
 	Since, Until trace.Time // of the first and the last sample
 	N            int        // samples, of all devices
 	Reasons      uint64     // 0 is unknown
-	// Clock is the median in MHz, and Free that while nothing slowed them down; NaN is unknown.
+	// Clock is the median in MHz, and Free the median while nothing slowed them down; NaN is unknown.
 	Clock, Free float64
-	// Power and Drawn are the same of what they draw, in W.
+	// Power and Drawn are the same for the power that they draw, in W.
 	Power, Drawn float64
 }
 
-// slowed returns the reasons of a sample that slow a GPU down, which drew so many W at work without any.
+// slowed returns the reasons in a sample that slow a GPU down. drawn is how many W the GPU draws at work without any.
 func (d *Device) slowed(x series.Sample, drawn float64, every time.Duration) uint64 {
 	bits := uint64(x.Value) & brakes
 	if power, ok := valueAt(d.power, x.Time, every); ok && uint64(x.Value)&powerLimit != 0 && power < lessPower*drawn {
@@ -64,8 +64,8 @@ func (d *Device) drawn(every time.Duration) float64 {
 // meets reports whether two brakes share time.
 func (b *Brake) meets(o *Brake) bool { return o.Since <= b.Until && b.Since <= o.Until }
 
-// Brakes returns the times in which GPUs were slowed down, but for those in which they are told to be slower than their peers. GPUs
-// of one host that are so at a time are one.
+// Brakes returns the times in which GPUs were slowed down, without those already reported in told,
+// because the GPU was slower than its peers. Times of GPUs of one host that overlap are merged.
 func Brakes(devices []*Device, told []Slow) (list []Brake) {
 	for _, d := range devices {
 		own := d.brakes()
@@ -98,7 +98,7 @@ func Brakes(devices []*Device, told []Slow) (list []Brake) {
 	return list
 }
 
-// brakes returns the runs of samples in which a GPU that works names a brake.
+// brakes returns the runs of samples in which a GPU that works reports a brake.
 func (d *Device) brakes() (list []Brake) {
 	every := spacing(d.reasons)
 	drawn, bits := d.drawn(every), uint64(0)

@@ -14,10 +14,10 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A Device is what metrics say of a GPU.
+// A Device is what metrics show of a GPU.
 type Device struct {
 	Host, UUID string
-	User       string // the pod that it is given to; "" is unknown
+	User       string // the pod that it is assigned to; "" is unknown
 	GPU        int32
 	clock      []series.Sample // by time
 	util       []series.Sample
@@ -25,36 +25,36 @@ type Device struct {
 	heat       []series.Sample
 	power      []series.Sample
 	use        *Use   // of the rank that it works for; nil is unknown
-	by         string // what that is known by
-	shared     bool   // several ranks say that it is theirs
+	by         string // how that is known
+	shared     bool   // several ranks claim it
 }
 
 // A Slow is a GPU whose clock is lower than that of its peers for some time.
 type Slow struct {
 	Device *Device
-	Since  trace.Time // the first scrape at which it was
-	Until  trace.Time // the last one; 0 if it was so until the end
+	Since  trace.Time // the first scrape with a lower clock
+	Until  trace.Time // the last such scrape; 0 if it was so until the end
 	Every  time.Duration
 	// Clock and Peers are medians in MHz; Others is how many peers there are.
 	Clock, Peers float64
-	Others, N    int // N scrapes
-	// Reasons are the bits of at least half of the scrapes, if Known.
+	Others, N    int // N is the number of scrapes
+	// Reasons are the bits that are set in at least half of the scrapes, if Known.
 	Reasons uint64
 	Known   bool
-	Work    bool // it is known that it worked
-	// Heat and PeersHeat are medians of temperatures in °C meanwhile; NaN is not known.
+	Work    bool // metrics show that it worked
+	// Heat and PeersHeat are medians of temperatures in °C meanwhile; NaN is unknown.
 	Heat, PeersHeat float64
 }
 
 const (
-	// lower is the part of its peers' clock below which a GPU is slower: clocks go in steps of 15
-	// MHz, of about 2,000, and those of equal GPUs differ by a few of these under load.
+	// lower is the share of its peers' clock below which a GPU is slower. Clocks have steps of 15 MHz,
+	// out of about 2,000, and those of equal GPUs differ by a few steps under load.
 	lower = 0.95
-	// fewest is how many scrapes in a row it takes.
+	// fewest is the least number of scrapes in a row for a finding.
 	fewest = 4
-	// fewPeers is how many peers it takes to say what is usual.
+	// fewPeers is the least number of peers that show what is usual.
 	fewPeers = 2
-	// busy is the part of time, in %, from which a GPU works.
+	// busy is the use, in %, from which on a GPU works.
 	busy = 10
 )
 
@@ -102,8 +102,8 @@ func Slower(devices []*Device) (list []Slow) {
 	return list
 }
 
-// peers returns the GPUs that a GPU is compared with: the others of its host, and where these are few
-// those of the ranks that were recorded with its own.
+// peers returns the GPUs that a GPU is compared with: the others of its host and, if these are few,
+// those of recorded ranks on other hosts.
 func (d *Device) peers(devices []*Device) (list []*Device) {
 	for _, o := range devices {
 		if o != d && o.Host == d.Host {
@@ -121,8 +121,8 @@ func (d *Device) peers(devices []*Device) (list []*Device) {
 	return list
 }
 
-// braked reports whether metrics say themselves that something slows a GPU down: heat, or a brake.
-// One peer is enough then.
+// braked reports whether metrics themselves show that heat or a brake slows a GPU down. Then one peer
+// is enough.
 func (d *Device) braked(t trace.Time, every time.Duration) bool {
 	v, ok := valueAt(d.reasons, t, every)
 	return ok && v >= 0 && uint64(v)&brakes != 0
@@ -139,7 +139,7 @@ func slower(d *Device, all []*Device) (list []Slow) {
 	var run []at
 	last := trace.Time(0)
 	end := func(over bool) {
-		if len(run) >= fewest || len(run) == 1 && len(d.clock) == 1 && len(d.util) > 0 { // of one moment, that is all
+		if len(run) >= fewest || len(run) == 1 && len(d.clock) == 1 && len(d.util) > 0 { // metrics of a single moment have no more
 			var own, peers []float64
 			for _, x := range run {
 				own, peers = append(own, x.sample.Value), append(peers, x.peers)
@@ -157,7 +157,7 @@ func slower(d *Device, all []*Device) (list []Slow) {
 	}
 	for _, x := range d.clock {
 		if last != 0 && time.Duration(x.Time-last) > 4*every {
-			end(true) // nobody knows what was between
+			end(true) // what happened in between is unknown
 		}
 		last = x.Time
 		if !d.works(x.Time, every) {
@@ -182,7 +182,7 @@ func slower(d *Device, all []*Device) (list []Slow) {
 	return list
 }
 
-// heatBetween returns the median of the temperatures of GPUs between two times; NaN without any.
+// heatBetween returns the median of the temperatures of GPUs between two times; NaN if there are none.
 func heatBetween(from, to trace.Time, devices ...*Device) float64 {
 	list := between(from, to, devices, func(d *Device) []series.Sample { return d.heat })
 	if len(list) == 0 {
@@ -191,7 +191,7 @@ func heatBetween(from, to trace.Time, devices ...*Device) float64 {
 	return order.Median(list)
 }
 
-// works reports whether a GPU works at a time, as far as anybody knows.
+// works reports whether a GPU works at a time; it does if that is unknown.
 func (d *Device) works(t trace.Time, every time.Duration) bool {
 	const idle = 1 // bit of the reasons
 	if v, ok := valueAt(d.util, t, every); ok {
@@ -223,8 +223,8 @@ func (d *Device) reasonsBetween(from, to trace.Time) (bits uint64, known bool) {
 	return bits, n > 0
 }
 
-// valueAt returns the value at a time: that of the last sample before it, if it is not too old, or of one
-// soon after.
+// valueAt returns the value at a time: that of the last sample until then, if it is not too old, or
+// else of one soon after.
 func valueAt(list []series.Sample, t trace.Time, every time.Duration) (float64, bool) {
 	i, _ := slices.BinarySearchFunc(list, t+1, func(s series.Sample, t trace.Time) int { return cmp.Compare(s.Time, t) })
 	if i > 0 && time.Duration(t-list[i-1].Time) <= 2*every {
@@ -236,7 +236,7 @@ func valueAt(list []series.Sample, t trace.Time, every time.Duration) (float64, 
 	return 0, false
 }
 
-// spacing returns the usual time between samples.
+// spacing returns the median time between samples.
 func spacing(list []series.Sample) time.Duration {
 	var gaps []float64
 	for i := 1; i < len(list); i++ {
@@ -248,20 +248,20 @@ func spacing(list []series.Sample) time.Duration {
 	return time.Duration(order.Median(gaps))
 }
 
-// IdleSubkind is that of findings of GPUs that do nothing while their peers are busy.
+// IdleSubkind is the subkind of findings about GPUs that do nothing while their peers are busy.
 const IdleSubkind = "idle"
 
 const (
-	// spinning is the use, in %, from which a GPU has a kernel at nearly all times, as one has that waits in a collective.
+	// spinning is the use, in %, from which on a GPU has a kernel at nearly all times, such as one that waits in a collective.
 	spinning = 95
-	// doesNothing is the use, in %, up to which a GPU has next to none.
+	// doesNothing is the use, in %, up to which a GPU does next to nothing.
 	doesNothing = 5
-	// worked is the use, in %, from which a GPU took part before.
+	// worked is the use, in %, from which on a GPU took part before.
 	worked = 50
 )
 
-// idlers finds GPUs that worked, and do nothing any more, while all others of their host have a kernel at all times: as it is when these wait in
-// a collective for the rank of that one.
+// idlers finds GPUs that worked, and now do nothing while all others of their host have a kernel at all
+// times, as they do when they wait in a collective for the rank of that GPU.
 func idlers(devices []*Device, from, to trace.Time) (list []finding.Finding) {
 	for _, d := range devices {
 		peers := d.peers(devices)
@@ -302,7 +302,7 @@ func idlers(devices []*Device, from, to trace.Time) (list []finding.Finding) {
 	return list
 }
 
-// medianOf returns the median of what GPUs draw between two times, in W; 0 without any.
+// medianOf returns the median of the power that GPUs draw between two times, in W; 0 if there are no samples.
 func medianOf(devices []*Device, from, to trace.Time) float64 {
 	list := between(from, to, devices, func(d *Device) []series.Sample { return d.power })
 	if len(list) == 0 {

@@ -13,26 +13,26 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// fatal are Xid codes after which a GPU, or what runs on it, does not go on; others are mostly of
-// the program itself.
+// fatal are Xid codes after which a GPU, or what runs on it, cannot go on. Most others come from the
+// program itself.
 var fatal = map[int]string{
 	48: "double-bit ECC error", 62: "internal micro-controller halt", 64: "ECC page retirement failed", 74: "NVLink error", 79: "GPU has fallen off the bus", 94: "contained ECC error",
 	95: "uncontained ECC error", 119: "GSP timeout", 120: "GSP error", 140: "unrecovered ECC error", 143: "GPU initialization failed", 144: "NVLink error", 145: "NVLink error", 146: "NVLink error",
 	147: "NVLink error", 148: "NVLink error", 149: "NVLink error", 150: "NVLink error",
 }
 
-// ofDevice are Xid codes that are of the GPU, too, but after which it goes on, and what they mean.
+// ofDevice are Xid codes that also concern the GPU, but after which it goes on, and what they mean.
 var ofDevice = map[int]string{
 	63:  "a row of its memory is replaced, which takes effect when the GPU is reset",
 	92:  "its memory has many errors that are corrected",
 	154: "the driver says what the GPU needs to recover",
 }
 
-// soon is how much later metrics may have what a kernel said: they keep the last error, and are looked
-// at now and then.
+// soon is how much later than the kernel log metrics may show an error: they keep only the last one,
+// and are scraped now and then.
 const soon = trace.Time(120e9)
 
-// nonfatal is what the driver calls an error of a link behind which the GPU goes on.
+// nonfatal is what the driver calls an error of a link after which the GPU goes on.
 const nonfatal = "Nonfatal "
 
 // A driverError is an error of a GPU that its driver numbers (an Xid), or of a switch between GPUs (an SXid).
@@ -43,10 +43,10 @@ type driverError struct {
 	text     string // as the driver says it, from its number on
 	bus      string // the PCI bus of the GPU, as a kernel names it; "" in metrics
 	server   int32  // that reports it, an index into [series.Set.Servers]
-	device   Device // without a number and a UUID, where only its bus is known
+	device   Device // without a number and a UUID if only its bus is known
 }
 
-// driverErrorOf reads what an instant says of an error; it reports false where that is something else.
+// driverErrorOf reads an error from an instant; ok is false if the instant is something else.
 func driverErrorOf(set *series.Set, x *series.Instant) (e driverError, ok bool) {
 	e = newDriverError(set, x.Place)
 	e.at, e.text = x.Time, set.Syms.Name(x.Text)
@@ -58,29 +58,29 @@ func driverErrorOf(set *series.Set, x *series.Instant) (e driverError, ok bool) 
 	return e, x.Kind == series.Hardware && err == nil
 }
 
-// newDriverError is an error that is reported of a place.
+// newDriverError returns an error that was reported for a place.
 func newDriverError(set *series.Set, place int32) driverError {
 	p := &set.Places[place]
 	return driverError{server: p.Server, device: Device{Host: set.Servers[p.Server].Host, UUID: p.UUID, User: p.User, GPU: p.GPU}}
 }
 
-// isNonfatal reports whether the driver says that the GPU goes on.
+// isNonfatal reports whether the driver calls the error nonfatal, so that the GPU goes on.
 func (e *driverError) isNonfatal() bool { return strings.Contains(e.text, nonfatal) }
 
-// isLoss reports whether the GPU does not go on.
+// isLoss reports whether the GPU is lost.
 func (e *driverError) isLoss() bool { return fatal[e.code] != "" && !e.ofSwitch && !e.isNonfatal() }
 
-// known reports whether it is known which GPU of its host it is, and not only its bus.
+// known reports whether it is known which GPU of its host has the error, not only which bus.
 func (e *driverError) known() bool { return e.device.GPU >= 0 || e.device.UUID != "" }
 
-// A reported is an error, and what is found of it.
+// A reported is an error, with the finding about it.
 type reported struct {
 	driverError
 	finding finding.Finding
-	times   int // that it was reported
+	times   int // how often it was reported
 }
 
-// Errors returns findings of GPUs, of the switches between them, and of network devices and PCIe, that report errors.
+// Errors returns findings about errors of GPUs, of the switches between them, and of network devices and PCIe.
 func Errors(set *series.Set) ([]finding.Finding, finding.Check) {
 	check := finding.Check{What: "errors that drivers report of GPUs and networks", Of: "error", Needed: 0}
 	type key struct {
@@ -90,7 +90,7 @@ func Errors(set *series.Set) ([]finding.Finding, finding.Check) {
 	from, to, _ := set.Bounds()
 	devices := len(devices(set))
 	scraped := set.LastErrors()
-	first := map[key]int{} // indexes into list; -1 is a consequence of another one
+	first := map[key]int{} // indices into list; -1 is a consequence of another error
 	var list []reported
 	for i := range set.Instants {
 		x := &set.Instants[i]
@@ -109,7 +109,7 @@ func Errors(set *series.Set) ([]finding.Finding, finding.Check) {
 			f := e.finding()
 			f.Evidence = append(f.Evidence, notBefore(x, scraped[x.Place])...)
 			if k, ok = lostBefore(list, &e); ok {
-				if list[k].code == e.code { // said of another channel
+				if list[k].code == e.code { // reported for another channel
 					first[said], list[k].times = k, list[k].times+int(max(1, x.Count))
 					continue
 				}
@@ -141,7 +141,7 @@ func Errors(set *series.Set) ([]finding.Finding, finding.Check) {
 	return append(told(list), others...), check
 }
 
-// told returns the findings of errors, which say how often these were reported.
+// told returns the findings about errors, and says in each how often it was reported.
 func told(list []reported) (found []finding.Finding) {
 	for i := range list {
 		if n := list[i].times; n > 1 {
@@ -152,7 +152,7 @@ func told(list []reported) (found []finding.Finding) {
 	return found
 }
 
-// notBefore tells when metrics did not yet have an error, where that is long before they had it.
+// notBefore says when metrics did not have an error yet, if that is long before they first had it.
 func notBefore(x *series.Instant, scraped []series.Sample) []finding.Evidence {
 	k := slices.IndexFunc(scraped, func(s series.Sample) bool { return s.Time >= x.Time })
 	if k < 1 || scraped[k].Time != x.Time || x.Time-scraped[k-1].Time <= soon {
@@ -161,7 +161,7 @@ func notBefore(x *series.Instant, scraped []series.Sample) []finding.Evidence {
 	return []finding.Evidence{finding.Sentence("it happened since %s: that scrape does not have it", words.At(scraped[k-1].Time, "15:04:05"))}
 }
 
-// kept returns findings of fatal errors that metrics have from their first scrape on.
+// kept returns findings about fatal errors that metrics have had since their first scrape.
 func kept(set *series.Set, scraped map[int32][]series.Sample) (list []finding.Finding) {
 	for _, place := range slices.Sorted(maps.Keys(scraped)) {
 		if len(scraped[place]) == 0 {
@@ -182,7 +182,7 @@ func kept(set *series.Set, scraped map[int32][]series.Sample) (list []finding.Fi
 	return list
 }
 
-// lostBefore looks for the error with which a GPU was lost: what the driver says of it within some minutes follows from that.
+// lostBefore looks for the error with which a GPU was lost: whatever the driver says about the GPU within minutes is a consequence.
 func lostBefore(list []reported, e *driverError) (k int, ok bool) {
 	const minutes = trace.Time(600e9)
 	k = slices.IndexFunc(list, func(o reported) bool {
@@ -191,8 +191,8 @@ func lostBefore(list []reported, e *driverError) (k int, ok bool) {
 	return k, k >= 0
 }
 
-// announced looks for what the driver says of a GPU as it loses it, right before the error itself: that a row of its memory
-// is replaced follows from the error that made it fail.
+// announced looks for what the driver said about a GPU right before the error with which it lost the
+// GPU: that a row of memory is replaced, say, follows from the same failure.
 func announced(list []reported, e *driverError) (k int, ok bool) {
 	const exact = trace.Time(2e9)
 	if !e.isLoss() || e.bus == "" || e.at == 0 {
@@ -204,7 +204,7 @@ func announced(list []reported, e *driverError) (k int, ok bool) {
 	return k, k >= 0
 }
 
-// loss is the part of the time of all GPUs that is lost with one from an error on.
+// loss returns the share of the time of all GPUs that is lost with one GPU since an error.
 func (e *driverError) loss(from, to trace.Time, devices int) float64 {
 	if !e.isLoss() || e.at == 0 || to <= from {
 		return 0
@@ -212,8 +212,8 @@ func (e *driverError) loss(from, to trace.Time, devices int) float64 {
 	return float64(to-e.at) / float64(to-from) / float64(max(1, devices))
 }
 
-// saidBefore looks for what the kernel of a host said by the bus of a GPU, of which metrics have the same
-// by its number: of one such, it is that one.
+// saidBefore looks for the same error in a kernel log, which names GPUs by bus, while metrics name them
+// by number. If exactly one fits, it is that one.
 func saidBefore(list []reported, e *driverError) (k int, ok bool) {
 	if e.device.GPU < 0 {
 		return 0, false
@@ -242,7 +242,7 @@ func (e *driverError) subkind() string {
 	return fmt.Sprintf("Xid %d", e.code)
 }
 
-// finding is about an error: what it means, and whether what runs on the GPU goes on.
+// finding returns the finding about an error: what it means, and whether the GPU goes on.
 func (e *driverError) finding() finding.Finding {
 	where := e.device.name()
 	if !e.known() {
@@ -277,10 +277,10 @@ func (e *driverError) finding() finding.Finding {
 	return f
 }
 
-// Network is the subkind of findings of faults of network devices.
+// Network is the subkind of findings about faults of network devices.
 const Network = "network"
 
-// subkindOf is that of a fault of a device without an Xid.
+// subkindOf returns the subkind of a fault without an Xid.
 func subkindOf(text string) string {
 	if strings.HasPrefix(text, "RDMA device ") || strings.Contains(text, "network device ") {
 		return Network
@@ -288,21 +288,21 @@ func subkindOf(text string) string {
 	return "device"
 }
 
-// otherDevices are what hosts report of devices without an Xid, by how it begins.
+// otherDevices are the beginnings of what hosts report about faults without an Xid.
 var otherDevices = []string{"RDMA device ", "the link of network device ", "network device ", "PCIe error ", "the machine reports ", "the clocks of GPU ", "memory of GPU ", "the driver asks of GPU ", "the driver cannot start GPU ",
 	"page fault of GPU ", "hang of GPU ", "hang of a GPU ", "reset of GPU ", "uncorrectable errors of GPU ", // of AMD
 	"the kernel of the host panicked", "a bug in the kernel of the host", "process ", "nvidia-peermem: ", "uncorrectable errors of the memory of the host"}
 
-// isOther reports whether a text is about such a device.
+// isOther reports whether a text is such a report.
 func isOther(text string) bool {
 	return slices.ContainsFunc(otherDevices, func(begin string) bool { return strings.HasPrefix(text, begin) })
 }
 
-// faults returns findings of network devices, of PCIe, and of machines: those of a host within a minute are one, and the
-// first one leads.
+// faults returns findings about network devices, PCIe, and machines. Faults of a host within a minute
+// of one that has a finding are evidence there.
 func faults(set *series.Set) (list []finding.Finding) {
 	const together = trace.Time(60e9)
-	last := map[int32]int{} // finding of a place
+	last := map[int32]int{} // by place: index into list
 	for i := range set.Instants {
 		x := &set.Instants[i]
 		text := set.Syms.Name(x.Text)

@@ -7,19 +7,19 @@ import (
 )
 
 const (
-	// asBusy is the part of its use that a GPU still has at least when it has as much to do as before.
+	// asBusy is the least share of its use that a GPU keeps if it has as much to do as before.
 	asBusy = 0.9
-	// surely is the largest probability that a clock that did not change looks as if it had.
+	// surely is the largest probability with which a change of the clock may be chance.
 	surely = 0.001
 )
 
-// A course is what a GPU at work did, scrape by scrape.
+// A course is what a GPU did while it worked, scrape by scrape.
 type course struct {
 	at                 []trace.Time
 	clock, util, power []float64
 }
 
-// A stretch is the medians of a part of a course.
+// A stretch is a part of a course, with its medians.
 type stretch struct {
 	from, to           int
 	clock, util, power float64
@@ -29,15 +29,15 @@ func (c *course) part(from, to int) stretch {
 	return stretch{from, to, order.Median(c.clock[from:to]), order.Median(c.util[from:to]), order.Median(c.power[from:to])}
 }
 
-// slowed reports whether a GPU was slowed down since another part: its clock is lower, though it is as busy, and draws clearly less
-// power. Its load does not do that: with less to do it keeps its clock, and with more to do it draws more, and its clock falls
-// at the limit of power. GPUs that idle in between lower their clocks.
+// slowed reports whether a GPU was slowed down since an earlier stretch: its clock is lower though it is as busy, and it draws
+// clearly less power. Load does not do that: with less to do it keeps its clock, and with more to do it draws more power, and
+// its clock falls at the power limit. Both stretches must be busy, as GPUs that idle in between lower their clocks.
 func (p stretch) slowed(free stretch) bool {
 	return p.clock < lower*free.clock && p.power < lessPower*free.power && p.util >= asBusy*free.util && free.util >= worked
 }
 
-// falls returns the times in which a GPU was slower than at work before, by its clock, its use, and its power. That takes no peers, and
-// finds what slows down all GPUs of a host.
+// falls returns the times in which a GPU was slower than at work before, by its clock, its use, and its
+// power. That needs no peers, so it also finds what slows down all GPUs of a host.
 func (d *Device) falls() (list []Brake) {
 	every := spacing(d.clock)
 	var c course
@@ -56,7 +56,7 @@ func (d *Device) falls() (list []Brake) {
 		return nil
 	}
 	free := c.part(0, changes[0].At)
-	slow := -1 // from where on it is slowed down; -1 is not
+	slow := -1 // index since when it is slowed down; -1 if it is not
 	for _, x := range changes {
 		p := c.part(x.At, x.To)
 		if !p.slowed(free) {

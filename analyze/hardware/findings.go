@@ -11,8 +11,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// reasons are the bits of DCGM_FI_DEV_CLOCKS_EVENT_REASONS, worst first. Bits that others follow from
-// come behind these.
+// reasons are the bits of DCGM_FI_DEV_CLOCKS_EVENT_REASONS, worst first. Bits that follow from others
+// come after these.
 var reasons = []struct {
 	bit  uint64
 	text string
@@ -21,7 +21,7 @@ var reasons = []struct {
 	{0x4, "limit of power"}, {0x10, "sync boost with another GPU"}, {0x2, "clocks that applications set"},
 }
 
-// why says what bits mean; "" is nothing.
+// why says what bits mean; "" if they mean nothing.
 func why(bits uint64) string {
 	var parts []string
 	for _, r := range reasons {
@@ -35,11 +35,11 @@ func why(bits uint64) string {
 // name returns the usual name of a GPU.
 func (d *Device) name() string { return series.Device(d.Host, d.UUID, d.GPU) }
 
-// ClockSubkind is that of findings of clocks.
+// ClockSubkind is the subkind of findings about clocks.
 const ClockSubkind = "clock"
 
-// Clocks returns findings of GPUs that are slower than their peers. Ranks that were recorded may tell what
-// they are used for.
+// Clocks returns findings about GPUs that are slower than their peers, are slowed down, or idle while
+// their peers work. uses may tell which rank a GPU works for.
 func Clocks(set *series.Set, uses []Use) ([]finding.Finding, finding.Check) {
 	devices := devices(set)
 	join(devices, uses)
@@ -127,7 +127,7 @@ func noReasons(its string) string {
 	return fmt.Sprintf("no metrics have %s throttle reasons: DCGM_FI_DEV_CLOCKS_EVENT_REASONS would tell why", its)
 }
 
-// peers says whose clocks are others.
+// peers says whose clocks a clock is compared with.
 func peers(n int) string {
 	if n == 1 {
 		return "that of its only peer"
@@ -135,7 +135,7 @@ func peers(n int) string {
 	return fmt.Sprintf("that of its %d peers", n)
 }
 
-// at returns where a GPU is: its pod, which logs call as metrics do, if that is known.
+// at returns where a GPU is, with its pod if that is known, which logs call by the same name.
 func at(d *Device) place.Location {
 	w := place.Device(d.name())
 	w.Host = d.User

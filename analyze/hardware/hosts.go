@@ -16,39 +16,39 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// HostSubkind begins the subkinds of findings of hosts.
+// HostSubkind begins the subkinds of findings about hosts.
 const HostSubkind = "host "
 
-// The subkinds of findings of hosts whose network loses what they send, and of which links fail.
+// Subkinds of findings about hosts whose network loses what they send, and whose links fail.
 const (
 	LossyNetwork = HostSubkind + "network"
 	FailingLink  = HostSubkind + "link"
 )
 
-// A counter is one of node exporter or cAdvisor: the series of a name, or only those with one label, or without
-// some.
+// A counter is a counter of node exporter or cAdvisor: all series of a name, or only those with one
+// label, or without some.
 type counter struct {
 	name    string
 	with    string    // "mode=steal"; "" is any
 	without [3]string // "" is none
 }
 
-// takes reports whether series of the name with such labels are part of the counter.
+// takes reports whether series of the name with these labels belong to the counter.
 func (c *counter) takes(set *series.Set, labels trace.Sym) bool {
 	has := func(label string) bool { return set.HasLabel(labels, label) }
 	return (c.with == "" || has(c.with)) && !slices.ContainsFunc(c.without[:], func(label string) bool { return label != "" && has(label) })
 }
 
-// A shortage is what a host, or a pod, may be short of. How much so is the growth of one counter, as a part of
-// that of others, or of the time where there are none.
+// A shortage is something that a host, or a pod, may be short of. It is the growth of one counter, as a
+// share of the growth of others, or of time if there are no others.
 type shortage struct {
-	subkind, text string // of the text, %[1]s is who and %[2]s the part in %
+	subkind, text string // in text, %[1]s is who and %[2]s the share in %
 	of            counter
 	all           []counter
-	// least is the part from which on it matters: a quarter makes what computes take a third longer, and a
-	// loss of 1 % keeps a TCP connection from more than a dozen segments on the way (the throughput of Mathis,
-	// Semke, Mahdavi, and Ott is 1.2 segments a round trip, divided by the root of the loss). Threads wait for each other's CPUs
-	// where these are busy nine tenths of the time.
+	// least is the share from which on it matters. If threads wait for a quarter of the time, computing
+	// takes a third longer. A loss of 1 % keeps a TCP connection from having more than a dozen segments in
+	// flight (the throughput by Mathis, Semke, Mahdavi, and Ott is 1.2 segments per round trip, divided by
+	// the root of the loss). Threads wait for each other where CPUs are busy nine tenths of the time.
 	least float64
 }
 
@@ -67,14 +67,14 @@ var shortages = []shortage{
 		[]counter{{name: "node_netstat_Tcp_OutSegs"}}, 0.01},
 }
 
-// A mishap is what a counter counts that must not happen at all, or hardly ever.
+// A mishap is a counter of something that must not happen at all, or hardly ever.
 type mishap struct {
-	subkind, text, unit string // of the text, %[1]s is the host and %[2]s how many of the unit
+	subkind, text, unit string // in text, %[1]s is the host and %[2]s how many of the unit
 	of                  counter
-	hourly              float64 // how many an hour are usual
+	hourly              float64 // how many per hour are usual
 }
 
-// symbolErrors is how many symbols a sound InfiniBand link gets wrong in an hour at most: one bit of 10^12, as its specification allows.
+// symbolErrors is the most symbols per hour that a sound InfiniBand link gets wrong: one bit in 10^12, as its specification allows.
 const symbolErrors = 120
 
 var mishaps = []mishap{
@@ -88,13 +88,13 @@ var mishaps = []mishap{
 // A hostOrPod is a host, or a pod on it.
 type hostOrPod struct{ host, pod string }
 
-// A step is how much a counter grows from one scrape to the next.
+// A step is how much a counter grew from one scrape to the next.
 type step struct {
 	from, to trace.Time
 	grew     float64
 }
 
-// growth returns how much counters of one name grow from scrape to scrape, together, by host or pod.
+// growth returns how much the counters of a name grow together from scrape to scrape, by host or pod.
 func growth(set *series.Set, of counter) map[hostOrPod][]step {
 	by := map[hostOrPod]map[trace.Time]*step{}
 	for i := range set.List {
@@ -114,7 +114,7 @@ func growth(set *series.Set, of counter) map[hostOrPod][]step {
 				continue
 			}
 			grew := s.Value - before.Value
-			if grew < 0 { // it began again at 0
+			if grew < 0 { // the counter was reset
 				grew = s.Value
 			}
 			at := order.Memo(by[w], s.Time, func() *step { return &step{from: before.Time, to: s.Time} })
@@ -131,8 +131,8 @@ func growth(set *series.Set, of counter) map[hostOrPod][]step {
 	return out
 }
 
-// Hosts returns findings of hosts that are short of CPU, memory, or disk, whose network loses what they send, and of
-// pods that their limits hold back.
+// Hosts returns findings about hosts that are short of CPU, memory, or disk, or whose network loses
+// what they send, and about pods that their limits hold back.
 func Hosts(set *series.Set) ([]finding.Finding, finding.Check) {
 	check := finding.Check{What: "hosts and limits of pods", Of: "host", Needed: 1}
 	seen := map[string]bool{}
@@ -171,7 +171,7 @@ func Hosts(set *series.Set) ([]finding.Finding, finding.Check) {
 			f.Cost *= 1 / float64(to-from) / float64(max(1, len(seen)))
 		}
 		if pods := on(set, f.At.Host); len(pods) == 1 {
-			f.At.Host = pods[0] // as logs call what runs there
+			f.At.Host = pods[0] // the name that logs use
 			f.Evidence = append(f.Evidence, finding.Sentence("on it is %s", pods[0]))
 		} else if len(pods) > 1 {
 			f.Evidence = append(f.Evidence, finding.Sentence("on it are %s", words.Some(pods, 8)))
@@ -183,7 +183,7 @@ func Hosts(set *series.Set) ([]finding.Finding, finding.Check) {
 	return list, check
 }
 
-// on returns the servers, and the pods that have a GPU, of a host.
+// on returns the servers of a host, and its pods that have a GPU.
 func on(set *series.Set, host string) (pods []string) {
 	add := func(name string) {
 		if name != "" && name != host && !slices.Contains(pods, name) {
@@ -217,7 +217,7 @@ func (w hostOrPod) at() place.Location {
 	return at
 }
 
-// find finds the times in which a counter grows too much. Cost is in ns, as a part of the time of one host.
+// find finds the times in which a counter grows too much. The cost is in ns of the time of one host.
 func (s *shortage) find(w hostOrPod, of []step, growthOf func(counter) []step) (list []finding.Finding) {
 	all := map[trace.Time]float64{}
 	for _, c := range s.all {
@@ -226,7 +226,7 @@ func (s *shortage) find(w hostOrPod, of []step, growthOf func(counter) []step) (
 		}
 	}
 	var run []step
-	part := 0.0           // of the time of the run, times the time
+	part := 0.0           // share of the run's time, times that time
 	less := trace.Time(0) // since when it grows less; 0 is not
 	end := func() {
 		if len(run) >= fewest {
@@ -243,7 +243,7 @@ func (s *shortage) find(w hostOrPod, of []step, growthOf func(counter) []step) (
 		switch {
 		case whole > 0 && share >= s.least:
 			run, part, less = append(run, x), part+min(1, share)*float64(x.to-x.from), 0
-		case less == 0: // once is nothing: one of the counters may have begun again
+		case less == 0: // once means nothing: a counter may have been reset
 			less = x.from
 		default:
 			end()
@@ -269,7 +269,7 @@ func (s *shortage) finding(w hostOrPod, run []step, part float64, until trace.Ti
 	return f
 }
 
-// find finds when a counter grew, more than is usual.
+// find returns a finding if a counter grew by more than is usual.
 func (m *mishap) find(w hostOrPod, of []step) (f finding.Finding, ok bool) {
 	n := 0.0
 	var first, last step
@@ -291,13 +291,13 @@ func (m *mishap) find(w hostOrPod, of []step) (f finding.Finding, ok bool) {
 	return f, true
 }
 
-// A level is what a host or a container has little left of: of all that there is, what is used, or what is free.
+// A level is something of which a host or a container has little left: it compares what is used, or what is free, with all that there is.
 type level struct {
-	subkind, text string // of the text, %[1]s is who, %[2]s the rest, %[3]s all of it, and %[4]s what the series is of
+	subkind, text string // in text, %[1]s is who, %[2]s the rest, %[3]s all of it, and %[4]s the labels of the series
 	of, all       string
 	free          bool // of is what is free, and not what is used
-	// least is the part left below which it is told: the kernel kills what is about to use more than it may, and what writes to a full
-	// disk fails.
+	// least is the remaining share below which it is reported: the kernel kills what uses more than it
+	// may, and writes to a full disk fail.
 	least float64
 }
 
@@ -307,7 +307,7 @@ var levels = []level{
 	{"disk space", "%[1]s has %[2]s left of %[3]s on %[4]s", "node_filesystem_avail_bytes", "node_filesystem_size_bytes", true, 0.01},
 }
 
-// lefts finds what is nearly used up at the last moment that its metrics have.
+// lefts finds what is nearly used up in the last samples of its metrics.
 func lefts(set *series.Set) (list []finding.Finding) {
 	for k := range levels {
 		x := &levels[k]
@@ -327,15 +327,15 @@ func lefts(set *series.Set) (list []finding.Finding) {
 	return list
 }
 
-// find compares the last values of two series.
+// find reports whether too little is left in the last samples of two series, and since when.
 func (x *level) find(set *series.Set, of, all int) (f finding.Finding, ok bool) {
 	var most []series.Sample
 	for s := range set.Each(all) {
 		most = append(most, s)
 	}
 	const unlimited = 1 << 60
-	var first, last float64   // parts that are left
-	var since, end trace.Time // from when on that is little, and the last sample
+	var first, last float64   // remaining shares
+	var since, end trace.Time // since when too little is left, and the last sample
 	left, n := 0.0, 0
 	for s := range set.Each(of) {
 		end = s.Time

@@ -17,15 +17,15 @@ type Use struct {
 	Rank string // as reports print it
 	Host string // "" is unknown
 	UUID string // "" is unknown
-	// GPU is its number on the machine, or, where Sees is set, among the so many GPUs that the
-	// process saw; -1 is unknown.
+	// GPU is its number on the machine or, if Sees is set, among the Sees GPUs that the process saw; -1
+	// is unknown.
 	GPU, Sees int
 	From, To  trace.Time // when it was recorded
 }
 
-// join finds the rank that each GPU of metrics works for, and by what: its UUID, which nothing else
-// has, or else its host and its number there. Where no recording names a host, and metrics have one
-// only, its number alone has to do.
+// join finds the rank that each GPU in the metrics works for, and how that is known: by UUID, which is
+// unique, or else by host and number. If no recording names a host, and metrics have only one, the
+// number alone must do.
 func join(devices []*Device, uses []Use) {
 	uses = named(devices, uses)
 	for i := range uses {
@@ -51,7 +51,7 @@ func join(devices []*Device, uses []Use) {
 	}
 }
 
-// named returns uses without the name of their host where they have one host, and metrics call none so: it may be an ID.
+// named returns uses without host names if all have the same one, and no host in the metrics is called that: it may be an ID.
 func named(devices []*Device, uses []Use) []Use {
 	for i := range uses {
 		u := &uses[i]
@@ -66,14 +66,14 @@ func named(devices []*Device, uses []Use) []Use {
 	return bare
 }
 
-// byIndex finds the GPU of a rank by its number on its host. A process that saw some of the GPUs of a
-// host only counts these.
+// byIndex finds the GPU of a rank by its number on its host. A process that saw only some of the GPUs
+// of a host counts only these.
 func byIndex(devices []*Device, u *Use, uses []Use) (found []*Device, by string) {
 	hosts := map[string]int{}
 	for _, d := range devices {
 		hosts[d.Host]++
 	}
-	if u.Host == "" { // GPUs that did nothing then are none of its
+	if u.Host == "" { // hosts whose GPUs did nothing then do not count
 		for host := range hosts {
 			if !slices.ContainsFunc(devices, func(d *Device) bool { return d.Host == host && d.workedIn(u) }) {
 				delete(hosts, host)
@@ -88,7 +88,7 @@ func byIndex(devices []*Device, u *Use, uses []Use) (found []*Device, by string)
 		}
 	}
 	for _, d := range devices {
-		known := u.UUID != "" && d.UUID != "" // and they differ
+		known := u.UUID != "" && d.UUID != "" // both are known, and differ
 		all := u.Sees == 0 || u.Sees >= hosts[d.Host]
 		if !known && all && u.GPU >= 0 && int(d.GPU) == u.GPU && (u.Host == "" && hosts[d.Host] > 0 || sameHost(u.Host, d.Host)) {
 			found = append(found, d)
@@ -97,7 +97,7 @@ func byIndex(devices []*Device, u *Use, uses []Use) (found []*Device, by string)
 	return found, by
 }
 
-// workedIn reports whether a GPU worked while a rank was recorded, as far as anybody knows.
+// workedIn reports whether a GPU worked while a rank was recorded; it did if that is unknown.
 func (d *Device) workedIn(u *Use) bool {
 	every := spacing(d.util)
 	return len(d.util) == 0 || slices.ContainsFunc(d.util, func(x series.Sample) bool {
@@ -123,8 +123,8 @@ func (s *Slow) during() bool {
 	return u != nil && s.Since-every <= u.To && (s.Until == 0 || s.Until+every >= u.From)
 }
 
-// Beside says what metrics have of the clock of a rank's GPU while it was recorded, beside those of
-// other ranks and other GPUs of its host: equal tells that it was as high. It is "" if they have
+// Beside describes what metrics show of the clock of a rank's GPU while it was recorded, compared with
+// GPUs of other ranks or of its host. equal reports whether it was as high. text is "" if they show
 // nothing.
 func Beside(set *series.Set, uses []Use, rank place.Location) (text string, equal bool) {
 	devices := devices(set)
@@ -135,7 +135,7 @@ func Beside(set *series.Set, uses []Use, rank place.Location) (text string, equa
 	}
 	d := devices[i]
 	own, peers, others := d.clockIn(d.use), []float64{}, order.Only(devices, func(o *Device) bool { return o != d && o.use != nil })
-	if len(others) == 0 { // of the ranks that it is late beside, nothing is known
+	if len(others) == 0 { // metrics have none of the ranks that it is compared with
 		others = d.peers(devices)
 	}
 	for _, o := range others {
@@ -151,7 +151,7 @@ func Beside(set *series.Set, uses []Use, rank place.Location) (text string, equa
 		d.name(), d.by, number(own), words.Counted(len(peers), "other"), number(usual)), own >= lower*usual
 }
 
-// ClocksOf returns what metrics have of the clock of GPUs while their ranks were recorded, in MHz, by rank.
+// ClocksOf returns the clocks of GPUs while their ranks were recorded, in MHz, by rank, as far as metrics have them.
 func ClocksOf(set *series.Set, uses []Use) map[string]float64 {
 	devices, clocks := devices(set), map[string]float64{}
 	join(devices, uses)
@@ -163,8 +163,8 @@ func ClocksOf(set *series.Set, uses []Use) map[string]float64 {
 	return clocks
 }
 
-// clockIn returns the clock while a rank was recorded: of scrapes in that time, and of one on either side,
-// where the GPU worked; 0 is unknown.
+// clockIn returns the median clock while a rank was recorded, from scrapes in that time, and one on
+// either side, in which the GPU worked; 0 is unknown.
 func (d *Device) clockIn(u *Use) float64 {
 	every := spacing(d.clock)
 	var list []float64
