@@ -11,26 +11,26 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A threadID tells the threads of a stream apart.
+// A threadID identifies a thread of a stream.
 type threadID struct {
 	rank     int32
 	ThreadID ThreadID
 }
 
-// An Around is an operator, or a call in Python, around the launch of a graph's kernel at capture.
+// An Around is an operator, or a call in Python, in which a kernel of a graph was launched at capture.
 type Around struct {
 	Kind Kind
 	Name trace.Sym
 }
 
-// Captures know what was around the launches of graphs' kernels at capture.
+// Captures know where kernels of graphs were launched at capture.
 type Captures interface {
-	// AppendAround appends what was around the launch of some work of a stream, the innermost first;
-	// nothing if the work is of no graph whose capture is known.
+	// AppendAround appends what was around the launch of some work of a stream at capture, the
+	// innermost first. It appends nothing if the work belongs to no graph whose capture is known.
 	AppendAround(list []Around, stream int, e *profile.Event) []Around
 }
 
-// A thread is what one did, until it is counted.
+// A thread is what one thread did, until it is counted.
 type thread struct {
 	rank    int32
 	frames  Frames
@@ -48,7 +48,7 @@ type collector struct {
 	names    *Names
 	threads  []*thread
 	index    map[threadID]*thread
-	lastID   threadID // that was asked for
+	lastID   threadID // of last
 	last     *thread
 	launches []profilewalk.Paged[int32] // by rank and correlation: the stack in the call
 	unknown  trace.Sym                  // the name of launches that were not recorded
@@ -62,8 +62,7 @@ type collector struct {
 	graphs   int64 // ns of CUDA graphs whose kernels were not recorded
 }
 
-// collect reads a stream. While it does, it holds about 10 bytes per event of a thread, and 4
-// per call.
+// collect reads a stream. Meanwhile, it holds about 10 bytes per event of a thread, and 4 per call.
 func collect(set *profile.Set, stream int, s profile.Stream, opt *profilewalk.Options, captures Captures) *collector {
 	c := &collector{tree: newTree(), set: set, stream: stream, captures: captures, opt: opt, names: NewNames(set.Syms), index: map[threadID]*thread{},
 		launches: make([]profilewalk.Paged[int32], len(set.Ranks)), unknown: set.Syms.Intern("(launch not recorded)"), recordings: recordings{syms: set.Syms}}
@@ -104,7 +103,7 @@ func (c *collector) thread(e *profile.Event, tid int64) *thread {
 	return t
 }
 
-// ofRank returns the stack that all those of a rank go on from.
+// ofRank returns the stack that all stacks of a rank start from.
 func (c *collector) ofRank(rank int32) int32 {
 	if !c.opt.ByRank {
 		return bottom
@@ -112,8 +111,8 @@ func (c *collector) ofRank(rank int32) int32 {
 	return c.enter(bottom, c.set.Syms.Intern(c.set.Ranks[rank]), NotRecorded)
 }
 
-// readAhead is how many frames of a thread are unpacked at once. Those that begin together may
-// be entered in two moves to the same instant, with no time between them.
+// readAhead is how many frames of a thread are unpacked at once. Frames that begin together may be
+// entered in two moves to the same instant, with no time between these.
 const readAhead = 256
 
 // countThread counts the time of a thread, and keeps the stacks in its calls.
@@ -152,16 +151,16 @@ func (c *collector) countThread(t *thread) {
 	}
 }
 
-// launched keeps the stack in a call. The first of several counts: the others are driver calls
-// within the runtime call that has their correlation.
+// launched keeps the stack of a call. If several have the same correlation, the first one counts: the
+// others are driver calls within that runtime call.
 func (c *collector) launched(rank int32, correlation int64, at int32) {
 	if p := c.launches[rank].At(correlation); *p == 0 {
 		*p = at
 	}
 }
 
-// spend counts time of a thread, as far as it lies in the window. Of a thread that is in no
-// frame, and was interrupted in functions without names, there is nothing to tell.
+// spend adds time of a thread to a stack, as far as it lies in the window. A thread that is in no
+// frame, and was interrupted in functions without names, has no stack.
 func (c *collector) spend(at int32, from, to trace.Time) {
 	if at == bottom {
 		return
@@ -179,8 +178,8 @@ func (c *collector) spend(at int32, from, to trace.Time) {
 	c.add(CPU, at, distribution.Between(from, to))
 }
 
-// countWork counts what a device did below the stack that launched it, and reports whether it
-// lies in the window.
+// countWork adds what a device did below the stack that launched it, and reports whether it lies in the
+// window.
 func (c *collector) countWork(e *profile.Event) bool {
 	if !c.opt.Keeps(e) {
 		return false

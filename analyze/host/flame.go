@@ -9,8 +9,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A Flame is the boxes of a flame graph: each as wide as the time in its frame and in those
-// within, which stand below it. What threads waited is left out.
+// A Flame is the boxes of a flame graph: each as wide as the time in its frame and in those within,
+// which stand below it. Waits are left out.
 type Flame struct {
 	Boxes []Box // each after the one around it
 	Total int64 // ns
@@ -23,12 +23,12 @@ type Box struct {
 	Depth    int   // from 0, the outermost frames
 	From     int64 // ns from the left
 	Time     int64 // ns
-	Merged   int   // how many narrow frames it is; 0 is a frame
+	Merged   int   // how many narrow frames it stands for; 0 if it is one frame
 }
 
-// Flame returns the flame graph of one of the times. Frames that are narrower than a share of
-// all are merged with those beside them; together still narrower, they are left out. The
-// widest frames come first.
+// Flame returns the flame graph of one of the times. Frames that are narrower than a share of all are
+// merged with their neighbors, and left out if they are still too narrow together. The widest frames
+// come first.
 func (s *Stacks) Flame(of TimeOf, narrow float64) Flame {
 	f := Flame{Total: s.totals[of][bottom]}
 	d := drawer{s: s, totals: s.totals[of], least: int64(math.Ceil(narrow * float64(f.Total))), within: map[int32][]int32{}}
@@ -49,7 +49,7 @@ type drawer struct {
 	s      *Stacks
 	totals []int64
 	least  int64             // ns of a box
-	within map[int32][]int32 // frames in a frame that is drawn
+	within map[int32][]int32 // frames within a frame that is drawn
 	boxes  []Box
 }
 
@@ -77,7 +77,7 @@ func (d *drawer) draw(around int32, depth int, from int64) {
 	}
 }
 
-// TimeOf is whose time a stack has.
+// TimeOf says whose time is measured.
 type TimeOf uint8
 
 const (
@@ -90,7 +90,7 @@ const (
 type node struct {
 	around int32
 	name   trace.Sym
-	did    Activity // what a thread does in the frame; OnDevice of work of devices
+	did    Activity // what a thread does in the frame; OnDevice for work of devices
 }
 
 // isIdle reports whether a stack ends in the frame that stands for waiting.
@@ -99,8 +99,8 @@ func (n *node) isIdle() bool { return n.did.waits() && n.name == 0 }
 // bottom is the stack without frames.
 const bottom = 0
 
-// maxDepth bounds stacks: Python's functions nest up to 1,000 deep, and those of real servers
-// a tenth of that. What is deeper counts where it begins.
+// maxDepth bounds stacks: Python's functions nest up to 1,000 deep, and those of real servers a tenth
+// of that. Deeper frames count for the last one within the bound.
 const maxDepth = 500
 
 // A tree holds stacks, and the time in the innermost frame of each, ns.
@@ -119,7 +119,7 @@ func newTree() *tree {
 	return t
 }
 
-// enter returns the stack in a frame that is entered from another one.
+// enter returns the stack of a frame that is entered from around.
 func (t *tree) enter(around int32, name trace.Sym, did Activity) int32 {
 	key := node{around, name, did}
 	at, ok := t.index[key]
@@ -152,8 +152,7 @@ func (t *tree) merge(o *tree) {
 	}
 }
 
-// totals returns the time in every stack and in those that go on from it, without the time
-// that threads waited in these.
+// totals returns the time in every stack and in the stacks that continue it, without waits in these.
 func (t *tree) totals(of TimeOf) []int64 {
 	sums := make([]int64, len(t.nodes))
 	for i := len(t.nodes) - 1; i >= 0; i-- {

@@ -14,8 +14,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A Kind is what a frame of a thread is. The order is that of frames that begin and end
-// together, from the outside in.
+// A Kind is the kind of a frame. Frames that begin and end together nest in this order, from the
+// outside in.
 type Kind uint8
 
 const (
@@ -25,13 +25,13 @@ const (
 	StackFrame // the innermost function of the code itself that a call was in
 	SystemFrame
 	CallFrame
-	PageableFrame // a call that launched a copy of pageable memory; [Read] does not tell it from others
+	PageableFrame // a call that launched a copy of pageable memory; [Read] passes it as a CallFrame
 	numKinds
 )
 
 // A Frame is what a thread did between two instants.
 type Frame struct {
-	From, To    trace.Time // To is later than From: what takes no time takes 1 ns
+	From, To    trace.Time // To is after From: what takes no time takes 1 ns
 	Correlation int64      // of a call, see [profile.Event]
 	Name        trace.Sym
 	Kind        Kind
@@ -42,7 +42,7 @@ func FrameOf(kind Kind, e *profile.Event) Frame {
 	return Frame{e.Start, max(e.End, e.Start+1), e.Correlation, e.Name, kind}
 }
 
-// A ThreadID tells the threads of a rank apart.
+// A ThreadID identifies a thread of a rank.
 type ThreadID struct {
 	PID int32
 	TID int64
@@ -53,8 +53,7 @@ func (t ThreadID) Compare(o ThreadID) int {
 	return cmp.Or(cmp.Compare(t.PID, o.PID), cmp.Compare(t.TID, o.TID))
 }
 
-// KindsOf returns the kinds of frames that a stream has, as far as the first calls, ranges, and
-// others tell.
+// KindsOf returns the kinds of frames in a stream, judging by its first calls, ranges, and frames.
 func KindsOf(s profile.Stream) (has RecordedFrames) {
 	for range s.Calls {
 		has[CallFrame] = true
@@ -72,8 +71,8 @@ func KindsOf(s profile.Stream) (has RecordedFrames) {
 	return has
 }
 
-// Read passes what threads did in a stream: calls, then ranges that nest and were closed, then
-// frames. Each comes in about the order of time.
+// Read passes what threads did in a stream: calls, then closed ranges that nest, then frames. Each
+// comes roughly in the order of time.
 func Read(s profile.Stream, what func(kind Kind, e *profile.Event, tid int64)) {
 	s.Calls(func(c *profile.Call) bool {
 		what(CallFrame, &c.Event, c.TID)
@@ -91,16 +90,16 @@ func Read(s profile.Stream, what func(kind Kind, e *profile.Event, tid int64)) {
 	})
 }
 
-// frameKinds are the kinds of what [profile.Stream.Frames] passes.
+// frameKinds are the kinds of the frames that [profile.Stream.Frames] passes.
 var frameKinds = [...]Kind{profile.OperatorFrame: OperatorFrame, profile.PythonFrame: PythonFrame, profile.SystemFrame: SystemFrame, profile.RangeFrame: RangeFrame}
 
-// KindOf returns the kind of frame that one of a stream is.
+// KindOf returns the kind of a frame of a stream.
 func KindOf(k profile.FrameKind) Kind { return frameKinds[k] }
 
-// isFrame reports whether a thread is in a range until it is closed.
+// isFrame reports whether a range nests, so that its thread is in it until it is closed.
 func isFrame(r *profile.Range) bool { return r.Style == profile.PushPop && !r.Open }
 
-// walks tells the passes of [Read] apart.
+// walks numbers the passes of [Read].
 var walks = [...]uint8{CallFrame: 0, PageableFrame: 0, RangeFrame: 1, PythonFrame: 2, OperatorFrame: 2, SystemFrame: 2, StackFrame: 3}
 
 // compareFrames orders frames by their start, the outer one of two first.
@@ -108,12 +107,12 @@ func compareFrames(a, b Frame) int {
 	return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(b.To, a.To), cmp.Compare(a.Kind, b.Kind))
 }
 
-// Frames records the calls of one thread. The zero value is nothing. They are held packed, in about a
-// third of their size.
+// Frames records the frames of one thread, packed into about a third of their size. The zero value is
+// empty.
 type Frames struct {
 	runs []*run
-	// window are the last ones of the last run. They are packed once no frame that comes is
-	// likely to belong before them.
+	// window are the last frames of the last run. They are packed once no earlier frame is likely to
+	// come.
 	window []Frame
 }
 
@@ -123,11 +122,11 @@ type run struct {
 	walk uint8
 }
 
-// windowSize is how many frames a frame may come too late by before its run has to be sorted
-// as a whole: calls and ranges are recorded when they end, after those that they are around.
+// windowSize is how many frames late a frame may come before its whole run has to be sorted: calls and
+// ranges are recorded when they end, after those within them.
 const windowSize = 256
 
-// Add adds a frame, in the order of [Read]; those of stacks of calls come behind.
+// Add adds a frame, in the order of [Read]. Stacks of calls come last.
 func (t *Frames) Add(f Frame) {
 	walk := walks[f.Kind]
 	if n := len(t.runs); n == 0 || t.runs[n-1].walk != walk {
@@ -139,7 +138,7 @@ func (t *Frames) Add(f Frame) {
 	}
 }
 
-// pack packs the frames in the window, in order, but for the last few.
+// pack packs the frames in the window, in order, except for the last keep.
 func (t *Frames) pack(keep int) {
 	if len(t.window) == 0 {
 		return
@@ -161,7 +160,7 @@ func (t *Frames) Join(o *Frames) {
 	*o = Frames{}
 }
 
-// Settle gives up all frames, as a queue in order.
+// Settle returns all frames as a queue in order, and empties t.
 func (t *Frames) Settle() *Queue {
 	t.pack(0)
 	q := &Queue{}
@@ -173,7 +172,7 @@ func (t *Frames) Settle() *Queue {
 	return q
 }
 
-// A Queue passes the frames of a thread in order: by their start, the outer one of two first.
+// A Queue passes the frames of a thread in order: by start, and the outer one first.
 type Queue struct {
 	runs []*unpacking // that are not at their end, in the order they were added in
 	left int
@@ -202,22 +201,22 @@ func (q *Queue) Next(into []Frame) []Frame {
 	return into
 }
 
-// sortFrames puts frames in order. Equal ones stay as they were.
+// sortFrames sorts frames. Equal ones keep their order.
 func sortFrames(frames []Frame) {
 	if !slices.IsSortedFunc(frames, compareFrames) {
 		slices.SortStableFunc(frames, compareFrames)
 	}
 }
 
-// A Function is one of a stack that was recorded as a whole.
+// A Function is a function in a stack that was recorded as a whole.
 type Function struct {
-	Name   string // "drand()", "run_batch() (scheduler.py)", "[libcuda.so.1]"; "" says nothing
+	Name   string // "drand()", "run_batch() (scheduler.py)", "[libcuda.so.1]"; "" if it says nothing
 	Python bool   // of Python's interpreter, or run by it
 	Own    bool   // of no library
 }
 
-// FunctionOf tells what a symbol of a module is. Of Python's functions, the module is the file,
-// or the symbol has it, as Python writes symbols for perf: "py::run_batch:/srv/scheduler.py".
+// FunctionOf returns what a symbol of a module is. For Python functions, the module is the file, or the
+// symbol contains it in the form that Python writes for perf: "py::run_batch:/srv/scheduler.py".
 func FunctionOf(symbol, module string) Function {
 	if text, ok := strings.CutPrefix(symbol, "py::"); ok {
 		symbol, module, _ = strings.Cut(text, ":")
@@ -227,7 +226,7 @@ func FunctionOf(symbol, module string) Function {
 		return pythonFunction(symbol, module)
 	}
 	if strings.HasPrefix(symbol, staticRuntime) {
-		symbol = "[" + strings.TrimSuffix(staticRuntime, "_") + "]" // and a hash
+		symbol = "[" + strings.TrimSuffix(staticRuntime, "_") + "]" // without its hash
 	}
 	base := path.Base(module)
 	fn := Function{Name: symbol, Python: strings.HasPrefix(base, "python") || strings.HasPrefix(base, "libpython")}
@@ -250,27 +249,27 @@ func pythonFunction(name, file string) Function {
 	return Function{name + "() (" + path.Base(file) + ")", true, !ofLibrary(file)}
 }
 
-// nativeLibrary matches files whose functions are of no program: shared objects, what the
-// kernel maps, the launcher of nsys.
+// nativeLibrary matches files that are not programs: shared objects, what the kernel maps, the launcher
+// of nsys.
 var nativeLibrary = lazyregexp.New(`\.so(\.|$|\d)|^\[|^anon$|^\.$|^nsys|\.dll$`)
 
-// staticRuntime begins the names of functions of the CUDA runtime in a program.
+// staticRuntime begins the names of functions of the CUDA runtime that is linked into a program.
 const staticRuntime = "libcudart_static_"
 
-// inlined matches functions of libraries that compilers put into programs.
+// inlined matches library functions that compilers put into programs.
 var inlined = lazyregexp.New(`\bstd::|\b__|^_start$|\bcu(da|blas|dnn|fft)?[A-Z]\w*$`)
 
-// packedFrames are frames as bytes: of each, the differences to the one before it, which are small.
+// packedFrames are frames as bytes: each as its differences from the one before, which are small.
 type packedFrames struct {
 	chunks   [][]byte
 	count    int
 	last     Frame
-	unsorted bool // some frame belongs before the one that it comes after
+	unsorted bool // some frame belongs before its predecessor
 }
 
 const (
-	// chunkSize is small, so that little memory waits for frames, or for the rest of a chunk
-	// to be read.
+	// chunkSize is small, so that little memory waits to be filled, or for the rest of a chunk to be
+	// read.
 	chunkSize = 1 << 15
 	// maxPacked is the most that a frame takes: four integers and the kind.
 	maxPacked = 4*binary.MaxVarintLen64 + 1
@@ -296,7 +295,7 @@ func (p *packedFrames) add(f *Frame) {
 	p.count++
 }
 
-// unpack gives up the frames, of which there is at least one, in order.
+// unpack returns the frames, of which there must be one, in order, and frees the packed ones.
 func (p *packedFrames) unpack() *unpacking {
 	u := &unpacking{Packed: memory.Unpack(p.chunks)}
 	if p.unsorted {

@@ -18,7 +18,7 @@ type Activity uint8
 
 const (
 	NotRecorded Activity = iota // nothing that was recorded
-	InRange                     // something in a range that nothing else tells of
+	InRange                     // in a range, and in nothing that says more
 	InPython
 	InOperator
 	Launching
@@ -32,11 +32,11 @@ const (
 	Locked      // waits for a lock
 	Sleeping    // waits for time to pass, or for input
 	Collecting  // garbage
-	LoadingData // waits for PyTorch's data loader, or is in it, and in nothing that tells more
+	LoadingData // in PyTorch's data loader, or waiting for it, and in nothing that says more
 	OtherThread
 	InNative // code of a program or a library, where it was interrupted
 	OffCPU   // no core, and nothing recorded that blocks
-	OnDevice // nothing that matters: the launch had been made, or is not known
+	OnDevice // does not matter: the launch had been made, or is unknown
 	numDid
 )
 
@@ -58,34 +58,34 @@ func (d Activity) waits() bool { return d == Locked || d == Sleeping }
 // A Meaning is what the name of a frame says.
 type Meaning struct {
 	seen     bool
-	Name     trace.Sym // without addresses, and numbers of steps and modules, which differ from call to call
+	Name     trace.Sym // without addresses and numbers of steps and modules, which differ from call to call
 	Activity Activity
-	// Own tells that a Python function is neither of Python nor of a library that every
-	// server has: the place in the code that people know.
+	// Own reports that a Python function belongs neither to Python nor to a library that every server
+	// has: it is the place in the code that people know.
 	Own bool
-	// Clear tells that the name says nothing: what it is in does.
+	// Clear reports that the name says nothing: the frame around it does.
 	Clear bool
 }
 
-// Names are the meanings of names, each looked at once.
+// Names caches the meanings of names.
 type Names struct {
 	syms   *trace.Symbols
 	kinds  [numKinds]profilewalk.Paged[Meaning]
 	ranges *trace.PerName[*profilewalk.StepLabel]
 }
 
-// NewNames returns the meanings of names of events. They are for one goroutine at a time.
+// NewNames returns a cache of the meanings of names of events. It is for one goroutine at a time.
 func NewNames(syms *trace.Symbols) *Names {
 	return &Names{syms: syms, ranges: profilewalk.StepNames(syms)}
 }
 
-// Compare orders symbols by what they stand for.
+// Compare orders symbols by their names.
 func (n *Names) Compare(a, b trace.Sym) int { return strings.Compare(n.syms.Name(a), n.syms.Name(b)) }
 
 // Text returns what a frame of a kind and a name is called.
 func (n *Names) Text(kind Kind, name trace.Sym) string { return n.syms.Name(n.Of(kind, name).Name) }
 
-// Of returns what a name says of a frame of a kind.
+// Of returns the meaning of a name, for a kind of frame.
 func (n *Names) Of(kind Kind, name trace.Sym) *Meaning {
 	m := n.kinds[kind].At(int64(name))
 	if !m.seen {
@@ -129,14 +129,14 @@ func (n *Names) look(kind Kind, sym trace.Sym) Meaning {
 	return m
 }
 
-// loaderPrefix begins the annotation that PyTorch makes while a loop asks its data loader for a batch. Behind it is the
-// class of the iterator: _SingleProcessDataLoaderIter has no workers, and loads in the thread that asks.
+// loaderPrefix begins the annotation that PyTorch makes while a loop asks its data loader for a batch. The class
+// of the iterator follows: _SingleProcessDataLoaderIter has no workers, and loads in the thread that asks.
 const loaderPrefix = "enumerate(DataLoader)#"
 
-// IsLoader reports whether an annotation is one of these.
+// IsLoader reports whether an annotation is of a data loader.
 func IsLoader(name string) bool { return strings.HasPrefix(name, loaderPrefix) }
 
-// WithoutWorkers reports whether an annotation is of a data loader that loads in the thread which asks it.
+// WithoutWorkers reports whether an annotation is of a data loader that loads in the thread that asks it.
 func WithoutWorkers(loader string) bool { return strings.Contains(loader, "_SingleProcess") }
 
 // didInCall returns what a thread does in a call of CUDA.
@@ -156,13 +156,13 @@ func didInCall(name string) Activity {
 	return OtherCall
 }
 
-// A nameRule says what a thread does in a frame whose name has a part.
+// A nameRule says what a thread does in a frame whose name contains part.
 type nameRule struct {
 	part string
 	did  Activity
 }
 
-// firstOf returns what the first rule says that fits, else what is given.
+// firstOf returns what the first matching rule says, or else otherwise.
 func firstOf(rules []nameRule, name string, otherwise Activity) Activity {
 	for _, r := range rules {
 		if strings.Contains(name, r.part) {
@@ -178,7 +178,7 @@ var systemCalls = []nameRule{
 	{"nanosleep", Sleeping}, {"usleep", Sleeping}, {"poll", Sleeping}, {"select", Sleeping}, {"epoll", Sleeping},
 }
 
-// builtins are functions of Python that wait, by their names without addresses.
+// builtins are built-in functions of Python that wait or collect garbage, by their names without addresses.
 var builtins = []nameRule{
 	{"acquire of _thread.", Locked}, {"acquire of _multiprocessing.", Locked}, {"__enter__ of _thread.", Locked},
 	{"built-in function sleep", Sleeping}, {"method poll of", Sleeping}, {"method recv", Sleeping}, {"method accept of", Sleeping},
@@ -186,8 +186,8 @@ var builtins = []nameRule{
 	{"built-in function collect", Collecting}, {"method collect of module", Collecting},
 }
 
-// functions are those of Python's own modules that wait, if nothing is recorded in them: what
-// they wait in began before the recording.
+// functions are functions of Python's own modules that wait, if nothing is recorded within them: then
+// the wait began before the recording.
 var functions = []nameRule{
 	{"threading.py wait ", Locked}, {"threading.py join ", Locked}, {"threading.py _wait_for_tstate_lock ", Locked}, {"threading.py acquire ", Locked},
 	{"queue.py get ", Locked}, {"queue.py put ", Locked}, {"_base.py result ", Locked}, {"_base.py wait ", Locked}, {"thread.py _worker ", Locked},
@@ -196,17 +196,17 @@ var functions = []nameRule{
 	{"poll.py poll ", Sleeping}, {"socket.py recv ", Sleeping}, {"socket.py accept ", Sleeping},
 }
 
-// collectorName is the name in PyTorch's profiler of a run of Python's garbage collector.
+// collectorName is what PyTorch's profiler calls a run of Python's garbage collector.
 const collectorName = "Python GC"
 
-// address matches where an object lies.
+// address matches the address of an object.
 var address = lazyregexp.New(`(?: object)? at 0x[0-9a-fA-F]+`)
 
-// generated matches the file of code that torch.fx made, which has a number for each piece.
+// generated matches the file of code that torch.fx generated, which has a number for each piece.
 var generated = lazyregexp.New(`^<eval_with_key>\.\d+\(`)
 
-// lookPython says what a frame of Python is: a function, with its file and line, something
-// built in, or a module of PyTorch.
+// lookPython returns the meaning of a Python frame: a function with its file and line, something built
+// in, or a module of PyTorch.
 func (n *Names) lookPython(text string) Meaning {
 	m := Meaning{Activity: InPython}
 	if file, _, function, ok := cutPython(text); ok {
@@ -241,12 +241,12 @@ func cutPython(name string) (file, line, function string, ok bool) {
 	return "", "", "", false
 }
 
-// libraries are folders of code that every server runs and nobody asks about, by what their
-// paths begin with once the folder of the packages is cut off.
+// libraries are folders of code that every server runs and nobody asks about. Paths begin with these
+// once the folder of the packages is cut off.
 var libraries = []string{"torch/", "triton/", "numpy/", "zmq/", "tqdm/", "asyncio/", "concurrent/", "multiprocessing/", "json/", "logging/",
 	"collections/", "importlib/", "ctypes/", "email/", "http/", "urllib/", "xml/", "unittest/", "encodings/", "<frozen ", "uvloop/", "uvicorn/"}
 
-// modules are those of Python that are one file.
+// modules are Python's modules that consist of one file.
 var modules = map[string]bool{}
 
 func init() {
@@ -258,7 +258,7 @@ func init() {
 	}
 }
 
-// ofLibrary reports whether a file is of Python or of a library.
+// ofLibrary reports whether a file belongs to Python or to a library.
 func ofLibrary(file string) bool {
 	if _, rest, ok := strings.Cut(file, "-packages/"); ok {
 		file = rest
@@ -269,7 +269,7 @@ func ofLibrary(file string) bool {
 	return modules[file] || slices.ContainsFunc(libraries, func(l string) bool { return strings.HasPrefix(file, l) })
 }
 
-// Short returns a Python function as sentences have it: "run_batch() (scheduler.py:2262)". Other
+// Short returns a Python function in the form for sentences: "run_batch() (scheduler.py:2262)". Other
 // names stay as they are.
 func Short(name string) string {
 	file, line, function, ok := cutPython(name)

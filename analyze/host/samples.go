@@ -12,20 +12,20 @@ type sample struct {
 	stack stackID
 }
 
-// A stackID is a stack of functions: its set, in the upper half, and its number there.
+// A stackID identifies a stack of functions: its set, in the upper half, and its number in that.
 type stackID int64
 
-// recordings are the stacks of functions that a profiler recorded as a whole, and what their
-// functions are, each looked at once.
+// recordings are the sets of stacks that a profiler recorded as a whole, with a cache of what their
+// functions are.
 type recordings struct {
 	syms  *trace.Symbols
 	sets  []*profile.Stacks
 	known []map[profile.StackFrame]function // by set; the caller in the key is 0
-	// python tells that some are functions of Python.
+	// python reports that some are Python functions.
 	python bool
 }
 
-// A function is the frame that one is. The name 0 says nothing.
+// A function is the frame of a function. Name 0 means that it says nothing.
 type function struct {
 	name trace.Sym
 	did  Activity
@@ -57,7 +57,7 @@ func (r *recordings) function(set int, f profile.StackFrame) function {
 	})
 }
 
-// push returns the stack in the functions of another one that around enters.
+// push returns the stack in which around is followed by the functions of a recorded stack.
 func (c *collector) push(around int32, id stackID) int32 {
 	set, stack := int(id>>32), profile.StackID(id&(1<<32-1))
 	var inward []function
@@ -72,8 +72,8 @@ func (c *collector) push(around int32, id stackID) int32 {
 	return around
 }
 
-// readSamples reads the samples of threads, and the stacks of calls, which are frames around
-// these.
+// readSamples reads the samples of threads, and the stacks of calls, which become frames around the
+// calls.
 func (c *collector) readSamples(s profile.Stream) {
 	var period Periods
 	for x := range s.Samples {
@@ -91,16 +91,16 @@ func (c *collector) readSamples(s profile.Stream) {
 	}
 }
 
-// fill counts a time of a thread in which it is in the same frames, or in none. Where these say
-// no more than the range, samples tell what the thread ran: each up to the next one, and no
-// longer than the time between two.
+// fill counts a time in which a thread is in the same frames, or in none. Where these say no more than
+// a range, samples show what the thread ran: each until the next one, and for no longer than the
+// period.
 func (c *collector) fill(t *thread, at int32, in bool, from, to trace.Time) {
 	if !in || c.nodes[at].did == InRange {
 		for len(t.samples) > 0 && t.samples[0].at < to {
 			s := t.samples[0]
 			t.samples = t.samples[1:]
 			if s.at < from {
-				continue // it is of other frames
+				continue // it belongs to other frames
 			}
 			if in {
 				c.spend(at, from, s.at)

@@ -16,12 +16,12 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Stacks are where time went.
+// Stacks are where time went, by stack.
 type Stacks struct {
 	Waited int64 // by threads, ns
-	// Frames tells which kinds of frames there are.
+	// Frames says which kinds of frames were recorded.
 	Frames RecordedFrames
-	// Threads tells what was recorded beside them.
+	// Threads says what else was recorded of threads.
 	Threads RecordedThreads
 
 	tree   *tree
@@ -30,14 +30,13 @@ type Stacks struct {
 	// which threads wait come last.
 	rows   [numOf][]int32
 	syms   *trace.Symbols
-	export bool // some is of Nsight Systems
+	export bool // some inputs are exports of Nsight Systems
 	byRank bool
 	work   bool
 	graphs int64
 }
 
-// A Row is a stack with time in its innermost frame. It is made when it is asked for: there
-// may be millions.
+// A Row is a stack with time in its innermost frame. Rows are made when needed: there may be millions.
 type Row struct {
 	s  *Stacks
 	of TimeOf
@@ -50,9 +49,8 @@ func (r Row) self() int64 { return r.s.tree.self[r.of][r.at] }
 // activity returns what the thread did in the innermost frame.
 func (r Row) activity() Activity { return r.s.tree.nodes[r.at].did }
 
-// Sum sums up the stacks of all ranks. The window bounds the time of threads, and which kernels
-// and copies count, as a whole. Kernels of graphs are below what captures know of them; captures may be
-// nil.
+// Sum sums up the stacks of all ranks. The window bounds the time of threads, and selects kernels and
+// copies as a whole. Kernels of graphs are put below what captures know of them; captures may be nil.
 func Sum(set *profile.Set, opt profilewalk.Options, captures Captures) *Stacks {
 	s := &Stacks{syms: set.Syms, byRank: opt.ByRank, export: set.Exports}
 	var mu sync.Mutex
@@ -73,8 +71,8 @@ func Sum(set *profile.Set, opt profilewalk.Options, captures Captures) *Stacks {
 	return s
 }
 
-// join adds what there is of a stream. Numbers of stacks depend on which comes first, and
-// decide nothing.
+// join adds what was read of a stream. The numbers of stacks depend on which stream comes first, and
+// nothing depends on them.
 func (s *Stacks) join(c *collector) {
 	if s.tree == nil {
 		s.tree = c.tree
@@ -104,7 +102,7 @@ func (s *Stacks) list(of TimeOf) {
 	})
 }
 
-// Code reports whether stacks tell where in its code a thread is.
+// Code reports whether stacks show where in its code a thread is.
 func (s *Stacks) Code() bool { return s.Frames.Code() || s.Threads.Samples || s.Threads.Backtraces }
 
 // Missing says what was not recorded of the stacks.
@@ -144,7 +142,7 @@ func (r Row) names(from int32) []string {
 	return list
 }
 
-// callers returns the next frames, the inner one first, shortened, and the innermost range: "aten::item
+// callers returns the next frames, shortened, the innermost first, and the innermost range: "aten::item
 // < sample() (scheduler.py:2210) in decode bs=2 step".
 func (r Row) callers() string {
 	const most = 3
@@ -162,7 +160,7 @@ func (r Row) callers() string {
 	return strings.Join(list, " < ") + in
 }
 
-// titles and what say what the tables are of.
+// Titles and names of the tables, and what their column self means.
 var (
 	titles = [numOf]string{CPU: "CPU time by stack", GPU: "GPU time by the stack that launched it"}
 	names  = [numOf]string{CPU: "cpu", GPU: "gpu"}
@@ -207,7 +205,7 @@ func (s *Stacks) report(of TimeOf) *table.Table {
 	return t
 }
 
-// maxFrame is how wide the innermost frame is for people, who see callers beside it.
+// maxFrame is how wide the innermost frame is for people, who see its callers next to it.
 const maxFrame = 50
 
 // note says what the rows leave out, and what was not recorded.

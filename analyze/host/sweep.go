@@ -8,11 +8,11 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A Sweep passes over the frames of a thread, forward in time, and knows of every moment what
-// S the stack makes of it.
+// A Sweep passes over the frames of a thread, forward in time. At any moment, it knows the S that
+// stands for the stack.
 type Sweep[S any] struct {
-	// Enter returns what holds in a frame that is entered where around holds. Outside of all
-	// frames, the zero value does.
+	// Enter returns the S inside a frame that is entered from around. Outside of all frames, it is the
+	// zero value.
 	Enter func(around S, f *Frame) S
 	// Ahead are the frames that have not begun, in order.
 	Ahead []Frame
@@ -24,11 +24,11 @@ type Sweep[S any] struct {
 // An Open frame is one that has begun and not ended.
 type Open[S any] struct {
 	To trace.Time
-	In S // what holds in it
+	In S // the S inside it
 }
 
-// MoveTo moves on to an instant, which is not before the last one. Frames that end before it
-// and had not begun are not entered.
+// MoveTo moves on to an instant, which is not before the last one. It does not enter frames that end
+// until then and had not begun.
 func (s *Sweep[S]) MoveTo(t trace.Time) {
 	s.close(t)
 	for len(s.Ahead) > 0 && s.Ahead[0].From <= t {
@@ -44,13 +44,11 @@ func (s *Sweep[S]) MoveTo(t trace.Time) {
 	}
 }
 
-// rounding is by how much frames of old traces may end too early: their times are whole
-// microseconds.
+// rounding is how much too early frames of old traces may end, ns: their times are whole microseconds.
 const rounding = 1000
 
-// around returns what holds around a frame that begins now: what the thread is in. A range that
-// outlasts the function that began it, such as the __enter__ of a context manager, is not in
-// that function.
+// around returns the S around a frame that begins now. A range that outlasts the function in which it
+// begins, such as the __enter__ of a context manager, is not in that function.
 func (s *Sweep[S]) around(f *Frame) (around S) {
 	n := len(s.open)
 	for f.Kind == RangeFrame && n > 0 && s.open[n-1].To < f.To-rounding {
@@ -62,7 +60,7 @@ func (s *Sweep[S]) around(f *Frame) (around S) {
 	return around
 }
 
-// close leaves the frames that ended. One that ends after the frames in it stays below these.
+// close leaves the frames that ended. One that ends before the frames in it stays until these end.
 func (s *Sweep[S]) close(t trace.Time) {
 	n := len(s.open)
 	for n > 0 && s.open[n-1].To <= t {
@@ -72,7 +70,7 @@ func (s *Sweep[S]) close(t trace.Time) {
 	s.open = s.open[:n]
 }
 
-// Here returns what holds now.
+// Here returns the S of the current stack.
 func (s *Sweep[S]) Here() (here S) {
 	if n := len(s.open); n > 0 {
 		here = s.open[n-1].In
@@ -84,7 +82,7 @@ func (s *Sweep[S]) Here() (here S) {
 // next move.
 func (s *Sweep[S]) Open() []Open[S] { return s.open }
 
-// Until returns how long the stack stays the same, at most to limit.
+// Until returns until when the stack stays the same, at most limit.
 func (s *Sweep[S]) Until(limit trace.Time) trace.Time {
 	if len(s.Ahead) > 0 {
 		limit = min(limit, s.Ahead[0].From)
@@ -95,7 +93,7 @@ func (s *Sweep[S]) Until(limit trace.Time) trace.Time {
 	return limit
 }
 
-// LongestPeriod is how far apart samples of a thread that runs may be, ns.
+// LongestPeriod bounds the time between two samples of a thread that runs, ns.
 const LongestPeriod = 20_000_000
 
 // Periods are the times between samples of the same thread.
@@ -104,7 +102,7 @@ type Periods struct {
 	times []int64
 }
 
-// enoughPeriods is how many times tell the period.
+// enoughPeriods is how many times between samples are enough to know the period.
 const enoughPeriods = 1 << 16
 
 // Add notes a sample.
@@ -122,8 +120,8 @@ func (p *Periods) Add(x *profile.Sample) {
 	p.last[id] = x.Start
 }
 
-// Period returns the period: the lower quartile, because threads that lose their core are
-// interrupted later. 0 is unknown.
+// Period returns the period: the lower quartile, since threads that lose their core are interrupted
+// later. 0 is unknown.
 func (p *Periods) Period() int64 {
 	if len(p.times) == 0 {
 		return 0
@@ -132,7 +130,7 @@ func (p *Periods) Period() int64 {
 	return p.times[len(p.times)/4]
 }
 
-// RecordedFrames tells which kinds of frames profilers recorded.
+// RecordedFrames says which kinds of frames profilers recorded.
 type RecordedFrames [numKinds]bool
 
 // Join adds the kinds of o.
@@ -142,10 +140,10 @@ func (r *RecordedFrames) Join(o *RecordedFrames) {
 	}
 }
 
-// Code reports whether anything was recorded that tells where in its code a thread is.
+// Code reports whether anything was recorded that shows where in its code a thread is.
 func (r *RecordedFrames) Code() bool { return r[PythonFrame] || r[OperatorFrame] || r[RangeFrame] }
 
-// RecordedThreads tells what was recorded of threads beside what they did.
+// RecordedThreads says what was recorded of threads besides frames.
 type RecordedThreads struct {
 	Samples, Runs, Backtraces bool
 	Python                    bool // functions of Python are in samples
@@ -157,8 +155,8 @@ func (s *RecordedThreads) Join(o *RecordedThreads) {
 	s.Backtraces, s.Python = s.Backtraces || o.Backtraces, s.Python || o.Python
 }
 
-// Missing says what was not recorded of where in its code a thread is, and which options of
-// profilers record it. export tells that some inputs are of Nsight Systems.
+// Missing says what was not recorded of where in its code a thread is, and which options of profilers
+// record it. export means that some inputs are exports of Nsight Systems.
 func (r *RecordedFrames) Missing(seen *RecordedThreads, export bool) []string {
 	var notes []string
 	if !r[PythonFrame] && !seen.Python {
@@ -173,7 +171,7 @@ func (r *RecordedFrames) Missing(seen *RecordedThreads, export bool) []string {
 	return notes
 }
 
-// options lists those of nsys that would have recorded what was not seen of threads.
+// options lists the options of nsys that would have recorded what is missing of threads.
 func (s *RecordedThreads) options() string {
 	var options []string
 	add := func(seen bool, option string) {
