@@ -6,23 +6,22 @@ import (
 	"strings"
 )
 
-// An Attention says what the inputs of an operator that computes attention are.
+// An Attention describes the inputs of an operator that computes attention.
 type Attention struct {
-	Query int // the first of query, key, and value
-	// HeadsFirst tells that these are [batch, heads, tokens, dim], and not [batch, tokens,
-	// heads, dim].
+	Query int // index of the query, before key and value
+	// HeadsFirst means that these are [batch, heads, tokens, dim], and not [batch, tokens, heads, dim].
 	HeadsFirst bool
-	Causal     int // which input tells whether attention is causal
-	// Windowed tells that the two inputs behind that one are the window: how many keys before and
-	// behind its own a token attends to; -1 is all.
+	Causal     int // index of the input that says whether attention is causal
+	// Windowed means that the two inputs after that one are the window: how many keys before and after its own a
+	// token attends to; -1 is all.
 	Windowed bool
-	// Paged tells that keys and values are in a cache, or that sequences are put together,
-	// so that shapes do not tell how long these are.
+	// Paged means that keys and values are in a cache, or that sequences are concatenated, so that shapes do not
+	// show how long they are.
 	Paged bool
 }
 
-// attentions are the operators that launch attention. aten::scaled_dot_product_attention is
-// not among them: it calls one that is.
+// attentions are the operators that launch attention. aten::scaled_dot_product_attention is missing because it
+// calls one of these.
 var attentions = map[string]Attention{
 	"aten::_scaled_dot_product_flash_attention":     {HeadsFirst: true, Causal: 4},
 	"aten::_scaled_dot_product_efficient_attention": {HeadsFirst: true, Causal: 6},
@@ -36,7 +35,7 @@ var attentions = map[string]Attention{
 	"aiter::wrapper_fmha_v3_fwd":                    {Query: 1, Causal: 6}, // its first input is the output
 
 	"aiter::mha_batch_prefill":               {Paged: true, Causal: 12, Windowed: true},
-	"aiter::paged_attention_ragged":          {Query: 2, Paged: true}, // behind the output and a workspace
+	"aiter::paged_attention_ragged":          {Query: 2, Paged: true}, // after the output and a workspace
 	"aiter::pa_fwd_asm":                      {Paged: true},
 	"flash_attn::_flash_attn_varlen_forward": {Paged: true, Causal: 9, Windowed: true},
 	"sgl_kernel::fwd":                        {Paged: true, Causal: 24, Windowed: true}, // FlashAttention 3 of SGLang
@@ -47,7 +46,7 @@ var attentions = map[string]Attention{
 	"_vllm_fa3_C::fwd":                       {Paged: true, Causal: 24, Windowed: true},
 }
 
-// AttentionOf returns the inputs of an operator by its name; ok is false if it computes none.
+// AttentionOf returns the inputs of an operator by its name; ok is false if it does not compute attention.
 func AttentionOf(name string) (a Attention, ok bool) {
 	if a, ok = attentions[name]; ok {
 		return a, true
@@ -58,11 +57,11 @@ func AttentionOf(name string) (a Attention, ok bool) {
 	return a, ok
 }
 
-// profiledAttention begins what SGLang calls operators that it puts around those of AITER, for their shapes. A number is
-// behind: "sglang_profiler::attention_paged_attention_ragged_100".
+// profiledAttention is the prefix of operators that SGLang puts around those of AITER, for their shapes. The
+// names end in a number: "sglang_profiler::attention_paged_attention_ragged_100".
 const profiledAttention = "sglang_profiler::attention_"
 
-// Causality says whether a token attends to those before it only.
+// Causality is whether a token attends only to tokens up to its own.
 type Causality uint8
 
 const (
@@ -74,14 +73,14 @@ const (
 // String returns "yes" or "no", "" if it is unknown.
 func (c Causality) String() string { return [...]string{"", "no", "yes"}[c] }
 
-// A Mask says which keys a token attends to.
+// A Mask describes which keys a token attends to.
 type Mask struct {
 	Causal Causality
-	Window int32 // keys that it attends to at most, its own with them; 0 is all, or unknown
+	Window int32 // largest number of keys that it attends to, including its own; 0 is all, or unknown
 }
 
-// maskOf returns the mask that the texts of three inputs give: whether attention is causal, and
-// how many keys before and behind its own a token attends to.
+// maskOf parses the texts of three inputs: whether attention is causal, and how many keys before and after its
+// own a token attends to.
 func maskOf(causal, before, behind string) (m Mask) {
 	switch causal {
 	case "True":

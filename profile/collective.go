@@ -8,18 +8,19 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A Collective is a communication kernel, the call that asked for one, or the part of a thread in a collective of
-// hosts, as those of gloo: the latter two are not OnGPU, and their names tell them apart ([kernelname.WaitsOnHost]).
+// A Collective is a communication kernel, the call that requested one, or a thread's part in a collective of
+// hosts, such as gloo's. The latter two are not OnGPU, and their names distinguish them
+// ([kernelname.WaitsOnHost]).
 type Collective struct {
-	Event int32 // index into Events, or NoEvent
+	Event int32 // index in Events, or NoEvent
 	Row   int32
 	Time  trace.Time
 	Dur   int64
 	Name  trace.Sym // of the event
 	OnGPU bool
 
-	// What the producer says; absent inside CUDA graphs and from kernels that are
-	// known as communication by name only (custom all-reduce).
+	// From the producer; missing inside CUDA graphs, and for kernels that are known as communication only by name
+	// (custom all-reduce).
 	CommsID   uint64    // 0 is unknown
 	Seq       int64     // -1 is unknown
 	Op        trace.Sym // "allreduce"; 0 is unknown
@@ -28,24 +29,24 @@ type Collective struct {
 	Dtype     trace.Sym
 	In, Out   int64 // elements; -1 is unknown
 	GroupSize int32 // -1 is unknown
-	// Splits is what an all-to-all sends to each rank of the group, in rows of a tensor, as
-	// text: "[12, 0, 3]". 0 is unknown, "[]" are equal parts.
+	// Splits are the numbers of rows of a tensor that an all-to-all sends to each rank of the group, as text: "[12,
+	// 0, 3]". 0 is unknown, "[]" means equal parts.
 	Splits trace.Sym
 
-	// Correlation joins a kernel to the call that launched it; 0 is unknown. Step is the
-	// kind of the step that this call lies in, StepOther if it lies in none.
+	// Correlation joins a kernel to the call that launched it; 0 is unknown. Step is the kind of the step that
+	// contains this call, StepOther if no step does.
 	Correlation int64
 	Step        StepKind
-	// Held tells of a collective of hosts that the thread which asked for it waited until it ended.
+	// Held means that the thread that requested a collective of hosts waited until it ended.
 	Held bool
 }
 
-// CommunicatorPrefix begins the names of groups that are known by an id which no
-// other server has: communicators of NCCL, in exports of Nsight Systems.
+// CommunicatorPrefix is the prefix of the names of groups that are only known by an id, which is unique among
+// all servers: NCCL's communicators, in exports of Nsight Systems.
 const CommunicatorPrefix = "NCCL 0x"
 
-// A CollectiveAnnotation is an annotation of a thread that says which collective the calls in it ask
-// for; see [kernelname.CollectiveOfAnnotation].
+// A CollectiveAnnotation is an annotation of a thread that names the collective requested by the calls in it;
+// see [kernelname.CollectiveOfAnnotation].
 type CollectiveAnnotation struct {
 	Row  int32
 	Time trace.Time
@@ -53,9 +54,9 @@ type CollectiveAnnotation struct {
 	Op   trace.Sym
 }
 
-// PlaceCollectives completes the collectives on devices by where the calls lie that
-// launched them: in a step, and in an annotation that says what they are, which counts
-// where the kernel itself does not tell. launches are all calls that have a correlation.
+// PlaceCollectives completes the collectives on devices with the context of their launches: the kind of the
+// step around the launch, and the operation from an annotation around it, if the kernel itself does not tell.
+// launches are all calls with a correlation.
 func (p *Profile) PlaceCollectives(launches []Launch, asked []CollectiveAnnotation) {
 	if p.Collectives.Len() == 0 || len(p.Steps)+len(asked) == 0 {
 		return
@@ -73,7 +74,7 @@ func (p *Profile) PlaceCollectives(launches []Launch, asked []CollectiveAnnotati
 	}
 	steps.settle()
 	askings.settle()
-	joins := map[string]*Join{} // of each part
+	joins := map[string]*Join{} // by part
 	for i := range p.Collectives.Len() {
 		c := p.Collectives.At(i)
 		if !c.OnGPU || c.Correlation == 0 {
@@ -103,8 +104,8 @@ func (p *Profile) PlaceCollectives(launches []Launch, asked []CollectiveAnnotati
 	}
 }
 
-// threads returns, by row, the first row of the same thread: what libraries did may have
-// rows of its own.
+// threads returns, by row, the first row of the same thread: a thread may have several rows, for instance for
+// calls of libraries.
 func (p *Profile) threads() []int32 {
 	type thread struct {
 		part, pidText, tidText string
@@ -129,18 +130,18 @@ func (p *Profile) threads() []int32 {
 	return of
 }
 
-// A place is where something lies on a thread, and which of those around it is innermost.
+// A place is the time of something on a thread, with a link to the innermost place around it.
 type place struct {
 	thread, of int32
 	from, to   trace.Time
-	around     int32 // index; -1 is none
+	around     int32 // index of that place; -1 is none
 }
 
 func newPlace(thread int32, from trace.Time, dur int64, of int32) place {
 	return place{thread: thread, of: of, from: from, to: from + trace.Time(dur), around: -1}
 }
 
-// places are ordered by thread and start once they are settled.
+// places are sorted by thread and start after settle.
 type places []place
 
 func (p places) settle() {
@@ -156,7 +157,7 @@ func (p places) settle() {
 	}
 }
 
-// at returns what the innermost place around an instant is of, -1 if there is none.
+// at returns the of value of the innermost place around an instant, -1 if there is none.
 func (p places) at(thread int32, at trace.Time) int32 {
 	n, _ := slices.BinarySearchFunc(p, thread, func(x place, thread int32) int {
 		return cmp.Or(cmp.Compare(x.thread, thread), cmp.Compare(x.from, at+1))

@@ -7,37 +7,37 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Collectives is a table of collectives. A job has tens of millions of them and a few
-// kinds, so that a row takes 20 bytes: its kind, its time, its duration and its number. What
-// a producer does not tell takes none. The zero value is an empty table.
+// Collectives is a table of collectives. A job has tens of millions of them but few kinds, so that a row takes
+// 20 bytes: kind, time, duration, and sequence number. Data that a producer lacks takes no space. The zero
+// value is an empty table.
 type Collectives struct {
 	kinds []Collective         // without Event, Time, Dur, CommsID, Seq and Correlation
-	known map[Collective]int32 // indexes of the first of them
+	known map[Collective]int32 // index in kinds, up to maxKnown kinds
 
 	rows  []collectiveRow
 	large map[largeNumber]int64
-	event []int32  // plus one; zeros at the end are left out, here and below
+	event []int32  // plus one; here and below, zeros at the end are omitted
 	call  []int64  // Correlation
 	comms []uint64 // CommsID
 }
 
-// A collectiveRow is what tells a collective from others of its kind.
+// A collectiveRow is the part of a collective that differs within its kind.
 type collectiveRow struct {
-	time     [2]uint32 // the lower half first
-	kind     int32     // index into kinds
-	dur, seq uint32    // seq plus one; isLarge of those that are elsewhere
+	time     [2]uint32 // lower half first
+	kind     int32     // index in kinds
+	dur, seq uint32    // seq plus one; isLarge if the number is in large
 }
 
-// isLarge stands for a number that 4 bytes do not hold, and a largeNumber is where.
+// isLarge marks a number that does not fit in 4 bytes, and a largeNumber is its key.
 const isLarge = math.MaxUint32
 
 type largeNumber struct {
 	row int32
-	seq bool // else dur
+	seq bool // otherwise dur
 }
 
-// maxKnown is how many kinds are found again. Beyond, as where each all-to-all sends something
-// else, rows have kinds of their own.
+// maxKnown is the number of kinds that are looked up. Beyond that, as where every all-to-all has other sizes,
+// rows have kinds of their own.
 const maxKnown = 4096
 
 // CollectivesOf returns a table of some collectives.
@@ -49,7 +49,7 @@ func CollectivesOf(list ...Collective) (c Collectives) {
 	return c
 }
 
-// Len returns how many collectives there are.
+// Len returns the number of collectives.
 func (c *Collectives) Len() int { return len(c.rows) }
 
 // Grow makes room for n more.
@@ -62,9 +62,8 @@ func (c *Collectives) Add(x *Collective) {
 	c.set(len(c.rows)-1, kind, x)
 }
 
-// AddRun adds collectives of a kind: when each began, how long it took, its Seq, and its CommsID.
-// They have no Event and no Correlation. Zeros
-// at the end of the last three lists may be left out.
+// AddRun adds collectives of a kind, given their starts, durations, sequence numbers, and CommsIDs. They have
+// no Event and no Correlation. Zeros at the end of the last three lists may be omitted.
 func (c *Collectives) AddRun(kind int32, start, dur, seq, comms []int64) {
 	rows := c.rows
 	for i, at := range start {
@@ -76,7 +75,7 @@ func (c *Collectives) AddRun(kind int32, start, dur, seq, comms []int64) {
 	c.rows = rows
 }
 
-// Kind returns the number of the kind that x is of, for [Collectives.AddRun].
+// Kind returns the number of x's kind, for [Collectives.AddRun].
 func (c *Collectives) Kind(x *Collective) int32 {
 	kind := *x
 	kind.Event, kind.Time, kind.Dur, kind.CommsID, kind.Seq, kind.Correlation = 0, 0, 0, 0, 0, 0
@@ -97,7 +96,7 @@ func (c *Collectives) Kind(x *Collective) int32 {
 	return k
 }
 
-// Set puts x in the place of a collective.
+// Set replaces a collective with x.
 func (c *Collectives) Set(i int, x *Collective) { c.set(i, c.Kind(x), x) }
 
 func (c *Collectives) set(i int, kind int32, x *Collective) {
@@ -108,7 +107,7 @@ func (c *Collectives) set(i int, kind int32, x *Collective) {
 	c.comms = setNumber(c.comms, i, x.CommsID)
 }
 
-// small returns a number in 4 bytes, or isLarge of one that is large then.
+// small returns a number in 4 bytes, or stores it in large and returns isLarge.
 func (c *Collectives) small(at largeNumber, v int64) uint32 {
 	if v >= 0 && v < isLarge {
 		return uint32(v)
@@ -120,7 +119,7 @@ func (c *Collectives) small(at largeNumber, v int64) uint32 {
 	return isLarge
 }
 
-// number returns what small has put there.
+// number returns the number that small stored.
 func (c *Collectives) number(at largeNumber, v uint32) int64 {
 	if v == isLarge {
 		return c.large[at]
@@ -128,7 +127,7 @@ func (c *Collectives) number(at largeNumber, v uint32) int64 {
 	return int64(v)
 }
 
-// setNumber sets a number of a list of which zeros at the end are left out.
+// setNumber sets a number of a list in which zeros at the end are omitted.
 func setNumber[T int32 | int64 | uint64](list []T, i int, v T) []T {
 	if v == 0 && i >= len(list) {
 		return list
@@ -155,40 +154,40 @@ func (c *Collectives) At(i int) Collective {
 	return x
 }
 
-// Tell puts all that tells a collective from others of its kind into x, which is of that kind.
+// Tell copies the fields that differ within a kind to x, which must be of the collective's kind.
 func (c *Collectives) Tell(i int, x *Collective) {
 	x.Time, x.Dur, x.Seq = c.Start(i), c.Dur(i), c.Seq(i)
 	x.Event, x.Correlation, x.CommsID = numberOf(c.event, i)-1, numberOf(c.call, i), c.CommsID(i)
 }
 
-// Kinds returns the kinds of the collectives, by first appearance: all that [Collectives.At]
-// returns but the event, the time, and the numbers. Some may be equal, or of no collective.
+// Kinds returns the kinds of the collectives, by first appearance: everything that [Collectives.At] returns
+// except the event, the time, and the numbers. Some may be equal, or unused.
 func (c *Collectives) Kinds() []Collective { return c.kinds }
 
-// KindOf returns which of Kinds a collective is of.
+// KindOf returns the index in Kinds of a collective's kind.
 func (c *Collectives) KindOf(i int) int32 { return c.rows[i].kind }
 
-// Start returns when a collective began.
+// Start returns the start of a collective.
 func (c *Collectives) Start(i int) trace.Time {
 	t := &c.rows[i].time
 	return trace.Time(t[1])<<32 | trace.Time(t[0])
 }
 
-// End returns when it ended.
+// End returns the end of a collective.
 func (c *Collectives) End(i int) trace.Time { return c.Start(i) + trace.Time(c.Dur(i)) }
 
-// Dur returns how long it took, in ns.
+// Dur returns the duration of a collective in ns.
 func (c *Collectives) Dur(i int) int64 {
 	return c.number(largeNumber{int32(i), false}, c.rows[i].dur)
 }
 
-// Seq returns its sequence number; -1 is unknown.
+// Seq returns the sequence number of a collective; -1 is unknown.
 func (c *Collectives) Seq(i int) int64 {
 	return c.number(largeNumber{int32(i), true}, c.rows[i].seq) - 1
 }
 
-// CommsID returns the number that it has on all ranks; 0 is unknown.
+// CommsID returns the number that a collective has on all ranks; 0 is unknown.
 func (c *Collectives) CommsID(i int) uint64 { return numberOf(c.comms, i) }
 
-// HasCommsIDs reports whether some have a CommsID.
+// HasCommsIDs reports whether some collectives have a CommsID.
 func (c *Collectives) HasCommsIDs() bool { return len(c.comms) > 0 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// MemsetName is the name of a Copy that fills memory, as by nsys stats.
+// MemsetName is the name of a Copy that fills memory, as in nsys stats.
 const MemsetName = "[CUDA memset]"
 
 // Memory is a kind of memory, in the order of CUPTI.
@@ -20,28 +20,28 @@ const (
 	ManagedMemory
 	DeviceStaticMemory
 	ManagedStaticMemory
-	NoMemory // what fills memory reads none
+	NoMemory // the source of a memory fill
 )
 
-// memoryWords are CUPTI's words for them.
+// memoryWords are CUPTI's words for kinds of memory.
 var memoryWords = [...]string{"Unknown", "Pageable", "Pinned", "Device", "Array", "Managed", "Device Static", "Managed Static", "None"}
 
 func (m Memory) String() string { return memoryWords[m] }
 
-// MemoryOf returns the kind of memory that a word of CUPTI means: "Pageable".
+// MemoryOf returns the kind of memory for a word of CUPTI, such as "Pageable".
 func MemoryOf(word string) Memory {
 	return Memory(max(0, slices.Index(memoryWords[:], word)))
 }
 
-// A CopyKind says which memory a copy is between. What fills memory is from NoMemory.
+// A CopyKind is the kinds of memory of a copy. Memory fills are from NoMemory.
 type CopyKind struct{ From, To Memory }
 
-// Pageable reports whether the operating system may move one of the two while the device
-// copies: then the driver copies it once more, and the call may take as long as the copy.
+// Pageable reports whether the operating system may move one of the two during the copy: then the driver makes
+// an extra copy, and the call may take as long as the copy.
 func (k CopyKind) Pageable() bool { return k.From == PageableMemory || k.To == PageableMemory }
 
-// String returns the kind as PyTorch's profiler has it, "Pageable -> Device", of what fills
-// memory only that memory; "" is unknown.
+// String returns the kind as in PyTorch's profiler, "Pageable -> Device", or only the target of a memory fill;
+// "" is unknown.
 func (k CopyKind) String() string {
 	switch {
 	case k.To == UnknownMemory && (k.From == UnknownMemory || k.From == NoMemory):
@@ -52,15 +52,15 @@ func (k CopyKind) String() string {
 	return k.From.String() + " -> " + k.To.String()
 }
 
-// copyDirections are the words of nsys stats for those of CUPTI.
+// copyDirections maps CUPTI's directions to the words of nsys stats.
 var copyDirections = map[string]string{
 	"HtoD": "Host-to-Device", "DtoH": "Device-to-Host", "DtoD": "Device-to-Device", "HtoH": "Host-to-Host", "PtoP": "Peer-to-Peer",
 	"HtoA": "Host-to-Array", "AtoH": "Array-to-Host", "AtoA": "Array-to-Array", "AtoD": "Array-to-Device", "DtoA": "Device-to-Array",
 }
 
-// CopyOperation returns the name that a [Copy] of a direction has: "[CUDA memcpy Host-to-Device]" of
-// "HtoD", "[CUDA memcpy Unified Host-to-Device]" of "Unified HtoD", which migrates pages of unified
-// memory. known is false for other directions.
+// CopyOperation returns the name of a [Copy] with a direction: "[CUDA memcpy Host-to-Device]" for "HtoD",
+// "[CUDA memcpy Unified Host-to-Device]" for "Unified HtoD", which migrates pages of unified memory. known is
+// false for other directions.
 func CopyOperation(direction string) (name string, known bool) {
 	const unified = "Unified "
 	migrates := ""
@@ -74,9 +74,8 @@ func CopyOperation(direction string) (name string, known bool) {
 	return "[CUDA memcpy " + migrates + words + "]", known
 }
 
-// parseCopy translates the name of a copy in PyTorch's terms, such as "Memcpy HtoD
-// (Pinned -> Device)" and "Memset (Device)", to that of nsys stats and the kinds of memory.
-// Other names stay as they are.
+// parseCopy translates the name of a copy in PyTorch's terms, such as "Memcpy HtoD (Pinned -> Device)" and
+// "Memset (Device)", to the name in nsys stats and the kinds of memory. Other names stay as they are.
 func parseCopy(name string) (operation string, kind CopyKind) {
 	word, rest, _ := strings.Cut(name, " ")
 	direction, memory, _ := strings.Cut(rest, "(")

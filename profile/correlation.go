@@ -8,16 +8,16 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A Join finds rows of a table by their correlation id. Profilers count ids up, so that a
-// table of all of them is hardly larger than the rows; where they do not, it is a map.
+// A Join finds rows of a table by their correlation id. Profilers count ids up, so that a table indexed by id
+// is hardly larger than the rows; otherwise, it uses a map.
 type Join struct {
 	first int64
-	dense []int32 // index of the row plus one
+	dense []int32 // index of the row, plus one
 	index map[int64]int32
 }
 
-// NewJoin returns the join of n rows, of which of returns the ids; 0 leaves a row out. Of several
-// with one id, the last counts.
+// NewJoin returns the join of n rows, whose ids of returns; rows with id 0 are omitted. Among rows with the
+// same id, the last one counts.
 func NewJoin(n int, of func(i int) int64) *Join {
 	j := &Join{first: math.MaxInt64}
 	last, count := int64(math.MinInt64), 0
@@ -49,7 +49,7 @@ func NewJoin(n int, of func(i int) int64) *Join {
 	return j
 }
 
-// JoinLaunches returns the join of the calls among the events that are on the given rows.
+// JoinLaunches returns the join of the launches among the events on the given rows.
 func (p *Profile) JoinLaunches(on func(r *Row) bool) *Join {
 	rows := order.EachRow(p.Rows, on)
 	return NewJoin(len(p.Events), func(i int) int64 {
@@ -71,17 +71,17 @@ func (j *Join) Of(correlation int64) int32 {
 	return -1
 }
 
-// A GraphNode is a node of a CUDA graph, and the call that made it, which begins at Start.
+// A GraphNode is a node of a CUDA graph, and the call that created it, which begins at Start.
 type GraphNode struct {
 	Event
 	TID int64
-	// Node is its number, as [Kernel.Node] has it. Original is that of the node that it was copied from
-	// when a graph was made executable; 0 is none.
+	// Node is its number, as in [Kernel.Node]. Original is that of the node that it was copied from when the graph
+	// was instantiated; 0 is none.
 	Node, Original int64
 }
 
-// GraphNodes yields the nodes of graphs that were made while a stream was recorded, in no certain
-// order. Only exports of Nsight Systems have them.
+// GraphNodes yields the nodes of graphs that were created while a stream was recorded, in no particular order.
+// Only exports of Nsight Systems have them.
 func GraphNodes(s Stream) iter.Seq[*GraphNode] {
 	return func(yield func(*GraphNode) bool) {
 		if n, ok := s.(interface {
@@ -92,7 +92,7 @@ func GraphNodes(s Stream) iter.Seq[*GraphNode] {
 	}
 }
 
-// NodeRanges yields the ranges of a stream that threads may have been in while they made nodes of graphs.
+// NodeRanges yields the ranges of a stream that may contain the creation of graph nodes.
 func NodeRanges(s Stream) iter.Seq[*Range] {
 	if n, ok := s.(interface {
 		NodeRanges(yield func(*Range) bool)
@@ -106,11 +106,11 @@ func NodeRanges(s Stream) iter.Seq[*Range] {
 type NodeAnnotations struct {
 	File string
 	Rank int32 // in its world; -1 is unknown
-	// Names are by number of the node in the graph that is run, as [Kernel.Node] has it.
+	// Names are by number of the node in the executable graph, as in [Kernel.Node].
 	Names map[int64]string
 }
 
-// A LaunchShape is how a kernel is launched. What is 0 was not recorded.
+// A LaunchShape is the configuration of a kernel launch. 0 is not recorded.
 type LaunchShape struct {
 	Blocks    int64 // of the grid
 	Threads   int32 // of a block
@@ -118,11 +118,11 @@ type LaunchShape struct {
 	Shared    int32 // bytes of shared memory of a block
 }
 
-// LaunchArguments are the arguments of kernels, and of the calls that launch them, which tell
-// what is launched, how, and which node of a graph it is.
+// LaunchArguments are the arguments of kernels, and of the calls that launch them, that name the kernel, its
+// configuration, and its node in a graph.
 var LaunchArguments = []string{launchedKernel, "grid", "block", registersArgument, sharedArgument, NodeArgument}
 
-// NodeArgument is the argument of kernels that tells which node of a graph they are.
+// NodeArgument is the argument of kernels with their node in a graph.
 const NodeArgument = "graph node id"
 
 const (
@@ -131,10 +131,10 @@ const (
 	sharedArgument    = "shared memory"
 )
 
-// threadCalls are the calls that give the sizes of grids in threads, and not in blocks.
+// threadCalls are the calls whose grid sizes count threads, and not blocks.
 var threadCalls = []string{"hipExtModuleLaunchKernel", "hipHccModuleLaunchKernel"}
 
-// inBlocks returns the shape where the size of the grid is given in threads.
+// inBlocks converts a shape whose grid size counts threads.
 func (s LaunchShape) inBlocks() LaunchShape {
 	if s.Threads > 0 {
 		s.Blocks = (s.Blocks + int64(s.Threads) - 1) / int64(s.Threads)
@@ -142,7 +142,7 @@ func (s LaunchShape) inBlocks() LaunchShape {
 	return s
 }
 
-// launchArgs read the arguments of launches.
+// launchArgs reads the arguments of launches.
 type launchArgs struct {
 	args                                              *trace.Args
 	kernel, grid, block, registers, shared, graphNode trace.Sym
@@ -156,10 +156,10 @@ func newLaunchArgs(syms *trace.Symbols, args *trace.Args) launchArgs {
 	return launchArgs{args, find(launchedKernel), find("grid"), find("block"), find(registersArgument), find(sharedArgument), find(NodeArgument)}
 }
 
-// A launched is what arguments say of a launch.
+// A launched is the information in the arguments of a launch.
 type launched struct {
 	shape LaunchShape
-	name  []byte // of the kernel; nil is unknown
+	name  []byte // name of the kernel; nil is unknown
 	node  int64
 }
 
@@ -188,7 +188,7 @@ func (l *launchArgs) shapeOf(id trace.ArgsID) (out launched) {
 	return out
 }
 
-// product multiplies the numbers of a list; 0 if it is none.
+// product multiplies the numbers of a list; 0 if it is not a list of numbers.
 func product(list trace.Arg) int64 {
 	n := int64(1)
 	for e := range list.Elems {

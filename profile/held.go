@@ -8,10 +8,9 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Stream returns the events of p as a [Stream]. of tells the rank and the process
-// that a part of p is; a part with a negative rank is left out. Without args, nothing is known that
-// only arguments tell. Annotations of
-// PyTorch's profiler are ranges, as NVTX ranges are in those of Nsight Systems.
+// Stream returns the events of p as a [Stream]. of returns the rank and the process of a part of p; parts with
+// a negative rank are omitted. Without args, data from arguments is unknown. Annotations of PyTorch's profiler
+// become ranges, like the NVTX ranges of Nsight Systems.
 func (p *Profile) Stream(syms *trace.Symbols, args *trace.Args, of func(part string) (rank, pid int32)) Stream {
 	h := &held{p: p, syms: syms, args: args, rows: make([]Event, len(p.Rows))}
 	for i := range p.Rows {
@@ -20,12 +19,12 @@ func (p *Profile) Stream(syms *trace.Symbols, args *trace.Args, of func(part str
 	return h
 }
 
-// held passes the events of a profile.
+// held streams the events of a profile.
 type held struct {
 	p    *Profile
 	syms *trace.Symbols
 	args *trace.Args
-	rows []Event // rank and process of each row
+	rows []Event // rank and process, by row
 }
 
 // each calls f for the events of the kinds from first to last until it returns false.
@@ -44,7 +43,7 @@ func (h *held) each(first, last SliceKind, f func(e Event, row *Row) bool) {
 	}
 }
 
-// argsOf returns the arguments of an event, if they are asked for.
+// argsOf returns the arguments of an event, if they are needed.
 func (h *held) argsOf(e *Event) trace.ArgsID {
 	if h.args == nil {
 		return 0
@@ -52,8 +51,8 @@ func (h *held) argsOf(e *Event) trace.ArgsID {
 	return h.p.Events[e.At].Args
 }
 
-// countThreads returns the correlations of calls that give the sizes of grids in threads: what profilers write
-// with the kernels is the same.
+// countThreads returns the correlations of calls whose grid sizes count threads: profilers write the same sizes
+// for the kernels.
 func (h *held) countThreads() map[int64]bool {
 	var calls []trace.Sym
 	for _, name := range threadCalls {
@@ -73,7 +72,7 @@ func (h *held) countThreads() map[int64]bool {
 	return all
 }
 
-// Cut returns when an event ended that was recorded to end at some time.
+// Cut returns the end of an event, limited to the end of the recording.
 func (m *Meta) Cut(end trace.Time) trace.Time {
 	if m.Until != 0 {
 		return min(end, m.Until)
@@ -152,7 +151,7 @@ func (h *held) Frames(yield func(*Frame) bool) {
 	})
 }
 
-// PyTorch's profiler interrupts no thread, and its stacks are frames.
+// PyTorch's profiler takes no samples, and its stacks are frames.
 func (h *held) Samples(func(*Sample) bool) {}
 func (h *held) Backtraces(func(*Sample) bool) iter.Seq[*Sample] {
 	return func(func(*Sample) bool) {}
@@ -181,22 +180,23 @@ func (h *held) Copies(yield func(*Copy) bool) {
 	})
 }
 
-// memoryInstant is the name in PyTorch's profiler of an allocation or what ends it, with
-// profile_memory=True. Its arguments are what the allocator of a device holds from then on.
+// memoryInstant is the name in PyTorch's profiler of an allocation or a release, with profile_memory=True. Its
+// arguments are the totals of the device's allocator from then on.
 const memoryInstant = "[memory]"
 
-// memoryCounters are the names of its arguments in reports.
+// memoryCounters are the names of these arguments in reports.
 var memoryCounters = [...]struct{ arg, name string }{
 	{"Total Allocated", MemoryAllocated}, {"Total Reserved", MemoryReserved},
 }
 
-// Names of counters of memory: what tensors take, and what the allocator has of the device.
+// Names of counters of memory: the bytes in tensors, and the bytes that the allocator holds of the device.
 const (
 	MemoryAllocated = "memory allocated"
 	MemoryReserved  = "memory reserved"
 )
 
-// CounterValues yields the counters, and what PyTorch's allocators held of devices; that of the host is left out.
+// CounterValues yields the counters, and the memory that PyTorch's allocators held of devices, but not of the
+// host.
 func (h *held) CounterValues(yield func(*CounterValue) bool) {
 	for _, c := range h.p.Counters {
 		if c.Rank = h.rows[0].Rank; c.Rank >= 0 && !yield(&c) {
@@ -230,7 +230,7 @@ func (h *held) CounterValues(yield func(*CounterValue) bool) {
 	}
 }
 
-// memory yields the values of an instant, until that returns false.
+// memory yields the values of an instant, until yield returns false.
 func (h *held) memory(x *Instant, s CounterValue, yield func(*CounterValue) bool) bool {
 	for _, c := range memoryCounters {
 		key, _ := h.syms.Lookup(c.arg)

@@ -8,19 +8,21 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A HostWait is a time in which a rank was in a collective in which hosts wait for each other, and did nothing else.
+// A HostWait is a time during which a rank was in a collective in which hosts wait for each other, and did
+// nothing else.
 type HostWait struct {
-	From, To trace.Time // on the clock of the host, as of an [Event]
-	TID      int64      // of the thread that sent and received
+	From, To trace.Time // on the clock of the host, as in an [Event]
+	TID      int64      // of the thread that communicated
 	PID      int32
-	// First tells that the recording has none before it: others may have waited for the profiler of some rank.
+	// First means that it is the first one in the recording: others may have waited for some rank's profiler to
+	// start.
 	First bool
 }
 
-// SettleHosts completes the collectives of hosts: a rank comes to one when the data is there that it sends, and not while its
-// thread still waits for the device in one of syncs. And it finds those that held up the thread which asked for them: the last one that did so before
-// they began, in one of callers, if it made none of the calls until they ended. A thread that goes on
-// meanwhile calls the runtime within microseconds, if it has work for a device.
+// SettleHosts completes the collectives of hosts. A rank's part begins when the data that it sends is ready,
+// after its thread has waited for the device in syncs. A collective holds up the thread that requested it, the
+// one of the last event in callers before it, if that thread makes none of the calls until it ends. A thread
+// that is not held up calls the runtime within microseconds, if it has work for a device.
 func (p *Profile) SettleHosts(syms *trace.Symbols, calls []Launch, callers, syncs []CollectiveAnnotation) {
 	var hosts []int
 	for i := range p.Collectives.Len() {
@@ -63,12 +65,12 @@ func (p *Profile) SettleHosts(syms *trace.Symbols, calls []Launch, callers, sync
 	}
 }
 
-// betweenSyncs is how long a thread takes at most, in ns, from the beginning of a collective of hosts to the first
-// call that waits for the data that it sends, and from one to the next.
+// betweenSyncs is the longest time, in ns, from the start of a collective of hosts to the first call that waits
+// for the data to send, and from one such call to the next.
 const betweenSyncs = 100_000
 
-// comeAfter makes a collective of hosts begin when its thread has waited for the device, in the first of syncs in it. They are in
-// order.
+// comeAfter moves the start of a collective of hosts to the time when its thread has finished waiting for the
+// device, in the first syncs in it. These are in order.
 func (c *Collective) comeAfter(syncs []CollectiveAnnotation) {
 	end := c.Time + trace.Time(c.Dur)
 	i, _ := slices.BinarySearchFunc(syncs, c.Time, func(x CollectiveAnnotation, t trace.Time) int { return cmp.Compare(x.Time, t) })
@@ -79,7 +81,8 @@ func (c *Collective) comeAfter(syncs []CollectiveAnnotation) {
 	c.Time, c.Dur = from, int64(end-from)
 }
 
-// callerOf returns the last of callers, in the order of time, before a collective of hosts in the same part; nil if there is none.
+// callerOf returns the last of callers, which are in order of time, at or before the start of a collective of
+// hosts in the same part; nil if there is none.
 func (p *Profile) callerOf(c *Collective, callers []CollectiveAnnotation) *CollectiveAnnotation {
 	n, _ := slices.BinarySearchFunc(callers, c.Time+1, func(x CollectiveAnnotation, t trace.Time) int { return cmp.Compare(x.Time, t) })
 	for n > 0 {
@@ -90,10 +93,11 @@ func (p *Profile) callerOf(c *Collective, callers []CollectiveAnnotation) *Colle
 	return nil
 }
 
-// HostWaits adds the waits of each rank to list. of tells the rank and the process that a part is, as for [Profile.Stream].
+// HostWaits adds the waits of each rank to list. of returns the rank and the process of a part, as for
+// [Profile.Stream].
 func (p *Profile) HostWaits(list [][]HostWait, of func(part string) (rank, pid int32)) {
 	type place struct{ rank, at int32 }
-	first := map[string]place{} // of list, by part
+	first := map[string]place{} // index in list, by part
 	for i := range p.Collectives.Len() {
 		k := &p.Collectives.Kinds()[p.Collectives.KindOf(i)]
 		if !k.Held {

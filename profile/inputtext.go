@@ -9,15 +9,15 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// inputTexts make texts of the shapes and types of operators' inputs. Each is written once:
-// traces have many operators, but few shapes.
+// inputTexts makes texts of the shapes and types of operators' inputs, each text only once: traces have many
+// operators, but few shapes.
 type inputTexts struct {
 	syms                    *trace.Symbols
 	args                    *trace.Args
-	shapes, types, concrete trace.Sym               // names of the arguments
-	known                   map[string]trace.Sym    // by what is encoded of the list
-	attentions              map[trace.Sym]Attention // by name, of operators that compute attention
-	valued                  map[trace.Sym]bool      // names of operators whose values are asked for
+	shapes, types, concrete trace.Sym               // argument names
+	known                   map[string]trace.Sym    // by the encoded list
+	attentions              map[trace.Sym]Attention // by name, for operators that compute attention
+	valued                  map[trace.Sym]bool      // names of operators whose values are needed
 	communicates            trace.Sym               // [CommunicationOperator]
 	communication           [numCommunication]trace.Sym
 }
@@ -46,14 +46,13 @@ func newInputTexts(syms *trace.Symbols, args *trace.Args) *inputTexts {
 	return t
 }
 
-// valued are the operators whose work shapes alone do not tell: strides, and whether they train.
+// valued are the operators whose work depends on more than shapes: strides, and whether they train.
 var valued = []string{CommunicationOperator, "aten::convolution", "aten::native_batch_norm", "aten::miopen_batch_norm", "aten::cudnn_batch_norm"}
 
-// ConcreteInputs is the argument of an operator that has the values of its inputs that are no
-// tensors.
+// ConcreteInputs is the argument of an operator with the values of its inputs that are not tensors.
 const ConcreteInputs = "Concrete Inputs"
 
-// mask returns what the arguments of an operator of a name say about which keys a token attends to.
+// mask returns the mask of an operator with a name, from its arguments.
 func (t *inputTexts) mask(name trace.Sym, id trace.ArgsID) Mask {
 	rule, ok := t.attentions[name]
 	if !ok {
@@ -63,7 +62,7 @@ func (t *inputTexts) mask(name trace.Sym, id trace.ArgsID) Mask {
 	if !ok || list.Kind != trace.ArgArray {
 		return Mask{}
 	}
-	var texts [3]string // of the causality and of both sides of the window
+	var texts [3]string // causality, and both sides of the window
 	input := 0
 	for value := range list.Elems {
 		if at := input - rule.Causal; at == 0 || rule.Windowed && at > 0 && at < len(texts) {
@@ -76,7 +75,7 @@ func (t *inputTexts) mask(name trace.Sym, id trace.ArgsID) Mask {
 	return maskOf(texts[0], texts[1], texts[2])
 }
 
-// values returns [Frame.Values] of an operator of a name.
+// values returns the [Frame.Values] of an operator with a name.
 func (t *inputTexts) values(name trace.Sym, id trace.ArgsID) trace.Sym {
 	if !t.valued[name] {
 		return 0
@@ -95,7 +94,7 @@ func (t *inputTexts) values(name trace.Sym, id trace.ArgsID) trace.Sym {
 // [Frame.Values] are those of [CommunicationOf].
 const CommunicationOperator = "record_param_comms"
 
-// communicationArguments say what a collective communicates.
+// communicationArguments describe the data of a collective.
 var communicationArguments = [numCommunication]string{"Collective name", "dtype", "In msg nelems", "Out msg nelems", "Group size", "Process Group Ranks"}
 
 const numCommunication = 6
@@ -121,8 +120,9 @@ func (t *inputTexts) communicated(id trace.ArgsID) trace.Sym {
 	return t.syms.Intern(string(b))
 }
 
-// CommunicationOf returns what values of [CommunicationOperator] say: how many bytes it has and each rank sends, the size of
-// the group, and its ranks as text, which may be cut off. ok is false if that is not known.
+// CommunicationOf parses the values of a [CommunicationOperator]: the size of the collective in bytes, the
+// bytes that each rank sends, the size of the group, and its ranks as text, which may be cut off. ok is false
+// if they are unknown.
 func CommunicationOf(values string) (bytes int64, sent float64, size int32, ranks string, ok bool) {
 	var v []string
 	if json.Unmarshal([]byte(values), &v) != nil || len(v) != numCommunication {
@@ -144,7 +144,7 @@ func CommunicationOf(values string) (bytes int64, sent float64, size int32, rank
 	return bytes, sent, int32(n), v[5], sent > 0
 }
 
-// texts returns what the arguments of an operator say about its inputs, 0 where they do not.
+// texts returns the shapes and types of an operator's inputs, 0 if its arguments lack them.
 func (t *inputTexts) texts(id trace.ArgsID) (shapes, types trace.Sym) {
 	for a := range t.args.All(id) {
 		switch {
@@ -167,8 +167,8 @@ func (t *inputTexts) text(list trace.Arg) trace.Sym {
 	return sym
 }
 
-// appendInput writes lists of numbers and texts as JSON without spaces. Other values, which
-// no profiler writes there, are null.
+// appendInput appends lists of numbers and texts as JSON without spaces. Other values, which no profiler writes
+// there, become null.
 func appendInput(b []byte, a trace.Arg) []byte {
 	switch a.Kind {
 	case trace.ArgInt:
@@ -188,18 +188,18 @@ func appendInput(b []byte, a trace.Arg) []byte {
 	return append(b, "null"...)
 }
 
-// Lengths are how long the sequences of a step are, summed up over its requests: those that are
-// prefilled (context), and those that decode (generation). Tokens are computed in the step, and attend
-// to keys, their own and earlier ones; pairs are the sum of tokens times keys of each request.
+// Lengths are the lengths of the sequences in a step, summed over its requests: those that are prefilled
+// (context), and those that decode (generation). Tokens are computed in the step, and attend to keys, their own
+// and earlier ones; pairs are the sum of tokens times keys of each request.
 type Lengths struct {
 	ContextTokens, ContextKeys, ContextSquares, ContextPairs             int64
 	GenerationTokens, GenerationKeys, GenerationSquares, GenerationPairs int64
 }
 
-// parseLengths returns what the name of a step says of lengths, nil if it does not. Known are
+// parseLengths returns the lengths in the name of a step, nil if it has none. The known forms are
 //
 //	execute_32_context_0(sq0sk0sqsq0sqsk0)_generation_32(sq32sk55086sqsq32sqsk55086)   vLLM
-//	step[DECODE bs=64 g_sq=64 g_sk=70000 g_sqsq=64 g_sqsk=70000]                        SGLang; of context, c_sq=
+//	step[DECODE bs=64 g_sq=64 g_sk=70000 g_sqsq=64 g_sqsk=70000]                        SGLang; context has c_sq=
 func parseLengths(name string) *Lengths {
 	if _, fields, ok := strings.Cut(name, "step["); ok {
 		return fieldLengths(fields)
@@ -243,8 +243,8 @@ func sums(s string) (n [4]int64, ok bool) {
 	return n, true
 }
 
-// fieldLengths parses "DECODE bs=64 g_sq=64 g_sk=70000 ...]". Of requests of a kind that the step does not
-// have, nothing is written.
+// fieldLengths parses "DECODE bs=64 g_sq=64 g_sk=70000 ...]". It has no fields for a kind of requests that is
+// not in the step.
 func fieldLengths(fields string) *Lengths {
 	var l Lengths
 	places := map[string]*int64{"c_sq": &l.ContextTokens, "c_sk": &l.ContextKeys, "c_sqsq": &l.ContextSquares, "c_sqsk": &l.ContextPairs,

@@ -7,22 +7,21 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// OtherCategory stands, in a [Filter], for all categories that PyTorch's profiler does not
-// have.
+// OtherCategory means, in a [Filter], all categories that PyTorch's profiler does not have.
 const OtherCategory = "*"
 
-// A LaneTime is what a row of a timeline did in one step of a program that names its steps: events
-// of a category of its own with the number of the step as an argument. Timelines of training
-// runs, one process for each data parallel rank, look like that.
+// A LaneTime is the time that a row of a timeline spent in one step. The events have a category of their own,
+// and the number of the step as an argument. Timelines of training runs, with one process per data parallel
+// rank, look like that.
 type LaneTime struct {
 	Process, Row string // names
 	Name         string
 	Step         int64
-	N, Time      int64      // events, and the sum of their durations in ns
-	First, Last  trace.Time // when the first of them began, and the last ended, on the clock of the file
+	N, Time      int64      // number of events, and the sum of their durations in ns
+	First, Last  trace.Time // start of the first of them, and end of the last, on the clock of the file
 }
 
-// LaneTimes sums up the events of p that tell their step, by row, name, and step.
+// LaneTimes sums up the events of p that have the number of a step, by row, name, and step.
 func (p *Profile) LaneTimes(syms *trace.Symbols, args *trace.Args) []LaneTime {
 	step, ok := syms.Lookup("step")
 	if !ok {

@@ -7,13 +7,13 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// ModulePrefix begins the names of calls of modules: "nn.Module: Linear_3", the third
-// Linear that PyTorch's profiler met.
+// ModulePrefix is the prefix of the names of module calls: "nn.Module: Linear_3" is Linear number 3, in the
+// order in which PyTorch's profiler met them.
 const ModulePrefix = "nn.Module: "
 
-// ModuleClass returns the class of a module, "Linear": numbers of modules do not tell which
-// layer of a model they are in. Of a path in a model, it has the place: "model.layers.*.mlp". It is "" if the
-// name is of none.
+// ModuleClass returns the class of a module, "Linear": the numbers of modules do not show which layer of a
+// model they are in. If the name is a path in a model, it returns the path: "model.layers.*.mlp". It returns ""
+// if the name is not that of a module.
 func ModuleClass(name string) string {
 	class, ok := strings.CutPrefix(name, ModulePrefix)
 	if !ok {
@@ -36,9 +36,8 @@ func ModuleClass(name string) string {
 
 func isNumber(text string) bool { return text != "" && strings.Trim(text, "0123456789") == "" }
 
-// CutModuleRange returns the name of the module that a range stands for, with [ModulePrefix]: hooks that
-// mark modules layer by layer write "{'Module': 'model.layers.3.mlp', 'TrainableParams': ...}". ok is false for
-// other ranges.
+// CutModuleRange returns the name of the module in a range, with [ModulePrefix]: hooks that mark modules layer
+// by layer write "{'Module': 'model.layers.3.mlp', 'TrainableParams': ...}". ok is false for other ranges.
 func CutModuleRange(text string) (name string, ok bool) {
 	_, rest, ok := strings.Cut(text, "{'Module': '")
 	if !ok || !strings.HasPrefix(text[strings.IndexByte(text, '{'):], "{'Module'") {
@@ -48,11 +47,10 @@ func CutModuleRange(text string) (name string, ok bool) {
 	return ModulePrefix + name, ok && name != ""
 }
 
-// BareName returns the part of an event's name that all profilers agree about.
-// They write types in different ways ("4" and "(int)4"), and parameters of
-// templates as what they stand for or as "T2"; so of a kernel it is the name of the
-// function, without namespaces and types. Of a copy it is the direction, since they
-// differ in what kind of memory they see; of a call its name.
+// BareName returns the part of an event's name that all profilers agree on. They write types in different ways
+// ("4" and "(int)4"), and template parameters either resolved or as "T2"; so for a kernel it is the name of the
+// function, without namespaces and types. For a copy it is the direction, since profilers see different kinds
+// of memory; for a call, its name.
 func BareName(name string) string {
 	if operation, _ := parseCopy(name); operation != name {
 		return operation
@@ -66,8 +64,8 @@ func BareName(name string) string {
 	return name
 }
 
-// CallName returns the name of a call of CUDA without the version in which its
-// signature changed ("cudaGraphLaunch_v10000"), as PyTorch's profiler has it.
+// CallName returns the name of a call of CUDA without the version in which its signature changed
+// ("cudaGraphLaunch_v10000"), as in PyTorch's profiler.
 func CallName(name string) string {
 	i := strings.LastIndex(name, "_v")
 	if i <= 0 || len(name)-i < len("_v7000") {
@@ -82,19 +80,19 @@ func CallName(name string) string {
 // BareNames is [BareName] for symbols.
 func BareNames(syms *trace.Symbols) *trace.PerName[trace.Sym] { return trace.Renamed(syms, BareName) }
 
-// IsWholeGraph reports whether a kernel of the given name stands for a whole CUDA graph,
-// whose kernels were not recorded.
+// IsWholeGraph reports whether a kernel with the given name stands for a whole CUDA graph, whose kernels were
+// not recorded.
 func IsWholeGraph(name string) bool { return strings.HasPrefix(name, "CUDA graph ") }
 
-// IsCompiled reports whether a kernel, or the operator that launches it, is called as PyTorch's compiler Inductor calls
-// what it compiles.
+// IsCompiled reports whether a kernel, or the operator that launches it, has a name that PyTorch's compiler
+// Inductor gives to what it compiles.
 func IsCompiled(name string) bool {
 	return strings.HasPrefix(name, "triton_poi_") || strings.HasPrefix(name, "triton_red_") || strings.HasPrefix(name, "triton_per_")
 }
 
-// CutOperatorRange takes a range of PyTorch's emit_nvtx apart, which stands for an operator:
-// "aten::mm, seq = 12, op_id = 7, sizes = [[8, 4096], [4096, 1024]], input_op_ids = [(3,0)]".
-// shapes are as in [Frame], "" if they were not recorded. ok is false for other ranges.
+// CutOperatorRange parses a range of PyTorch's emit_nvtx that stands for an operator: "aten::mm, seq = 12,
+// op_id = 7, sizes = [[8, 4096], [4096, 1024]], input_op_ids = [(3,0)]". shapes are as in [Frame], "" if they
+// were not recorded. ok is false for other ranges.
 func CutOperatorRange(text string) (name, shapes string, ok bool) {
 	end := len(text)
 	for _, key := range [...]string{", seq = ", ", op_id = ", ", sizes = "} {
@@ -113,7 +111,7 @@ func CutOperatorRange(text string) (name, shapes string, ok bool) {
 	return name, shapes, true
 }
 
-// OperatorRanges are the operators, and the calls of modules, that ranges stand for. It is not safe for
+// OperatorRanges finds the operators, and the calls of modules, that ranges stand for. It is not safe for
 // concurrent use.
 type OperatorRanges struct{ names *trace.PerName[operatorRange] }
 
@@ -128,7 +126,7 @@ func NewOperatorRanges(syms *trace.Symbols) *OperatorRanges {
 	return &OperatorRanges{trace.EachName(syms, func(name string) operatorRange { return readOperatorRange(syms, name) })}
 }
 
-// Of returns the operator, or the call of a module, that a range stands for; ok is false if it does for none.
+// Of returns the operator, or the call of a module, that a range stands for; ok is false if there is none.
 func (o *OperatorRanges) Of(r *Range) (f Frame, ok bool) {
 	if r.Open || r.Style != PushPop {
 		return Frame{}, false

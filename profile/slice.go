@@ -7,55 +7,54 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A Slice is what somebody did for some time: a thread, a stream, whatever its row stands for.
+// A Slice is an activity with a duration, of the thread or stream of its row.
 type Slice struct {
 	Time trace.Time
 	Dur  int64 // ns, >= 0
-	// Correlation joins calls to the work that they put on devices, within a Part of the profile:
-	// one call may start hundreds of kernels (CUDA graphs). 0 is none. It is 0 in what sgtrace
-	// itself wrote with arrows from launches: ranks that were merged share the ids, and Arrows say
-	// the same.
+	// Correlation joins calls to the work that they put on devices, within a Part of the profile: one call may
+	// start hundreds of kernels (CUDA graphs). 0 is none. It is 0 in files that sgtrace itself wrote with arrows
+	// from launches: merged ranks share the ids, and Arrows have the same information.
 	Correlation int64
 	Name, Cat   trace.Sym
 	Args        trace.ArgsID
 	Place       Place
 }
 
-// End returns the instant at which s ends.
+// End returns the end of s.
 func (s *Slice) End() trace.Time { return s.Time + trace.Time(s.Dur) }
 
-// IsLaunch reports whether s is a call that may have asked a device for work: both have one correlation.
+// IsLaunch reports whether s is a call that may have requested work from a device: both have one correlation.
 func (s *Slice) IsLaunch() bool { return s.Correlation != 0 && s.Place.Kind() == CallSlice }
 
-// IsWork reports whether s is work of a device that a call may have asked for.
+// IsWork reports whether s is work of a device that a call may have requested.
 func (s *Slice) IsWork() bool { return s.Correlation != 0 && s.Place.Kind() != CallSlice }
 
-// A Place is the row of a slice, an index of Profile.Rows, and its kind, in 4 bytes: of the
-// slices of a trace there are millions.
+// A Place is the row of a slice, an index in Profile.Rows, and its kind, in 4 bytes, as a trace has millions of
+// slices.
 type Place uint32
 
-// SliceKind says what a slice is.
+// SliceKind is the kind of a slice.
 type SliceKind uint8
 
 const (
-	OtherSlice SliceKind = iota // what no report knows: waits of devices, calls of other libraries
+	OtherSlice SliceKind = iota // used in no report: waits of devices, calls of other libraries
 	KernelSlice
-	CopySlice // between memories, or what fills one
-	CallSlice // into the CUDA runtime or driver, and those of other devices
+	CopySlice // between memories, or a memory fill
+	CallSlice // into the CUDA runtime or driver, or those of other devices
 	RangeSlice
 	OperatorSlice
 	PythonSlice
 	SystemSlice // a call into the operating system
-	sliceKinds  // how many there are
+	sliceKinds  // number of kinds
 )
 
-// On returns the place of a slice of the kind on a row.
+// On returns the place of a slice of this kind on a row.
 func (k SliceKind) On(row int32) Place { return Place(row)*Place(sliceKinds) + Place(k) }
 
 // Row returns the row of a place.
 func (p Place) Row() int32 { return int32(p / Place(sliceKinds)) }
 
-// Kind returns what kind of slice has the place.
+// Kind returns the kind of slice at a place.
 func (p Place) Kind() SliceKind { return SliceKind(p % Place(sliceKinds)) }
 
 // OnRow returns a place of the same kind on another row.
@@ -67,13 +66,13 @@ var (
 	CallCategories = []string{"cuda_runtime", "cuda_driver", "xpu_runtime", "xpu_driver", "mtia_runtime", "glow_runtime", "hpu_op",
 		"privateuse1_runtime", "privateuse1_driver"}
 	CopyCategories = []string{"gpu_memcpy", "gpu_memset"}
-	// WorkCategories are those of what a device does, FrameCategories those of what threads did
-	// beside calls.
+	// WorkCategories are the categories of work of devices, FrameCategories those of activities of threads other
+	// than calls.
 	WorkCategories  = append([]string{KernelCategory}, CopyCategories...)
 	FrameCategories = []string{OperatorCategory, PythonCategory, SystemCategory}
 )
 
-// Categories of kernels, of annotations, and of what threads did.
+// Categories of kernels, of annotations, and of activities of threads.
 const (
 	KernelCategory     = "kernel"
 	AnnotationCategory = "user_annotation"
@@ -83,7 +82,7 @@ const (
 	SystemCategory     = "osrt" // calls into the operating system, of Nsight Systems
 )
 
-// categoriesOf are the categories of each kind; all that are not here are other slices.
+// categoriesOf are the categories of each kind; all others are other slices.
 var categoriesOf = [sliceKinds][]string{KernelSlice: {KernelCategory}, CopySlice: CopyCategories, CallSlice: CallCategories, RangeSlice: {AnnotationCategory},
 	OperatorSlice: {OperatorCategory}, PythonSlice: {PythonCategory}, SystemSlice: {SystemCategory}}
 
@@ -100,30 +99,29 @@ var kindOfCategory = func() map[string]SliceKind {
 // SliceKindOf returns the kind of slices of a category.
 func SliceKindOf(category string) SliceKind { return kindOfCategory[category] }
 
-// Categories returns those of the kind; nil is all that have no kind.
+// Categories returns the categories of the kind; nil means all that have no kind.
 func (k SliceKind) Categories() []string { return categoriesOf[k] }
 
-// A Launch is a call that puts work on a device, for those who look for it before they know whether
-// it is kept.
+// A Launch is a call that puts work on a device, recorded before it is known whether the call is kept.
 type Launch struct {
 	Time        trace.Time
 	Correlation int64
 	Row         int32
 }
 
-// UnknownResult is the result of a call of which nobody recorded what it returned. -1 is
-// what calls of the operating system return.
+// UnknownResult is the result of a call whose return value was not recorded. -1 is taken, as calls of the
+// operating system return it.
 const UnknownResult = math.MinInt32
 
 // notReady is the result of calls that only ask whether work has ended.
 const notReady = 600
 
-// Failed reports whether what a call returned means that it failed: 0 is success, and 600
-// that the work it asks about goes on.
+// Failed reports whether a return value means that a call failed: 0 is success, and 600 means that the work in
+// question goes on.
 func Failed(result int32) bool { return result > 0 && result != notReady }
 
-// ResultName returns what CUDA calls a result: "cudaErrorLaunchOutOfResources". The driver
-// has the same numbers. One that is not listed is its number.
+// ResultName returns CUDA's name of a result: "cudaErrorLaunchOutOfResources". The driver has the same numbers.
+// An unknown result is returned as its number.
 func ResultName(result int32) string {
 	if name, ok := resultNames[result]; ok {
 		return name

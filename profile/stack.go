@@ -9,21 +9,21 @@ import (
 // A StackID is a stack of functions in [Stacks]; 0 is the empty one.
 type StackID int32
 
-// A StackFrame is the innermost function of a stack, and what called it.
+// A StackFrame is the innermost function of a stack, and the stack of its caller.
 type StackFrame struct {
 	Caller   StackID
 	Function trace.Sym // "[libcuda.so.1]" if it has no name
 	Module   trace.Sym // path of the program or library; 0 is unknown
 }
 
-// Stacks are stacks of functions as a tree: stacks that begin alike share their frames, 12
-// bytes each. The zero value is empty.
+// Stacks are stacks of functions as a tree: stacks that begin alike share their frames, 12 bytes each. The zero
+// value is empty.
 type Stacks struct {
 	frames []StackFrame // of stack 1, 2, ...
 	index  map[StackFrame]StackID
 }
 
-// Push returns the stack of a function that another stack calls.
+// Push returns the stack of a function called from another stack.
 func (s *Stacks) Push(f StackFrame) StackID {
 	id, ok := s.index[f]
 	if !ok {
@@ -37,8 +37,8 @@ func (s *Stacks) Push(f StackFrame) StackID {
 	return id
 }
 
-// Len returns how many stacks there are, without the empty one. Their ids are 1 to Len, and a
-// caller has a smaller one than what it calls.
+// Len returns the number of stacks, without the empty one. Their ids are 1 to Len, and a caller has a smaller
+// id than its callees.
 func (s *Stacks) Len() int { return len(s.frames) }
 
 // Frame returns the innermost function of a stack that is not empty.
@@ -57,21 +57,20 @@ func (s *Stacks) From(id StackID) iter.Seq[StackFrame] {
 	}
 }
 
-// A Sample is the stack of a thread, at an instant at which a profiler interrupted it, or in a
-// call. The name of the event is that of the innermost function, or of the call.
+// A Sample is the stack of a thread, at an instant at which a profiler interrupted it, or in a call. The name
+// of the event is that of the innermost function, or of the call.
 //
-// Profilers may take the whole stack of every few samples only: the others have one function,
-// without its callers.
+// Profilers may record the whole stack only for every few samples: the others have one function, without its
+// callers.
 type Sample struct {
-	Event  // without length if the thread was interrupted
+	Event  // has no duration if the thread was interrupted
 	TID    int64
 	CPU    int32 // -1 is unknown
 	Stack  StackID
-	Stacks *Stacks // that the stack is in, with all others of its kind; it stays as it is
+	Stacks *Stacks // immutable; holds the stack and all others of its kind
 }
 
-// A Run is a time for which a thread had a core. Between two of them it waited, or others had
-// the core.
+// A Run is a time during which a thread had a core. Between two runs it waited, or other threads had the core.
 type Run struct {
 	Event // nameless
 	TID   int64

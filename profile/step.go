@@ -9,9 +9,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// stepModes are the forward modes that SGLang names in "step[MODE bs=...".
-// What is not here is StepOther: MIXED (both), IDLE (a rank that only keeps the
-// others company), DRAFT_EXTEND (a draft model after either).
+// stepModes are the forward modes that SGLang names in "step[MODE bs=...". Missing modes are StepOther: MIXED
+// (both), IDLE (a rank that only keeps the others company), DRAFT_EXTEND (a draft model after either).
 var stepModes = map[string]StepKind{
 	"EXTEND":        StepPrefill,
 	"SPLIT_PREFILL": StepPrefill,
@@ -24,32 +23,31 @@ const forward = "forward."
 // runnerForwards are the names in vLLM's model runners of the part of a step that runs the model.
 var runnerForwards = map[string]bool{"gpu_model_runner: forward": true, "v2_gpu_model_runner: forward": true}
 
-// forwardModes are the names in SGLang's NVTX ranges of the same.
+// forwardModes are the names of the same part in SGLang's NVTX ranges.
 var forwardModes = map[string]StepKind{
 	"prefill": StepPrefill, "extend": StepPrefill, "decode": StepDecode, "mixed": StepOther, "idle": StepOther,
 }
 
-// A StepName is what the name of a step tells.
+// A StepName is the information in the name of a step.
 type StepName struct {
 	Kind  StepKind
 	Batch int32 // requests; -1 is unknown
-	// Prefilled and Decoded are how many tokens the model computes for requests that are
-	// prefilled, and for those that decode; -1 is unknown. What comes from a cache of prefixes
-	// is not in it. Decoded tokens that were speculated are, whether they are accepted or not.
+	// Prefilled and Decoded are the numbers of tokens that the model computes for requests that are prefilled, and
+	// for those that decode; -1 is unknown. They exclude tokens from a prefix cache, and include speculated tokens,
+	// whether or not they are accepted.
 	Prefilled, Decoded int32
 	Lengths            *Lengths // of its sequences; nil is unknown
 }
 
-// unknownStep is the name of a step that says nothing.
+// unknownStep is a name without information.
 var unknownStep = StepName{Batch: -1, Prefilled: -1, Decoded: -1}
 
-// Tokens returns how many tokens the step computes; ok is false if the name does not say.
+// Tokens returns the number of tokens that the step computes; ok is false if the name does not have it.
 func (n *StepName) Tokens() (tokens int64, ok bool) {
 	return int64(n.Prefilled) + int64(n.Decoded), n.Prefilled >= 0 && n.Decoded >= 0
 }
 
-// ParseStep tells what step an annotation of the given name is of. ok is false if it is
-// no step. Known are
+// ParseStep parses the name of an annotation. ok is false if it is not a step. The known forms are
 //
 //	step[DECODE bs=32], step[EXTEND bs=15 toks=15360]      SGLang; of other modes, no tokens
 //	scheduler.step 7 decode bs=32                          SGLang, NVTX
@@ -121,8 +119,8 @@ func (n *StepName) parseFields(fields string) {
 	}
 }
 
-// setMode says what a mode of SGLang computes: DECODE computes one token a request, and
-// who decodes speculated tokens or both does not say how many.
+// setMode sets the kind for a mode of SGLang. DECODE computes one token per request; modes with speculated
+// tokens, or with both kinds, do not tell the number.
 func (n *StepName) setMode(mode string, kind StepKind) {
 	n.Kind = kind
 	switch {
@@ -135,12 +133,11 @@ func (n *StepName) setMode(mode string, kind StepKind) {
 	}
 }
 
-// IsPartOfStep reports whether an annotation that [ParseStep] knows is of the part of
-// a step that runs the model: where there are annotations of whole steps, those
-// count.
+// IsPartOfStep reports whether an annotation that [ParseStep] accepts is the part of a step that runs the
+// model: if there are annotations of whole steps, those count.
 func IsPartOfStep(name string) bool { return strings.HasPrefix(name, forward) || runnerForwards[name] }
 
-// WholeSteps leaves out parts of steps where servers annotated the whole ones.
+// WholeSteps drops parts of steps where servers annotated whole steps.
 func WholeSteps(steps []Step, syms *trace.Symbols) []Step {
 	isPart := func(s Step) bool { return IsPartOfStep(syms.Name(s.Name)) }
 	isWhole := func(s Step) bool { return !isPart(s) && (s.Kind != StepOther || s.Batch >= 0) }
@@ -150,9 +147,8 @@ func WholeSteps(steps []Step, syms *trace.Symbols) []Step {
 	return slices.DeleteFunc(steps, isPart)
 }
 
-// parseCached parses what follows "execute_new_" in a name of vLLM. Requests that ran
-// before decode, but for those whose prompt is long and prefilled in chunks: so the
-// number of tokens is unknown.
+// parseCached parses what follows "execute_new_" in a name of vLLM. Requests that ran before decode, except
+// those with a long prompt that is prefilled in chunks: so the number of tokens is unknown.
 func (n *StepName) parseCached(rest string) bool {
 	first, rest, _ := strings.Cut(rest, "_cached_")
 	prefills, ok1 := count(first)
@@ -164,7 +160,7 @@ func (n *StepName) parseCached(rest string) bool {
 	return true
 }
 
-// setRequests sets the kind and the batch of a step with so many requests of each kind.
+// setRequests sets the kind and the batch of a step with the given numbers of requests.
 func (n *StepName) setRequests(prefills, decodes int32) {
 	switch {
 	case decodes == 0 && prefills > 0:
@@ -191,8 +187,8 @@ func (n *StepName) parseExecute(rest string) bool {
 	return true
 }
 
-// queries returns the number of tokens in what vLLM writes in parentheses about the requests
-// of one kind: "888_788544" or "sq8155sk8430", which begin with it; -1 without one.
+// queries returns the number of tokens from vLLM's text in parentheses about the requests of one kind, which
+// begins with it: "888_788544" or "sq8155sk8430"; -1 if there is none.
 func queries(s string) int32 {
 	s = strings.TrimPrefix(s, "sq")
 	if end := strings.IndexFunc(s, func(r rune) bool { return r < '0' || r > '9' }); end >= 0 {
@@ -202,7 +198,7 @@ func queries(s string) int32 {
 	return n
 }
 
-// count parses a number of things; without one it is -1.
+// count parses a number; -1 if there is none.
 func count(s string) (int32, bool) {
 	n, err := strconv.ParseUint(s, 10, 31)
 	if err != nil {

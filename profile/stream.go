@@ -7,57 +7,55 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A Set is what profilers recorded of some ranks, for those who need sums and not
-// a timeline. Its rows are never held: each walk over a Stream reads them anew.
+// A Set is what profilers recorded of some ranks, for code that needs sums and not a timeline. Its rows are
+// never held: each walk over a Stream reads them anew.
 type Set struct {
 	Syms    *trace.Symbols
-	Ranks   []string // names of ranks, and of processes that are none, in the order of reports
+	Ranks   []string // names of ranks, and of processes that are not ranks, in the order of reports
 	Streams []Stream
-	// Files are what the streams are of, by stream.
+	// Files are the inputs of the streams, by stream.
 	Files []string
-	// Captures are recordings of the capture of CUDA graphs that Streams may replay; nil is none.
+	// Captures are recordings of the capture of CUDA graphs that Streams may replay; nil if there are none.
 	Captures *GraphCaptures
-	// Annotations are the names that programs gave the nodes of the graphs in Streams.
+	// Annotations are the names that programs gave to the nodes of the graphs in Streams.
 	Annotations []NodeAnnotations
-	// Numbers are those of the ranks in their world; -1 is unknown.
+	// Numbers are the numbers of the ranks in their world; -1 is unknown.
 	Numbers []int32
-	GPUs    []string // by rank: what its accelerators are called; "" is unknown, or several
-	// Collectives are those of all ranks; nil unless they were asked for.
+	GPUs    []string // names of the accelerators by rank; "" is unknown, or several
+	// Collectives are the collectives of all ranks; nil unless requested.
 	Collectives CollectiveMatches
-	// HostCollectives are those in which hosts wait for each other, as those of gloo; nil is none, or they were not
-	// asked for.
+	// HostCollectives are those in which hosts wait for each other, such as gloo's; nil if there are none, or they
+	// were not requested.
 	HostCollectives CollectiveMatches
-	// HostWaits are when hosts waited in those, by rank; nil is never.
+	// HostWaits are the times during which hosts waited in those, by rank; nil if there are none.
 	HostWaits [][]HostWait
-	// MissingRanks are the jobs of which ranks are missing in the inputs; nil where ranks were
-	// selected.
+	// MissingRanks are the jobs with ranks that are missing in the inputs; nil if ranks were selected.
 	MissingRanks []MissingRanks
-	// Recorded is what profilers recorded of some rank besides events, which slows hosts
-	// down: "shapes", "stacks".
+	// Recorded are the optional recordings of some rank's profiler, which slow hosts down: "shapes", "stacks".
 	Recorded []string
-	// Exports tells that some streams are of Nsight Systems, which has options of its own.
+	// Exports means that some streams are from Nsight Systems, which has options of its own.
 	Exports bool
-	// Lanes are what rows of timelines without devices did, by step.
+	// Lanes are the activities of rows of timelines without devices, by step.
 	Lanes []LaneTime
-	// GraphCapture tells that some recordings are of a server that starts and captures its
-	// CUDA graphs.
+	// GraphCapture means that some recordings are of a server that is starting and capturing its CUDA graphs.
 	GraphCapture bool
-	// Placements are where each rank ran, by rank; nil is unknown.
+	// Placements are the places of the ranks, by rank; nil is unknown.
 	Placements []Placement
-	// ClockOffsets are how far the clock of each rank is ahead of the reference, on which requests
-	// are put, in the middle of what was recorded of it, ns; nil unless clocks were related.
+	// ClockOffsets are how far the clock of each rank is ahead of the reference clock, to which requests are
+	// converted, in the middle of the rank's recording, in ns; nil unless clocks were related.
 	ClockOffsets []int64
 }
 
-// GraphCaptures are recordings of how CUDA graphs were captured. They have symbols of their
-// own, and no time or work in them counts.
+// GraphCaptures are recordings of the capture of CUDA graphs. They have symbols of their own, and their times
+// and work do not count.
 type GraphCaptures struct {
 	Set
-	// Sizes are for how many tokens graphs were captured, by file, where it is written beside the files.
+	// Sizes are the numbers of tokens for which graphs were captured, by file, if they are written next to the
+	// files.
 	Sizes map[string]int64
 }
 
-// ClockOffsetOf returns [Set.ClockOffsets] of a rank, 0 where it is not known.
+// ClockOffsetOf returns the entry of a rank in [Set.ClockOffsets], 0 if it is unknown.
 func (s *Set) ClockOffsetOf(rank int32) int64 {
 	if rank < 0 || int(rank) >= len(s.ClockOffsets) {
 		return 0
@@ -65,12 +63,12 @@ func (s *Set) ClockOffsetOf(rank int32) int64 {
 	return s.ClockOffsets[rank]
 }
 
-// GPU returns what the accelerators of a rank are called, or those of all ranks if it is
-// negative; "" is unknown, or several.
+// GPU returns the name of the accelerators of a rank, or of all ranks if rank is negative; "" is unknown, or
+// several.
 func (s *Set) GPU(rank int32) string {
 	switch {
 	case len(s.GPUs) == 0 || int(rank) >= len(s.GPUs):
-		return "" // children that are no rank come behind the ranks
+		return "" // processes that are not ranks follow the ranks
 	case rank >= 0:
 		return s.GPUs[rank]
 	}
@@ -82,21 +80,20 @@ func (s *Set) GPU(rank int32) string {
 	return s.GPUs[0]
 }
 
-// A Placement is where a rank ran, and by what.
+// A Placement is where a rank ran, and on what.
 type Placement struct {
-	Host string // as reports print it; "" is unknown
-	// GPU is the only accelerator that it used, as the machine counts; -1 is unknown, or there
-	// are several. UUID names it everywhere; "" is unknown.
+	Host string // as printed in reports; "" is unknown
+	// GPU is the only accelerator that it used, in the machine's numbering; -1 is unknown, or there are several.
+	// UUID names it globally; "" is unknown.
 	GPU  int32
 	UUID string
-	// Devices is how many accelerators its process saw on the machine; 0 is unknown.
+	// Devices is the number of accelerators that its process saw on the machine; 0 is unknown.
 	Devices  int
 	Versions []Version
 }
 
-// Within returns a stream for those who look at a window of time alone. Events that do not overlap
-// [from, to], 0 is no bound, may be missing, if the stream can leave them out without reading
-// them; but no calls that launched what does.
+// Within returns a stream for a window of time. It may omit events that do not overlap [from, to], where 0 is
+// no bound, if the stream can do that without reading them; but no calls that launched overlapping work.
 func Within(s Stream, from, to trace.Time) Stream {
 	if w, ok := s.(interface {
 		Within(from, to trace.Time) Stream
@@ -106,71 +103,71 @@ func Within(s Stream, from, to trace.Time) Stream {
 	return s
 }
 
-// MissingRanks tells that nothing was recorded of some ranks of a job.
+// MissingRanks means that there is no recording of some ranks of a job.
 type MissingRanks struct {
-	Seen int // ranks
-	Size int // ranks of the job
-	// AtLeast tells that Size is what the numbers of ranks tell, not the size of a world.
+	Seen int // number of ranks
+	Size int // number of ranks in the job
+	// AtLeast means that Size is a lower bound from the numbers of ranks, and not the size of a world.
 	AtLeast bool
-	// Missing names ranks and runs of them: "TP2", "rank 4 to rank 63". More counts those
-	// that are missing beside, if the gaps are many.
+	// Missing names missing ranks and ranges of them: "TP2", "rank 4 to rank 63". More is the number of further
+	// missing ranks, if there are many gaps.
 	Missing []string
 	More    int
 }
 
-// A Stream passes the rows of one input, each kind in about the order of their
-// start, but in no certain one. What it passes is valid until the next row. A walk
-// ends early if yield returns false. Several walks may be under way at once.
+// A Stream passes the rows of one input, each kind roughly in the order of their start, without a guarantee. A
+// row is valid until the next one. A walk ends early if yield returns false. Several walks may be in progress
+// at once.
 //
-// A call and what it launched have the same Rank and Correlation. Correlations
-// mean nothing beyond a Stream.
+// A call and the work that it launched have the same Rank and Correlation. Correlations are only meaningful
+// within a Stream.
 type Stream interface {
 	Kernels(yield func(*Kernel) bool)
 	Copies(yield func(*Copy) bool)
 	Calls(yield func(*Call) bool)
 	Ranges(yield func(*Range) bool)
 	Frames(yield func(*Frame) bool)
-	// Samples passes what threads ran whenever the profiler interrupted them, Runs when threads
-	// had cores.
+	// Samples passes the stacks of threads at the profiler's interrupts, Runs the times during which threads had
+	// cores.
 	Samples(yield func(*Sample) bool)
-	// Backtraces are the stacks of calls. Of each call that has one it is asked first, before the
-	// stack is read, whether it is wanted; nil is yes.
+	// Backtraces yields the stacks of calls. Before it reads the stack of a call, it asks whether the call is
+	// wanted; nil means always.
 	Backtraces(wanted func(*Sample) bool) iter.Seq[*Sample]
 	Runs(yield func(*Run) bool)
-	// CounterValues passes what was sampled of devices, their memory, and network cards.
+	// CounterValues passes the samples of devices, their memory, and network cards.
 	CounterValues(yield func(*CounterValue) bool)
 }
 
-// An Event is what rows of all kinds have.
+// An Event is the common part of all kinds of rows.
 type Event struct {
-	Start, End  trace.Time // Unix ns on the clock of the host, or since the start of the recording where that is all that is known
+	Start, End  trace.Time // Unix ns on the clock of the host, or since the start of the recording if that is unknown
 	Correlation int64      // joins calls to work on devices; 0 is none
 	Name        trace.Sym
-	Rank        int32 // index into Set.Ranks
+	Rank        int32 // index in Set.Ranks
 	PID         int32 // -1 is unknown
-	At          int32 // index into Profile.Events, of what a profile holds
+	At          int32 // index in Profile.Events, if a profile holds the event
 }
 
-// Dur returns how long the event lasted, in ns; 0 if it ends before it starts.
+// Dur returns the duration of the event in ns; 0 if it ends before it starts.
 func (e *Event) Dur() int64 { return max(0, int64(e.End-e.Start)) }
 
-// A Kernel is one that ran, or a whole CUDA graph whose kernels were not recorded.
+// A Kernel is the run of a kernel, or of a whole CUDA graph whose kernels were not recorded.
 type Kernel struct {
 	Event
-	Device int32  // as the process counts
+	Device int32  // in the process's numbering
 	Stream uint32 // CUDA stream
-	// OneBlock is how many threads a kernel has that was launched as a single block, so that
-	// one multiprocessor of the device runs it; 0 is one of several blocks, or unknown.
+	// OneBlock is the number of threads of a kernel that was launched as a single block, so that one multiprocessor
+	// of the device runs it; 0 if there are several blocks, or if that is unknown.
 	OneBlock int32
 	Graph    bool // stands for a whole graph
-	// Shape and Node are known where [LaunchArguments] were asked for. A node of a graph has its
-	// number in each replay; 0 is no graph, or unknown.
+	// Shape and Node are known if [LaunchArguments] were requested. A node of a graph has its number in each
+	// replay; 0 is no graph, or unknown.
 	Shape LaunchShape
 	Node  int64
 }
 
-// OneBlockOf returns [Kernel.OneBlock] of a kernel that was launched as a grid of blocks, and
-// blocks of threads. Unknown sizes are 0.
+// OneBlockOf returns [Kernel.OneBlock] of a kernel with a number of blocks, and of threads per block. Unknown
+// sizes are 0.
 func OneBlockOf(blocks, threads int64) int32 {
 	if blocks != 1 || threads < 0 || threads > math.MaxInt32 {
 		return 0
@@ -178,8 +175,8 @@ func OneBlockOf(blocks, threads int64) int32 {
 	return int32(threads)
 }
 
-// A Copy is a copy between memories, or the filling of one. Name is what nsys stats
-// calls the operation: "[CUDA memcpy Host-to-Device]", "[CUDA memset]".
+// A Copy is a copy between memories, or a memory fill. Name is the name of the operation in nsys stats: "[CUDA
+// memcpy Host-to-Device]", "[CUDA memset]".
 type Copy struct {
 	Event
 	Device int32
@@ -188,22 +185,22 @@ type Copy struct {
 	Kind   CopyKind
 }
 
-// A Call is one of a thread into the CUDA runtime or driver.
+// A Call is a call of a thread into the CUDA runtime or driver.
 type Call struct {
 	Event
 	TID    int64
-	Result int32 // what it returned, see [Failed]; UnknownResult if nobody recorded that
-	// Kernel is what it launches, and Shape how, where [LaunchArguments] were asked for and the
-	// profiler writes them with calls, as that of ROCm does; 0 is unknown.
+	Result int32 // return value, see [Failed]; UnknownResult if it was not recorded
+	// Kernel is the launched kernel, and Shape its launch, if [LaunchArguments] were requested and the profiler
+	// records them with calls, as ROCm's does; 0 is unknown.
 	Kernel trace.Sym
 	Shape  LaunchShape
 }
 
-// RangeStyle says which ranges nest. The text is that of nsys stats.
+// RangeStyle is how ranges nest. The text is that of nsys stats.
 type RangeStyle uint8
 
 const (
-	PushPop  RangeStyle = iota // nests with others of its thread
+	PushPop  RangeStyle = iota // nests with other ranges of its thread
 	StartEnd                   // may overlap others and end on another thread
 )
 
@@ -211,67 +208,64 @@ func (s RangeStyle) String() string {
 	return [...]string{"PushPop", "StartEnd"}[s]
 }
 
-// A Range is an annotation: an NVTX range, or a user annotation of PyTorch's
-// profiler. Name is its text, with the domain before it if it has one
-// ("NCCL:ncclAllReduce").
+// A Range is an annotation: an NVTX range, or a user annotation of PyTorch's profiler. Name is its text, with
+// the domain in front if it has one ("NCCL:ncclAllReduce").
 type Range struct {
 	Event
-	TID   int64 // where it began
+	TID   int64 // of its beginning
 	Style RangeStyle
-	// Open tells that the range was never closed: it ends with the recording, and
-	// its duration means nothing.
+	// Open means that the range was never closed: it ends with the recording, and its duration is meaningless.
 	Open bool
 }
 
-// FrameKind says what a thread did in a frame.
+// FrameKind is the kind of activity in a frame.
 type FrameKind uint8
 
 const (
 	OperatorFrame FrameKind = iota // an operator of PyTorch: "aten::item"
 	PythonFrame                    // a call in Python: "threading.py(327): wait", "<built-in function len>", "nn.Module: Linear_0"
 	SystemFrame                    // a call into the operating system: "pthread_mutex_lock"
-	RangeFrame                     // an annotation that stands for none of these. No stream has frames of it
+	RangeFrame                     // any other annotation; no stream has such frames
 )
 
-// A Frame is what a thread did, apart from its calls and ranges. Frames of a thread nest, in
-// each other and in those.
+// A Frame is an activity of a thread other than a call or a range. Frames of a thread nest, in each other and
+// in calls and ranges.
 type Frame struct {
 	Event
 	TID  int64
 	Kind FrameKind
-	// Shapes and Types are those of the inputs of an operator, as PyTorch's profiler writes
-	// them: "[[8,4096],[4096,1024]]", "[\"c10::BFloat16\",\"c10::BFloat16\"]". 0 is not
-	// recorded, or not asked for.
+	// Shapes and Types are those of the inputs of an operator, as PyTorch's profiler writes them:
+	// "[[8,4096],[4096,1024]]", "[\"c10::BFloat16\",\"c10::BFloat16\"]". 0 is not recorded, or not requested.
 	Shapes, Types trace.Sym
-	// Mask is known of operators that compute attention, where [ConcreteInputs] were asked for.
+	// Mask is known for operators that compute attention, if [ConcreteInputs] were requested.
 	Mask Mask
-	// Values are those of the inputs of a convolution or a batch norm that are no tensors, in their places:
+	// Values are the inputs of a convolution or a batch norm that are not tensors, in their places:
 	// "[\"\",\"\",\"\",\"[16, 16]\",...]". 0 is another operator, or not recorded.
 	Values trace.Sym
 }
 
 // A CounterValue is the value of a counter at a moment.
 type CounterValue struct {
-	Time   trace.Time // on the clock of the host, as of an [Event]
-	Rank   int32      // index into Set.Ranks; -1 is the machine's, not a rank's
-	Source trace.Sym  // what it is about: "GPU 0 of node1", a network card
+	Time   trace.Time // on the clock of the host, as in an [Event]
+	Rank   int32      // index in Set.Ranks; -1 belongs to the machine
+	Source trace.Sym  // the measured thing: "GPU 0 of node1", a network card
 	Name   trace.Sym  // "SMs Active", "memory allocated"
 	Unit   trace.Sym  // "%", "bytes"; 0 is unknown
 	Value  float64
 	Kind   CounterKind
 }
 
-// CounterKind says what a counter is of.
+// CounterKind is the kind of thing that a counter measures.
 type CounterKind uint8
 
 const (
 	MemoryCounter  CounterKind = iota // memory of a device: the value holds until the next one
-	DeviceCounter                     // a metric of a device, about the time before it
-	NetworkCounter                    // what a network card or switch counted in the time before it
+	DeviceCounter                     // a metric of a device, over the time before the value
+	NetworkCounter                    // the count of a network card or switch in the time before the value
 )
 
-// WithObserved returns a stream of the events of st, and of what was observed meanwhile,
-// the nodes of graphs included.
+// WithObserved returns a stream with the events of st, and the observations of observed: samples, counters, and
+// the nodes of graphs.
 func WithObserved(st, observed Stream) Stream { return withObserved{st, observed} }
 
 type withObserved struct {
@@ -286,14 +280,14 @@ func (b withObserved) Backtraces(wanted func(*Sample) bool) iter.Seq[*Sample] {
 func (b withObserved) Runs(yield func(*Run) bool)             { b.observed.Runs(yield) }
 func (b withObserved) GraphNodes(yield func(*GraphNode) bool) { GraphNodes(b.observed)(yield) }
 
-// NodeRanges are those of what was observed: a timeline holds NVTX ranges as slices of no kind.
+// NodeRanges are those of observed: a timeline holds NVTX ranges as slices without a kind.
 func (b withObserved) NodeRanges(yield func(*Range) bool) { b.observed.Ranges(yield) }
 func (b withObserved) CounterValues(yield func(*CounterValue) bool) {
 	b.observed.CounterValues(yield)
 }
 
-// Unversioned returns a stream that calls calls as PyTorch does, without the version of CUDA in
-// which their signature changed: nsys stats leaves short ones out only.
+// Unversioned returns a stream with the names of calls that PyTorch uses, without the version of CUDA in which
+// their signature changed: nsys stats only drops short ones.
 func Unversioned(st Stream, syms *trace.Symbols) Stream { return unversioned{st, syms} }
 
 type unversioned struct {

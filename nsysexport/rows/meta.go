@@ -53,8 +53,7 @@ type Device struct {
 	GPU    int64 // GPU.ID; -1 is unknown
 }
 
-// metaExport holds pairs of a name and a text, and so does metaCapture; the second table name is from before
-// 2023.
+// metaExport holds pairs of a name and a text; the second table name is from before 2023.
 var metaExport = tableSpec{
 	names:   []string{"META_DATA_EXPORT", "EXPORT_META_DATA"},
 	columns: []column{{name: "name", need: true}, {name: "value", need: true}},

@@ -10,14 +10,13 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A Class says what a device is busy with while a kernel runs.
+// A Class is the kind of work of a device during a kernel.
 type Class uint8
 
 const (
-	// ClassOther is neither of the others, or not known: a wait, or a CUDA graph of
-	// which only the whole was recorded.
+	// ClassOther is none of the others, or unknown: a wait, or a CUDA graph that was only recorded as a whole.
 	ClassOther         Class = iota
-	ClassCompute             // works on data that it has
+	ClassCompute             // works on data on the device
 	ClassCommunication       // moves data between devices, or waits for another device
 	ClassMemory              // copies or fills memory
 	NumClasses
@@ -37,14 +36,13 @@ func parseClass(word string) (Class, bool) {
 	return 0, false
 }
 
-// A ClassRule tells the class of the kernels whose name it matches: by Regexp, or by a
-// part of the name.
+// A ClassRule gives the class of kernels whose name it matches: by Regexp, or by a part of the name.
 type ClassRule struct {
 	Class  Class
-	Regexp *regexp.Regexp // anywhere in the name, as it is or demangled, unless it begins with ^
-	Source string         // whose kernels are called so; "" is unknown
+	Regexp *regexp.Regexp // matches anywhere in the name, as it is or demangled, unless it begins with ^
+	Source string         // origin of kernels with such names; "" is unknown
 
-	part *nameRule // if Regexp is nil; a hundred times as fast
+	part *nameRule // used if Regexp is nil; a hundred times as fast
 }
 
 // pattern returns the rule as a regular expression.
@@ -55,15 +53,15 @@ func (r *ClassRule) pattern() string {
 	return r.Regexp.String()
 }
 
-// Classes are rules that tell what kernels do by their names. The first rule that
-// matches counts; what none matches is [ClassCompute].
+// Classes are rules that give the classes of kernels by their names. The first rule that matches counts;
+// kernels without a match are [ClassCompute].
 type Classes struct {
-	Name  string // "default", "hta", or that of a file
+	Name  string // "default", "hta", or the name of a file
 	Rules []ClassRule
 }
 
-// Of returns the class of a kernel, and whether a rule knows it. It tries one rule after
-// the other; for the events of a trace, [Classes.Table] asks only once for each name.
+// Of returns the class of a kernel, and whether a rule matches it. It tries one rule after the other; for the
+// events of a trace, use [Classes.Table], which tries them once per name.
 func (c *Classes) Of(kernel string) (class Class, known bool) {
 	demangled := Demangle(kernel)
 	head := newNameHead(demangled)
@@ -78,21 +76,21 @@ func (c *Classes) Of(kernel string) (class Class, known bool) {
 	return ClassCompute, false
 }
 
-// ReadClasses reads rules from r, one on a line: a class, tabs or spaces, and a
-// regular expression of Go (RE2) that reaches to the end of the line.
+// ReadClasses reads rules from r, one per line: a class, tabs or spaces, and a Go regular expression (RE2) that
+// extends to the end of the line.
 //
 //	# our own all-reduce
 //	communication  ^my_all_reduce_
 //
-// Empty lines and those that begin with # mean nothing. Behind these rules come the
-// default ones. name is what errors and the table call the rules.
+// It ignores empty lines and those that begin with #. The default rules come after these rules. name is the
+// name of the rules in errors and in the table.
 func ReadClasses(r io.Reader, name string) (*Classes, error) {
 	c := &Classes{Name: name}
 	lines, n := bufio.NewScanner(r), 1
 	for ; lines.Scan(); n++ {
 		line := strings.TrimSpace(lines.Text())
 		if n == 1 {
-			line = strings.TrimPrefix(line, "\ufeff") // as editors on Windows write it
+			line = strings.TrimPrefix(line, "\ufeff") // editors on Windows write it
 		}
 		if line == "" || line[0] == '#' {
 			continue
@@ -118,8 +116,8 @@ func ReadClasses(r io.Reader, name string) (*Classes, error) {
 	return c, nil
 }
 
-// String returns the rules in the form that [ReadClasses] reads, in the order in
-// which they are tried, with the source of each as a comment.
+// String returns the rules in the form that [ReadClasses] reads, in the order in which they are tried, with the
+// source of each one as a comment.
 func (c *Classes) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# kernel classes %q: the first rule that matches counts, other kernels are %s\n", c.Name, ClassCompute)
@@ -138,7 +136,7 @@ func (c *Classes) String() string {
 	return b.String()
 }
 
-// A NameClass is the class of a name of a kernel, and whether a rule knows it.
+// A NameClass is the class of a kernel name, and whether a rule matches the name.
 type NameClass struct {
 	Class Class
 	Known bool

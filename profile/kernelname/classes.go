@@ -8,9 +8,8 @@ import (
 // DefaultName is the name of [DefaultClasses].
 const DefaultName = "default"
 
-// DefaultClasses returns the rules that are used unless others are asked for: what
-// communicates by [IsCommunication], what copies, and what computes for sure.
-// Copies that the profiler recorded as such are memory whatever they are called.
+// DefaultClasses returns the default rules: communication by [IsCommunication], copies, and kernels that
+// certainly compute. Copies that the profiler recorded as such count as memory, whatever their name.
 func DefaultClasses() *Classes {
 	c := &Classes{Name: DefaultName}
 	parts := func(class Class, rules []nameRule) {
@@ -32,17 +31,15 @@ func DefaultClasses() *Classes {
 	return c
 }
 
-// htaNotCompute are beginnings of what Holistic Trace Analysis does not take for
-// computation, though neither for anything else. Some of them are calls of the
-// host, which it looks at with the same rules.
+// htaNotCompute are prefixes of names that Holistic Trace Analysis does not count as computation, nor as
+// anything else. Some of them are calls of the host, to which it applies the same rules.
 var htaNotCompute = []string{
 	`nccl`, `.*Memcpy`, `.*Memset`, `.*dma`, `.*Sync`, `Stream Wait Event`, `cuda.*LaunchKernel`, `runFunction`, `hip`,
 	`job_exe`, `packet`, `pe_exe`, `cpum_exe_subgraph`, `hccl`, `collective_subgraph_execution`,
 }
 
-// HTAClasses returns the rules of Holistic Trace Analysis 0.6, for comparison with
-// its tables. They know NCCL by its name and take every other way to communicate
-// for computation.
+// HTAClasses returns the rules of Holistic Trace Analysis 0.6, for comparison with its tables. They recognize
+// NCCL by its name and count all other communication as computation.
 func HTAClasses() *Classes {
 	const source = "Holistic Trace Analysis 0.6, hta/common/types.py"
 	rule := func(class Class, pattern string) ClassRule {

@@ -1,4 +1,4 @@
-// Package kernelname tells by the names of kernels and of operators what they do: whether they compute,
-// communicate or move memory ([Class]), and which kind of work that is ([Kind]). Names are taken apart
-// as compilers wrote them ([Parse]). The rules are tables: rules.go, classes.go, kind.go.
+// Package kernelname classifies kernels and operators by their names: whether they compute, communicate, or
+// move memory ([Class]), and which kind of work that is ([Kind]). It parses names as compilers wrote them
+// ([Parse]). The rules are tables: rules.go, classes.go, kind.go.
 package kernelname

@@ -2,8 +2,8 @@ package kernelname
 
 import "strings"
 
-// A Kind says what part of a model a kernel computes. One that computes several is of the kind
-// of the larger part: a norm that quantizes its result is a norm.
+// A Kind is the part of a model that a kernel computes. A kernel that computes several has the kind of the
+// largest: a norm that quantizes its result is a norm.
 type Kind uint8
 
 const (
@@ -14,7 +14,7 @@ const (
 	KindRope
 	KindNorm
 	KindExperts // matrix products of experts
-	KindRouting // which token goes to which expert, and their results back
+	KindRouting // assigns tokens to experts, and gathers the results
 	KindGEMM
 	KindActivation
 	KindQuantization
@@ -32,22 +32,22 @@ const (
 var kindNames = [NumKinds]string{"other", "communication", "attention", "KV write", "rope", "norm", "experts", "routing", "GEMM", "activation", "quantization", "softmax",
 	"sampling", "embedding", "sort", "copy", "fill", "reduction", "elementwise"}
 
-// String names the kind: "GEMM".
+// String returns the name of the kind: "GEMM".
 func (k Kind) String() string { return kindNames[k] }
 
-// Varies reports whether kernels of the kind take as long as what requests and routers ask of them at the time.
+// Varies reports whether the duration of such kernels depends on the current requests and on routing.
 func (k Kind) Varies() bool {
 	return k == KindCommunication || k == KindAttention || k == KindExperts || k == KindRouting
 }
 
-// A kindRule is some text in the names of kernels, or of operators, of a kind.
+// A kindRule is a text in the names of kernels or operators of a kind.
 type kindRule struct {
 	text string
 	kind Kind
 }
 
-// kindRules are tried in this order: a name that says attention may say what it is made with,
-// "cutlass", and what it reads, "kvcache".
+// kindRules are tried in this order: the name of an attention kernel may also contain its library, "cutlass",
+// and its input, "kvcache".
 var kindRules = []kindRule{
 	{"reshape_and_cache", KindKVWrite}, {"concat_and_cache", KindKVWrite}, {"set_kv_buffer", KindKVWrite}, {"set_mla_kv", KindKVWrite}, {"store_kv", KindKVWrite},
 	{"store_cache", KindKVWrite}, {"appendpagedkv", KindKVWrite}, {"pakvcache", KindKVWrite}, {"write_kv", KindKVWrite}, {"kv_cache_write", KindKVWrite},
@@ -77,15 +77,15 @@ var kindRules = []kindRule{
 	{"aten::", KindElementwise}, {"aclnn", KindElementwise},
 }
 
-// compiledRules are those of kernels that Inductor compiled, whose names list what was fused, and
-// name operators that come behind them.
+// compiledRules are for kernels compiled by Inductor, whose names list the fused operators, and also name
+// operators that come after them.
 var compiledRules = []kindRule{
 	{"_mm_", KindGEMM}, {"rsqrt", KindNorm}, {"layer_norm", KindNorm}, {"rms_norm", KindNorm}, {"softmax", KindSoftmax},
 	{"silu", KindActivation}, {"gelu", KindActivation}, {"sigmoid", KindActivation}, {"embedding", KindEmbedding},
 	{"triton_tem", KindGEMM}, {"triton_red", KindReduction}, {"", KindElementwise},
 }
 
-// KindOf tells by its name what a kernel, or an operator, computes.
+// KindOf returns the kind of a kernel or an operator by its name.
 func KindOf(name string) Kind {
 	if IsCommunication(name) {
 		return KindCommunication
@@ -103,11 +103,11 @@ func KindOf(name string) Kind {
 	return KindOther
 }
 
-// kindHead returns what of a name says what it computes: a signature goes on with types.
+// kindHead returns the part of a name that shows the kind: the rest of a signature is types.
 func kindHead(name string) string {
 	name = Demangle(name)
-	if i := strings.LastIndexByte(name, '_'); i > 0 && strings.HasPrefix(name, "aclnn") { // an operator of CANN, and what of it runs
+	if i := strings.LastIndexByte(name, '_'); i > 0 && strings.HasPrefix(name, "aclnn") { // an operator of CANN, and its kernel
 		name = "aclnn" + name[i+1:]
 	}
-	return strings.ReplaceAll(name[:min(len(name), headBytes)], "flashinfer", "") // a library of more than attention
+	return strings.ReplaceAll(name[:min(len(name), headBytes)], "flashinfer", "") // a library with more than attention
 }

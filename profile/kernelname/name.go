@@ -6,13 +6,11 @@ import (
 	"github.com/ianlancetaylor/demangle"
 )
 
-// A Name is what the name of a function says, in the parts that all who look at
-// names share: which namespaces it is in, and what it is called there. Types, which every
-// profiler writes in its own way, are in neither.
+// A Name is the name of a function, split into the parts that all profilers agree on: its namespaces, and its
+// name there. Both are without types, which every profiler writes in its own way.
 type Name struct {
-	// Scope are the namespaces and classes, each with "::" behind it: "at::native::". Those
-	// without a name are left out: they are "(anonymous namespace)", "<unnamed>", or
-	// "{anonymous}".
+	// Scope are the namespaces and classes, each followed by "::": "at::native::". Anonymous namespaces are
+	// omitted: "(anonymous namespace)", "<unnamed>", or "{anonymous}".
 	Scope string
 	// Bare is the name itself: "reduce_kernel".
 	Bare string
@@ -21,12 +19,11 @@ type Name struct {
 // Path returns the name with its scope.
 func (n Name) Path() string { return n.Scope + n.Bare }
 
-// withoutName are namespaces that have none, as compilers and profilers write them.
+// withoutName are anonymous namespaces, as compilers and profilers write them.
 var withoutName = [...]string{"(anonymous namespace)", "<unnamed>", "{anonymous}", "`anonymous namespace'"}
 
-// Parse returns the parts of a name, mangled or not: of a C++ signature without the type
-// that it returns, types of templates, parameters, and all behind them. Bare is empty if there is
-// no name in it.
+// Parse returns the parts of a name, mangled or not. It strips the return type of a C++ signature, template
+// arguments, parameters, and everything after them. Bare is empty if there is no name.
 func Parse(name string) Name {
 	p := nameParser{text: Demangle(name)}
 	for p.next() {
@@ -42,13 +39,13 @@ func Parse(name string) Name {
 type nameParser struct {
 	text string
 	at   int
-	// open are the brackets around at. A ">" closes nothing but a "<": within parentheses it
-	// compares, and behind a "-" it is an arrow.
+	// open are the open brackets at at. A ">" only closes a "<": within parentheses it compares, and after a "-" it
+	// is an arrow.
 	open []byte
 	path []byte
 }
 
-// next takes a byte, or a word that is one thing. It is false at the end of the path.
+// next consumes a byte, or a word that is a unit. It returns false at the end of the path.
 func (p *nameParser) next() bool {
 	rest := p.text[p.at:]
 	if rest == "" {
@@ -82,7 +79,7 @@ func (p *nameParser) take(c byte) bool {
 	switch c {
 	case '(':
 		if !inside && len(p.path) > 0 && p.path[len(p.path)-1] != ' ' {
-			return false // its parameters
+			return false // the parameters begin
 		}
 		p.open = append(p.open, c)
 	case '<':
@@ -105,7 +102,7 @@ func (p *nameParser) take(c byte) bool {
 	return true
 }
 
-// close closes the last parenthesis, with what was left open in it.
+// close closes the last parenthesis, and everything left open in it.
 func (p *nameParser) close() {
 	for i := len(p.open) - 1; i >= 0; i-- {
 		if p.open[i] == '(' {
@@ -115,8 +112,8 @@ func (p *nameParser) close() {
 	}
 }
 
-// space ends a word. One in front of a name is the type that the function returns; behind it may
-// be what it was cloned for.
+// space ends a word. A word before the name is the return type; after the name there may be a clone suffix in
+// brackets.
 func (p *nameParser) space() bool {
 	if strings.HasPrefix(p.text[p.at:], "[") {
 		return false
@@ -127,7 +124,7 @@ func (p *nameParser) space() bool {
 	return true
 }
 
-// nameless returns the length of the namespace without a name that a text begins with, 0 of none.
+// nameless returns the length of the anonymous namespace at the beginning of a text, 0 if there is none.
 func nameless(text string) int {
 	for _, word := range withoutName {
 		if strings.HasPrefix(text, word) {
@@ -137,8 +134,8 @@ func nameless(text string) int {
 	return 0
 }
 
-// operator returns the length of the name of an operator that a text begins with, 0 of none:
-// its brackets belong to the name.
+// operator returns the length of the operator name at the beginning of a text, 0 if there is none: its brackets
+// belong to the name.
 func operator(text string) int {
 	const word = "operator"
 	rest, ok := strings.CutPrefix(text, word)
@@ -153,14 +150,13 @@ func operator(text string) int {
 	return 0
 }
 
-// longestDemangled is a power of two: no more bytes are demangled of a name. Names of
-// templates can be made to grow without end.
+// longestDemangled is the power of two that bounds the bytes demangled from a name, as template names can be
+// made to grow without end.
 const longestDemangled = 12
 
-// Demangle returns the name of a kernel as people wrote it, without the types of its
-// parameters, if it is one that a C++ compiler mangled; other names stay as they are.
-// Profilers of AMD's devices leave names mangled. Some cut them off: of those it returns
-// the namespaces and the name of the function.
+// Demangle returns the name of a kernel as in the source, without parameter types, if a C++ compiler mangled
+// it; other names stay as they are. Profilers of AMD's devices leave names mangled. Some truncate them: for
+// those it returns the namespaces and the name of the function.
 func Demangle(kernel string) string {
 	if !strings.HasPrefix(kernel, "_Z") {
 		return kernel
@@ -174,8 +170,8 @@ func Demangle(kernel string) string {
 	return kernel
 }
 
-// mangledScope returns the names that a mangled name begins with, joined by "::"; "" if
-// there are none. Each is its length followed by its letters.
+// mangledScope returns the names at the beginning of a mangled name, joined by "::"; "" if there are none. Each
+// is its length followed by its letters.
 func mangledScope(kernel string) string {
 	rest := strings.TrimLeft(strings.TrimPrefix(kernel, "_Z"), "NLKVr")
 	var names []string

@@ -8,25 +8,24 @@ import (
 // A nameRule recognizes kernels by a part of their name.
 type nameRule struct {
 	text   string // in lower case; anywhere in the name
-	start  bool   // at its beginning, behind "void " and the like
-	source string // whose kernels are called so
+	start  bool   // at its beginning, after "void " and the like
+	source string // origin of kernels with such names
 }
 
-// mixedRules are parts of names that commRules would take wrongly.
+// mixedRules are exceptions to commRules.
 var mixedRules = []nameRule{
-	// Multiplies matrices and communicates meanwhile: kernel_fused_gemm_allreduce of
-	// Triton-distributed. Multiplying is what takes most of the time.
+	// Multiplies matrices and communicates meanwhile: kernel_fused_gemm_allreduce of Triton-distributed. Most of
+	// the time goes to the multiplication.
 	{text: "gemm", source: "matrix products, also those that communicate meanwhile"},
-	// What Inductor fused is called after all that it computes from, a collective, too:
+	// The names of kernels fused by Inductor list all of their inputs, even a collective:
 	// triton_poi_fused_add_all_reduce_mul_0.
 	{text: "triton_poi_fused_", start: true, source: "PyTorch: compiled by Inductor"},
 	{text: "triton_red_fused_", start: true, source: "PyTorch: compiled by Inductor"},
 	{text: "triton_per_fused_", start: true, source: "PyTorch: compiled by Inductor"},
 }
 
-// commRules are needed where arguments do not tell: inside of CUDA graphs, which
-// is all of decoding, and for everything that does not go through
-// torch.distributed.
+// commRules are needed where there are no arguments: inside of CUDA graphs, which is all of decoding, and for
+// everything that does not go through torch.distributed.
 var commRules = []nameRule{
 	// The library that torch.distributed uses, one per vendor.
 	{"nccldevkernel", true, "NCCL since 2.19, RCCL"},       // ncclDevKernel_AllReduce_Sum_bf16_RING_LL; RCCL: ncclDevKernel_Generic
@@ -62,8 +61,7 @@ var commRules = []nameRule{
 	{"two_shot_reduce", false, "kernels named after the algorithm"},
 	{"one_shot_reduce", false, "kernels named after the algorithm"},
 
-	// Expert parallelism. What only prepares a dispatch (get_dispatch_layout) is part of
-	// what the dispatch costs.
+	// Expert parallelism. Preparations for a dispatch (get_dispatch_layout) are part of its cost.
 	{"deep_ep::", false, "DeepEP"},                        // dispatch, combine, notify_dispatch in internode, intranode, internode_ll, elastic
 	{"::ep::", false, "DeepEP as DeepSeek itself has it"}, // dpsk::ep::internode::combine
 	{"hybrid_ep::", false, "Hybrid-EP of NVIDIA, in DeepEP"},
@@ -82,8 +80,8 @@ var commRules = []nameRule{
 	{"kernel_dispatch_token", true, "Triton-distributed"},
 	{"kernel_combine_token", true, "Triton-distributed"},
 
-	// Access to the memory of other devices, and what is built on it.
-	{"nvshmem", false, "NVSHMEM"},                                // itself, and kernels that take its types
+	// Access to the memory of other devices, and libraries built on it.
+	{"nvshmem", false, "NVSHMEM"},                                // the library itself, and kernels that use its types
 	{"_on_stream_kernel", false, "NVSHMEM: calls from the host"}, // barrier_on_stream_kernel_threadgroup
 	{"rocshmem", false, "rocSHMEM"},
 	{"barrier_all_", false, "MORI of AMD, Triton-distributed"}, // mori_shmem_barrier_all_block, barrier_all_intra_node_kernel
@@ -92,8 +90,8 @@ var commRules = []nameRule{
 	{"_forward_pull_kernel", true, "Triton-distributed"},
 }
 
-// computeRules are the names that computation usually has. They change no class, since
-// what no rule knows counts as computation, too: they tell which of it is known to be.
+// computeRules are names that computation usually has. They change no class, since kernels without a match
+// count as computation, too: they only show which kernels are known.
 var computeRules = []nameRule{
 	{"cutlass", false, "matrix products"}, {"cublas", false, "matrix products"}, {"nvjet", false, "matrix products"},
 	{"xmma", false, "matrix products"}, {"cijk_", false, "matrix products"}, {"tensile", false, "matrix products"},
@@ -125,11 +123,11 @@ var computeRules = []nameRule{
 	{"philox", false, "random numbers"}, {"fft", false, "transforms"},
 }
 
-// A nameHead is what a nameRule looks at of a name: a signature goes on with types of
-// parameters, which say little about the kernel itself.
+// A nameHead is the part of a name that nameRules match: the rest of a signature is parameter types, which say
+// little about the kernel itself.
 type nameHead struct{ name, start string }
 
-// headBytes is how much of a name that is. It reaches behind every real name.
+// headBytes is the length of that part. It is longer than every real name.
 const headBytes = 200
 
 // newNameHead returns the head of a demangled name.
@@ -142,7 +140,7 @@ func (h *nameHead) matches(r *nameRule) bool {
 	return r.start && strings.HasPrefix(h.start, r.text) || !r.start && strings.Contains(h.name, r.text)
 }
 
-// matchesAny reports whether one of rules matches.
+// matchesAny reports whether one of the rules matches.
 func (h *nameHead) matchesAny(rules []nameRule) bool {
 	for i := range rules {
 		if h.matches(&rules[i]) {
@@ -160,36 +158,35 @@ func (r *nameRule) pattern() string {
 	return "(?i)" + regexp.QuoteMeta(r.text)
 }
 
-// IsCommunication tells by its name, mangled or not, whether a kernel communicates between
-// devices. Copies from and to the host do not count.
+// IsCommunication reports whether a kernel communicates between devices, by its name, mangled or not. Copies
+// from and to the host do not count.
 func IsCommunication(kernel string) bool {
 	head := newNameHead(Demangle(kernel))
 	return !head.matchesAny(mixedRules) && head.matchesAny(commRules)
 }
 
-// MeetsOthers tells by its name whether a kernel is one rank's part in something that
-// several ranks do together. What communicates does, but for what only prepares it.
+// MeetsOthers reports whether a kernel, by its name, is one rank's part in something that several ranks do
+// together. Communication is, except for preparations.
 func MeetsOthers(kernel string) bool {
 	return IsCommunication(kernel) && !strings.Contains(kernel, "get_dispatch_layout")
 }
 
-// WaitsOnHost tells by its name whether an annotation of a thread is one rank's part in a collective of
-// hosts, in which the thread itself waits for other ranks: "gloo:all_reduce". In "nccl:all_reduce" a thread
-// only asks for one.
+// WaitsOnHost reports whether an annotation of a thread, by its name, is one rank's part in a collective of
+// hosts, in which the thread itself waits for other ranks: "gloo:all_reduce". In "nccl:all_reduce", a thread
+// only requests one.
 func WaitsOnHost(name string) bool {
 	return strings.HasPrefix(name, "gloo:") && len(name) > len("gloo:")
 }
 
-// MeetsOnHost tells by its name whether an annotation is one in which hosts wait for each other: not as a broadcast,
-// in which who waits for whom depends on the root.
+// MeetsOnHost reports whether hosts wait for each other in an annotation, by its name. In a broadcast they do
+// not: who waits for whom depends on the root.
 func MeetsOnHost(name string) bool {
 	return WaitsOnHost(name) && (strings.Contains(name, "all_") || strings.Contains(name, "barrier") || strings.Contains(name, "reduce_scatter"))
 }
 
-// CollectiveOfAnnotation returns what collective is asked for by the calls that lie in an
-// annotation of the given name: "all_to_all" in "nccl:all_to_all", which PyTorch's
-// profiler records, and "AllReduce" in "NCCL:ncclAllReduce", a range of NCCL in the words
-// of Nsight Systems. ok is false if it is of no collective.
+// CollectiveOfAnnotation returns the collective requested by the calls in an annotation with the given name:
+// "all_to_all" for "nccl:all_to_all", which PyTorch's profiler records, and "AllReduce" for
+// "NCCL:ncclAllReduce", an NCCL range of Nsight Systems. ok is false if there is none.
 func CollectiveOfAnnotation(name string) (op string, ok bool) {
 	for _, prefix := range [...]string{"nccl:", "NCCL:nccl", "rccl:", "xccl:", "hccl:"} {
 		if op, ok := strings.CutPrefix(name, prefix); ok && op != "" {

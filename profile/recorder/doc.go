@@ -1,12 +1,11 @@
-// Package recorder has the tables of what the recorders within a process keep: which collectives
-// it has in flight ([InFlight]), what its allocators have of devices ([Memory]), and which expert
-// of a model gets how many tokens ([Experts]).
+// Package recorder has tables for data of recorders within a process: the collectives in flight ([InFlight]),
+// the device memory of allocators ([Memory]), and the tokens of each expert of a model ([Experts]).
 //
-//   - InFlight is a picture of one moment, for hangs. Flight recorders of PyTorch fill it, what
-//     PyTorch's watchdog, NCCL, and py-spy print, and NCCL's Inspector. What profilers record of
-//     collectives over time is in package profile.
-//   - Memory has the blocks at the moment of a snapshot, and what was allocated and freed before
-//     it. What the allocator does not know is not here: NCCL, NVSHMEM, custom all-reduce, and
-//     contexts take memory of the device past it.
-//   - Experts are counted by forward pass, layer, and expert, as expert distribution recorders do.
+//   - InFlight is a picture of one moment, for hangs. It is filled from flight recorders of PyTorch, the output
+//     of PyTorch's watchdog, NCCL, and py-spy, and NCCL's Inspector. Collectives recorded by profilers over
+//     time are in package profile.
+//   - Memory has the blocks at the moment of a snapshot, and the allocations and frees before it. Memory that
+//     bypasses the allocator is not included: NCCL, NVSHMEM, custom all-reduce, and contexts take some of the
+//     device.
+//   - Experts are counted by forward pass, layer, and expert, as by expert distribution recorders.
 package recorder

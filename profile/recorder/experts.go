@@ -9,38 +9,37 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Experts are what several files say. Readers of several inputs may add to it at once.
+// Experts is the content of several files. Readers of several inputs may add to it concurrently.
 type Experts struct {
-	Dumps []*ExpertDump // by the names of their files, once all are read
+	Dumps []*ExpertDump // sorted by file, once all are read
 	mu    sync.Mutex
 }
 
-// An ExpertDump is what one file says.
+// An ExpertDump is the content of one file.
 type ExpertDump struct {
 	File  string
-	Where string     // folder of the file: dumps of one server lie beside each other
-	Rank  int32      // whose tokens were counted; Unknown is those of all ranks together
-	Time  trace.Time // when it was written, by its name; 0 is unknown
-	// Counts are of Layers layers, each of Experts experts, which are physical ones, or logical ones
-	// if Physical is false.
+	Where string     // directory of the file: dumps of one server are in one directory
+	Rank  int32      // whose tokens were counted; Unknown if they are those of all ranks together
+	Time  trace.Time // time of writing, from the file name; 0 is unknown
+	// Counts cover Layers layers, each with Experts experts, which are physical, or logical if Physical is false.
 	Layers, Experts int
 	Physical        bool
-	// Passes are the forward passes of Counts by their numbers, in the order of the file. Ring tells that
-	// nobody knows their numbers: these are places in a buffer that is written round and round.
+	// Passes are the numbers of the forward passes in Counts, in the order of the file. Ring means that the numbers
+	// are unknown: these are places in a ring buffer.
 	Passes []int64
 	Ring   bool
-	Whole  bool // the only pass is all that was recorded
-	Sparse bool // layers and experts without tokens are left out, so that there may be more of them
-	// Counts have the tokens of each expert, by pass and layer: see [ExpertDump.Of].
+	Whole  bool // the only pass is the sum of the whole recording
+	Sparse bool // layers and experts without tokens are omitted, so there may be more of them
+	// Counts are the tokens of each expert, by pass and layer: see [ExpertDump.Of].
 	Counts []uint32
-	// Map has the logical expert of each physical one, by layer; nil is unknown. It is the last one: a
-	// server that rebalances changes it.
+	// Map has the logical expert of each physical one, by layer; nil is unknown. It is the last one: a server that
+	// rebalances changes it.
 	Map [][]int32
-	// Average is the balancedness that the server itself measured over its last passes; 0 is unknown.
+	// Average is the server's own measure of balance over its last passes; 0 is unknown.
 	Average float64
 }
 
-// Of returns what the experts of a layer got in a pass, given by its place in Passes.
+// Of returns the counts of the experts of a layer in a pass, given by its index in Passes.
 func (d *ExpertDump) Of(pass, layer int) []uint32 {
 	at := (pass*d.Layers + layer) * d.Experts
 	return d.Counts[at : at+d.Experts]
@@ -54,7 +53,7 @@ func (s *Experts) Add(d *ExpertDump) {
 	s.Dumps = append(s.Dumps, d)
 }
 
-// Finish puts dumps in order, when all were read.
+// Finish sorts the dumps after all were read.
 func (s *Experts) Finish() {
 	slices.SortStableFunc(s.Dumps, func(a, b *ExpertDump) int { return strings.Compare(a.File, b.File) })
 	for _, a := range s.Dumps {
@@ -68,7 +67,7 @@ func (s *Experts) Finish() {
 	}
 }
 
-// widen adds layers and experts that got no tokens, which files that say only what somebody got leave out.
+// widen adds layers and experts without tokens, which some files omit.
 func (d *ExpertDump) widen(layers, experts int) {
 	if layers == d.Layers && experts == d.Experts {
 		return
@@ -80,5 +79,5 @@ func (d *ExpertDump) widen(layers, experts int) {
 	d.Layers, d.Experts, d.Counts = layers, experts, to
 }
 
-// Empty reports whether there is no dump.
+// Empty reports whether there are no dumps.
 func (s *Experts) Empty() bool { return s == nil || len(s.Dumps) == 0 }

@@ -8,24 +8,24 @@ import (
 	"github.com/sgtrace/sgtrace/internal/order"
 )
 
-// ExpertCounts are what a server counted at one time: the dumps of its ranks, added up.
+// ExpertCounts are a server's counts of one recording: the sum of the dumps of its ranks.
 type ExpertCounts struct {
 	ExpertDump // File is the first one
-	// Files and Ranks are those that were added up; a file of all ranks has none.
+	// Files and Ranks are those in the sum; a file of all ranks has no rank.
 	Files []string
 	Ranks []int32
 	// Times is how often each token is in Counts: ranks that share an attention all count all tokens.
 	Times uint32
-	// Partial is how many passes were left out because not all ranks have them.
+	// Partial is the number of passes that were dropped because not all ranks have them.
 	Partial int
-	// Local is how many GPUs share the experts, as the counts tell: each rank has counted its own
-	// experts only. 0 is that they don't tell.
+	// Local is the number of GPUs that share the experts, if the counts show that each rank counted only its own
+	// experts; else 0.
 	Local int
 }
 
-// Recordings returns what was counted together: files that lie in one folder and have equal shapes, one of
-// each rank, in the order of their times. Files without counts, which only say where experts are, are
-// none; they tell the map of recordings in their folder that have none.
+// Recordings groups dumps that were recorded together: files in one directory with equal shapes, one for each
+// rank, in the order of their times. Files without counts, which only have the placement of experts, do not
+// count; they supply the map to recordings in their directory that have none.
 func (s *Experts) Recordings() []*ExpertCounts {
 	type key struct {
 		where           string
@@ -55,7 +55,7 @@ func (s *Experts) Recordings() []*ExpertCounts {
 	return out
 }
 
-// locate takes the map of a file beside that has nothing else.
+// locate takes the map from a file in the same directory that has no counts.
 func (r *ExpertCounts) locate(all []*ExpertDump) {
 	for _, d := range all {
 		if len(d.Passes) == 0 && r.Map == nil && d.Where == r.Where && len(d.Map) == r.Layers {
@@ -97,9 +97,9 @@ func hasTwice(passes []int64) bool {
 	return false
 }
 
-// sum adds the passes that all dumps have, by their numbers; all passes if no two dumps share any.
+// sum adds up the passes that the most dumps have, by their numbers. It drops the others.
 func (r *ExpertCounts) sum(dumps []*ExpertDump) {
-	in := map[int64]int{} // how many dumps have a pass
+	in := map[int64]int{} // number of dumps with a pass
 	for _, d := range dumps {
 		seen := map[int64]bool{}
 		for _, p := range d.Passes {
@@ -142,8 +142,8 @@ func (r *ExpertCounts) sum(dumps []*ExpertDump) {
 	}
 }
 
-// local returns how many ranks there are if each of them counted its own part of the experts, and
-// nothing else; else 0.
+// local returns the number of ranks if each of them counted its own part of the experts, and nothing else;
+// otherwise 0.
 func local(dumps []*ExpertDump) int {
 	n := len(dumps)
 	if n < 2 || !dumps[0].Physical || dumps[0].Experts%n != 0 {
@@ -163,11 +163,11 @@ func local(dumps []*ExpertDump) int {
 	return n
 }
 
-// fewCounts is how many counts it takes to see that all are multiples of a number: that half of them are
-// even by chance has a probability of one in a million then.
+// fewCounts is the number of counts that shows a common factor: with that many, all are even by chance with a
+// probability of one in a million.
 const fewCounts = 20
 
-// common returns the number that all counts are multiples of; 1 if there are too few to tell.
+// common returns the greatest common divisor of the counts; 1 if there are too few.
 func common(counts []uint32) uint32 {
 	g, n := uint32(0), 0
 	for _, c := range counts {

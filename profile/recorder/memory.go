@@ -8,7 +8,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Memory is what several processes had. Readers of several inputs may add to it at once.
+// Memory is the memory of several processes. Readers of several inputs may add to it concurrently.
 type Memory struct {
 	Syms *trace.Symbols
 
@@ -19,10 +19,10 @@ type Memory struct {
 // NewMemory returns an empty set.
 func NewMemory(syms *trace.Symbols) *Memory { return &Memory{Syms: syms} }
 
-// Empty reports whether there is nothing in it.
+// Empty reports whether there are no snapshots.
 func (s *Memory) Empty() bool { return len(s.Snapshots()) == 0 }
 
-// Add adds a snapshot, in the place of one of the same file.
+// Add adds a snapshot, replacing one of the same file.
 func (s *Memory) Add(x *Snapshot) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -30,7 +30,7 @@ func (s *Memory) Add(x *Snapshot) {
 	s.list = append(s.list, x)
 }
 
-// Name says which rank the snapshot of a file is of, if there is one.
+// Name sets the rank of the snapshot from a file, if there is one.
 func (s *Memory) Name(file, rank string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -41,30 +41,30 @@ func (s *Memory) Name(file, rank string) {
 	}
 }
 
-// Snapshots returns all, by file.
+// Snapshots returns all snapshots, sorted by file.
 func (s *Memory) Snapshots() []*Snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.SortedFunc(slices.Values(s.list), func(a, b *Snapshot) int { return cmp.Compare(a.File, b.File) })
 }
 
-// A Snapshot is what one process had.
+// A Snapshot is the memory of one process.
 type Snapshot struct {
 	File    string
-	Rank    string // as reports name it; "" is not decided yet
+	Rank    string // as in reports; "" is not determined yet
 	Devices []*Device
-	// Native are places of C++ alone, such as threads of a backward pass: no line of a program.
+	// Native are the call sites in C++ alone, such as threads of a backward pass, without a line of a program.
 	Native map[trace.Sym]bool
 }
 
-// A Device is one that the process had memory of.
+// A Device is a device on which the process had memory.
 type Device struct {
 	Number   int32
-	Segments []Segment // at the moment of the snapshot, complete
-	Entries  []Entry   // before it, in order; those that the ring did not hold are missing
+	Segments []Segment // complete, at the moment of the snapshot
+	Entries  []Entry   // before the snapshot, in order; older ones may be missing, as they are kept in a ring
 }
 
-// A Segment is memory that the allocator has of the device.
+// A Segment is a piece of device memory that the allocator holds.
 type Segment struct {
 	Size   int64 // bytes
 	Pool   bool  // of a CUDA graph or a MemPool
@@ -74,12 +74,12 @@ type Segment struct {
 // A Block is a part of a segment.
 type Block struct {
 	Address         uint64
-	Size, Requested int64     // bytes; what was asked for is at most the size
-	Where           trace.Sym // allocated it; 0 is unknown
+	Size, Requested int64     // bytes; Requested is at most Size
+	Where           trace.Sym // call site of the allocation; 0 is unknown
 	State           BlockState
 }
 
-// BlockState is whether somebody uses a block.
+// BlockState is whether a block is in use.
 type BlockState uint8
 
 const (
@@ -93,25 +93,25 @@ type Action uint8
 
 const (
 	Other         Action = iota
-	Alloc                // somebody got a block
-	FreeRequested        // somebody gave it back
+	Alloc                // a block was allocated
+	FreeRequested        // a block was given back
 	FreeCompleted        // no stream uses it any longer
-	SegmentAlloc         // the allocator got memory of the device (cudaMalloc)
-	SegmentFree          // gave it back
-	SegmentMap           // the same of parts of expandable segments
+	SegmentAlloc         // the allocator got device memory (cudaMalloc)
+	SegmentFree          // the allocator gave device memory back
+	SegmentMap           // the same for parts of expandable segments
 	SegmentUnmap
-	OutOfMemory // the device had no more; Address is how much it had
+	OutOfMemory // the device had no more; Address is how many bytes were free
 )
 
-// Actions are PyTorch's names of them.
+// Actions are PyTorch's names for actions.
 var Actions = map[string]Action{"alloc": Alloc, "free_requested": FreeRequested, "free_completed": FreeCompleted, "segment_alloc": SegmentAlloc,
 	"segment_free": SegmentFree, "segment_map": SegmentMap, "segment_unmap": SegmentUnmap, "oom": OutOfMemory}
 
-// An Entry is something that the allocator did.
+// An Entry is an action of the allocator.
 type Entry struct {
 	Address uint64
-	Size    int64      // bytes, as asked for
+	Size    int64      // bytes, as requested
 	Time    trace.Time // 0 is unknown: PyTorch before 2.2
-	Where   trace.Sym  // the innermost function that is not PyTorch's; 0 is unknown
+	Where   trace.Sym  // innermost function outside of PyTorch; 0 is unknown
 	Action  Action
 }

@@ -2,25 +2,24 @@ package recorder
 
 import "github.com/sgtrace/sgtrace/trace"
 
-// A Usage is what a device's allocator had, in bytes.
+// A Usage is the memory of a device's allocator, in bytes.
 type Usage struct {
-	// Allocated is what was asked for and not given back, or is still used by a stream, and
-	// Reserved what the allocator had of the device.
+	// Allocated is the memory that was requested and not given back, or is still used by a stream, and Reserved the
+	// memory that the allocator holds of the device.
 	Allocated, Reserved int64
 }
 
 // A Replay is the use of a device over its entries.
 type Replay struct {
-	Start, End, Peak Usage // Peak has both at the moment of the most that was allocated
-	PeakAt           int   // index of the entry behind which that was; -1 is the start
+	Start, End, Peak Usage // Peak is the usage when most was allocated
+	PeakAt           int   // index of the entry after which that was; -1 is the start
 	MostReserved     int64
-	// Before is of Start what nobody knows the place of: it was allocated before the first
-	// entry. Grown was allocated by an entry, and is there at the end.
+	// Grown is the memory that was allocated by an entry, and is still there at the end.
 	Grown int64
-	Lost  int64 // what entries gave back or found that was never there: 0 unless entries are missing
+	Lost  int64 // memory whose free or allocation is missing: 0 unless entries are missing
 }
 
-// reserves returns by how much an entry changes what the allocator has of the device.
+// reserves returns by how much an entry changes the memory that the allocator holds of the device.
 func (e *Entry) reserves() int64 {
 	switch e.Action {
 	case SegmentAlloc, SegmentMap:
@@ -31,8 +30,8 @@ func (e *Entry) reserves() int64 {
 	return 0
 }
 
-// Now returns what there is at the moment of the snapshot, by its blocks: allocated is what was
-// asked for of blocks in use, pending that of blocks that a stream may still use.
+// Now returns the usage at the moment of the snapshot, from its blocks: allocated is the requested size of
+// blocks in use, pending that of blocks that a stream may still use.
 func (d *Device) Now() (allocated, pending, reserved int64) {
 	for i := range d.Segments {
 		s := &d.Segments[i]
@@ -49,18 +48,18 @@ func (d *Device) Now() (allocated, pending, reserved int64) {
 	return allocated, pending, reserved
 }
 
-// Replay goes through the entries. What they free and did not allocate was there at the start, and
-// so was each block in use that no entry allocated.
+// Replay replays the entries. Memory that they free but did not allocate was there at the start, and so was
+// each block in use that no entry allocated.
 func (d *Device) Replay() Replay {
 	r := Replay{PeakAt: -1}
-	alive := map[uint64]int64{}   // by address, bytes
+	alive := map[uint64]int64{}   // bytes by address
 	var allocated, reserved int64 // since the start
 	for i := range d.Entries {
 		e := &d.Entries[i]
 		reserved += e.reserves()
 		switch e.Action {
 		case Alloc:
-			old := alive[e.Address] // how it was freed is missing
+			old := alive[e.Address] // the entry that freed it is missing
 			allocated -= old
 			r.Lost += old
 			alive[e.Address] = e.Size
@@ -91,7 +90,7 @@ func (d *Device) Replay() Replay {
 		}
 	}
 	for _, size := range alive {
-		r.Lost += size // was allocated, and is no block: how it was freed is missing
+		r.Lost += size // not a block any more: the entry that freed it is missing
 	}
 	r.End.Allocated = r.Start.Allocated + allocated
 	r.Peak, r.MostReserved = r.Start, r.Start.Reserved
@@ -104,7 +103,7 @@ func (d *Device) Replay() Replay {
 	return r
 }
 
-// Walk calls f with the use behind each entry that changes it.
+// Walk calls f with the usage after each entry that changes it.
 func (d *Device) Walk(start Usage, f func(i int, u Usage)) {
 	alive, u := map[uint64]int64{}, start
 	for i := range d.Entries {
@@ -130,7 +129,7 @@ func (d *Device) Walk(start Usage, f func(i int, u Usage)) {
 	}
 }
 
-// At returns the use behind some entries, which are in order.
+// At returns the usage after each of some entries, which are in order.
 func (d *Device) At(start Usage, entries []int) []Usage {
 	out, u := make([]Usage, 0, len(entries)), start
 	d.Walk(start, func(i int, behind Usage) {
@@ -148,18 +147,18 @@ func (d *Device) At(start Usage, entries []int) []Usage {
 // A Life is a block, from the entry that allocated it to the one that freed it.
 type Life struct {
 	Address  uint64
-	From, To int // indexes of entries; To is how many there are if none freed it
+	From, To int // indexes of entries; To is the number of entries if none freed it
 	Size     int64
 	Where    trace.Sym // 0 is unknown
-	// Kept tells that somebody has it at the end, and not for a CUDA graph or a memory pool, which keep
-	// what they have.
+	// Kept means that the block is in use at the end, outside of CUDA graphs and memory pools, which keep their
+	// blocks anyway.
 	Kept bool
 }
 
-// Lives returns the blocks that entries allocated, in order. One that was allocated again ended then.
+// Lives returns the blocks that entries allocated, in order. A block ends if its address is allocated again.
 func (d *Device) Lives() []Life {
 	var list []Life
-	alive := map[uint64]int{} // by address, where in the list
+	alive := map[uint64]int{} // index in the list by address
 	for i := range d.Entries {
 		e := &d.Entries[i]
 		if e.Action != Alloc && e.Action != FreeCompleted {
@@ -185,16 +184,16 @@ func (d *Device) Lives() []Life {
 	return list
 }
 
-// A Holding is what one place has allocated.
+// A Holding is the memory allocated by one call site.
 type Holding struct {
 	Where  trace.Sym // 0 is unknown
-	Before bool      // was allocated before the first entry
+	Before bool      // allocated before the first entry
 	Bytes  int64
 	N      int64
 }
 
-// Holdings returns what was allocated behind an entry, by place; -1 is the start. From the last
-// entry on, blocks say where they were allocated, too.
+// Holdings returns the memory in use after an entry, by call site; -1 is the start. After the last entry,
+// blocks also have the call sites of older allocations.
 func (d *Device) Holdings(r *Replay, at int) []Holding {
 	sums := map[Holding]*Holding{}
 	add := func(key Holding, bytes, n int64) {
