@@ -47,7 +47,7 @@ func (e *encoder) subjectAnnotations(b []byte, about trace.SubjectID) []byte {
 	return b
 }
 
-// first reports whether an argument is met for the first time in this round.
+// first reports whether an argument occurs for the first time in this round.
 func (e *encoder) first(key trace.Sym) bool {
 	if e.seen[key] == e.round {
 		return false
@@ -73,8 +73,7 @@ func (e *encoder) newName(key trace.Sym) (ref nameRef) {
 	return ref
 }
 
-// annotation appends one argument as a DebugAnnotation of an event. shared says
-// that it belongs to a subject.
+// annotation appends one argument as a DebugAnnotation of an event. shared means that it belongs to a subject.
 func (e *encoder) annotation(b []byte, a trace.Arg, name nameRef, shared bool) []byte {
 	if tag, v, ok := number(a); ok {
 		b = append(b, eventAnnotation<<3|wireBytes, byte(2+sizeOf(uint64(name.id()))+sizeOf(v)), annotationNameIID<<3|wireVarint)
@@ -108,8 +107,7 @@ func number(a trace.Arg) (key byte, v uint64, ok bool) {
 	return 0, 0, false
 }
 
-// root is the argument of an event that a value is part of. Strings are
-// interned among those of their root.
+// root is the argument of an event that contains a value. Strings are interned among those of their root.
 type root struct {
 	key    trace.Sym
 	name   nameRef
@@ -167,7 +165,7 @@ func (e *encoder) dict(b []byte, a trace.Arg, r root) []byte {
 	return b
 }
 
-// text appends a string, interned if there is a point.
+// text appends a string, interned if that may save space.
 func (e *encoder) text(b, s []byte, r root) []byte {
 	if len(s) >= minValue {
 		id := e.valuesOf(r).get(r.name.id(), s)
@@ -184,7 +182,7 @@ func (e *encoder) text(b, s []byte, r root) []byte {
 	return appendString(b, annotationString, s)
 }
 
-// valuesOf returns the table that a value is looked up in.
+// valuesOf returns the table for looking up a value.
 func (e *encoder) valuesOf(r root) *values {
 	if r.shared {
 		return e.sharedValues

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// definitionsSize is the size from which definitions make a packet.
+	// definitionsSize is the size from which definitions are written as a packet.
 	definitionsSize = 16 << 10
 	// sharedBlock is the size of the blocks for encoded arguments of subjects.
 	sharedBlock = 16 << 10
@@ -31,9 +31,8 @@ func newTables(t *trace.Trace) *tables {
 	}
 }
 
-// definitions writes packets with all that can be interned before the first
-// event: names, categories and subjects. Arguments are not looked at; reading
-// them twice would cost more than all the rest.
+// definitions writes packets with everything that can be interned before the first event: names, categories,
+// and subjects. It leaves out arguments; reading them twice would cost more than everything else.
 func (e *encoder) definitions(w io.Writer) error {
 	if err := e.defineNames(w); err != nil {
 		return err
@@ -55,8 +54,8 @@ func (e *encoder) definitions(w io.Writer) error {
 	return e.flushDefinitions(w)
 }
 
-// defineNames defines the names of events. Every event refers to one, so those
-// that most events have get the ids of one byte.
+// defineNames defines the names of events. Every event refers to one, so the most frequent ones get the ids of
+// one byte.
 func (e *encoder) defineNames(w io.Writer) error {
 	uses := make([]uint32, len(e.names))
 	var used []trace.Sym // in the order of first use
@@ -83,7 +82,7 @@ func (e *encoder) defineNames(w io.Writer) error {
 	return nil
 }
 
-// subject defines what the events of a subject have in common.
+// subject defines the common part of the events of a subject.
 func (e *encoder) subject(about trace.SubjectID) {
 	s := &e.t.Subjects[about]
 	if s.ID != 0 {
@@ -102,7 +101,7 @@ func (e *encoder) subject(about trace.SubjectID) {
 	e.shared[about] = e.room[from:len(e.room):len(e.room)] // not nil
 }
 
-// flushDefinitions writes a packet of definitions only, if there are any.
+// flushDefinitions writes a packet of definitions alone, if there are any.
 func (e *encoder) flushDefinitions(w io.Writer) error {
 	if len(e.defs) == 0 {
 		return nil

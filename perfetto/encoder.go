@@ -6,40 +6,39 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// tables is what all encoders share.
+// tables is the state shared by all encoders.
 type tables struct {
 	t     *trace.Trace
 	names []string // of the symbols of t
 
-	// Known before the first event.
+	// These are complete before the first event.
 	eventNames, categories, subjects dictionary
 	flows                            flows
 	shared                           [][]byte // encoded arguments of subjects; nil if not used
-	sharedValues                     *values  // of subjects, of which all are interned, because they repeat
-	room                             []byte   // the block of them that is not full
-	inShared                         []bool   // by symbol, whether it names one of them
+	sharedValues                     *values  // of subjects; all of them are interned, because they repeat
+	room                             []byte   // the block of shared arguments that is not full
+	inShared                         []bool   // by symbol: whether it is the name of a shared argument
 	fields                           []typedField
 
 	// These grow while events are written.
 	argNames  argNames
 	values    *values
-	lastValue uint32 // the last id of a value of either table
+	lastValue uint32 // the last id of a value in either table
 }
 
-// encoder turns events into the contents of packets. Only one of the encoders
-// of a trace gives ids to names and values of arguments. The others leave out
-// what needs new ones.
+// encoder turns events into the contents of packets. Only one of the encoders of a trace assigns ids to names
+// and values of arguments. The others leave out packets that need new ones.
 type encoder struct {
 	*tables
 	defines bool
-	missing bool   // what is being encoded needs an id that there is not
+	missing bool   // the current packet needs an id that does not exist yet
 	defs    []byte // InternedData that the next packet must carry
 
 	buf    []byte // contents of packets
-	packet []byte // the packet being put together
+	packet []byte // the current packet
 
-	// seen holds, by the symbol of its name, the round in which an argument was written;
-	// there is a round per event.
+	// seen holds, by the symbol of its name, the last round in which an argument was written; each event is a
+	// round.
 	seen       []uint32
 	round      uint32
 	typed      []byte // the typed arguments of an event
@@ -50,8 +49,8 @@ func newEncoder(t *tables, defines bool) *encoder {
 	return &encoder{tables: t, defines: defines, seen: make([]uint32, len(t.names)), composites: newComposites()}
 }
 
-// content appends the content of the TrackEvent of an event. It reports whether
-// that is all: whether it needed no id that this encoder must not give.
+// content appends the content of an event's TrackEvent. It reports whether that is complete: whether it needed
+// no id that this encoder must not assign.
 func (e *encoder) content(b []byte, ev event) ([]byte, bool) {
 	e.missing = false
 	switch kindOf(ev) {
@@ -90,26 +89,25 @@ func (e *encoder) begin(b []byte, ev event) []byte {
 	return e.flows.appendBegin(b, ev.Index)
 }
 
-// appendSample appends the value of a counter. trace_processor makes doubles of
-// integers, too; most take two bytes instead of eight.
+// appendSample appends the value of a counter: as an integer if possible, as most integers take two bytes
+// instead of eight, and trace_processor converts them to doubles.
 func appendSample(b []byte, v float64) []byte {
-	if n := uint64(v); v < 1<<49 && math.Float64bits(float64(n)) == math.Float64bits(v) { // -0 is a double
+	if n := uint64(v); v < 1<<49 && math.Float64bits(float64(n)) == math.Float64bits(v) { // -0 stays a double
 		return appendUint(b, eventIntValue, n)
 	}
 	return appendDouble(b, eventDoubleValue, v)
 }
 
-// appendHead appends what every TrackEvent begins with.
+// appendHead appends the common beginning of TrackEvents.
 func appendHead(b []byte, kind byte, track uint64) []byte {
 	return appendVarint(append(b, eventType<<3|wireVarint, kind, eventTrack<<3|wireVarint), track)
 }
 
-// appendEvent appends the packet of a TrackEvent that comes delta ns after the
-// one before it. All lengths are known by now, so nothing has to be moved.
+// appendEvent appends the packet of a TrackEvent that comes delta ns after the previous one. All lengths are
+// known by now, so nothing has to be moved.
 //
-// No packet but the first has sequence_flags. They would say that it relies on
-// what came before, so that a reader drops it if that was lost; nothing is lost
-// from a file.
+// Only the first packet has sequence_flags. In others they would mean that the packet relies on earlier ones,
+// so that a reader drops it if those were lost; nothing is lost from a file.
 func appendEvent(b []byte, delta uint64, content, defs []byte) []byte {
 	size := 1 + sizeOf(delta) + 3 + sizeOf(uint64(len(content))) + len(content)
 	if len(defs) > 0 {

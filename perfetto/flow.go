@@ -9,14 +9,14 @@ import (
 
 // flowRef is one end of an arrow.
 type flowRef struct {
-	id  uint32 // of the arrow, and in the file
+	id  uint32 // of the arrow, in this package and in the file
 	end flowEnd
 }
 
 // LiesApart implements [memory.Apart].
 func (flowRef) LiesApart() {}
 
-// flowEnd says on which event of the slice the end is written, and how.
+// flowEnd is the event of the slice on which the end is written, and the field.
 type flowEnd uint32
 
 const (
@@ -25,32 +25,29 @@ const (
 	endsAtEnd                   // terminating_flow_ids on END
 )
 
-// flows lists the ends of arrows by slice. Most slices have none: a bit of each
-// says so, and only the others take more room.
+// flows lists the ends of arrows by slice. Most slices have none: they take one bit each, and only the others
+// take more space.
 //
-// Every arrow has its own id, because trace_processor chains all events of one
-// id. It draws an arrow between the event that first names the id, in file
-// order, and the one that ends it; ending an id that was not opened does
-// nothing. So the end that comes first in the file opens, whichever it is, and
-// the other one ends:
+// Every arrow has its own id, because trace_processor chains all events with one id. It draws an arrow between
+// the event that first names the id, in file order, and the one that ends it; ending an id that was not opened
+// does nothing. So the end that comes first in the file opens, whichever it is, and the other one ends:
 //
 //   - The source begins first: it opens, the target ends on its BEGIN.
-//   - Both begin at the same time, the target first in the file: the target
-//     ends on its END, which comes later unless the target has no duration.
-//   - Otherwise the target opens. trace_processor turns an arrow against time
-//     around, from the slice that starts first to the one that starts later
-//     (FlowTracker::End), so no encoding could keep its direction.
+//   - Both begin at the same time, the target first in the file: the target ends on its END, which comes later
+//     unless the target has no duration.
+//   - Otherwise the target opens. trace_processor reverses an arrow against time, from the slice that starts
+//     first to the one that starts later (FlowTracker::End), so no encoding could keep its direction.
 type flows struct {
-	marks []uint64 // a bit for each slice that has ends; empty without flows
-	ranks []uint32 // how many bits are set before each word of marks
+	marks []uint64 // a bit for each slice, set if it has ends; empty without flows
+	ranks []uint32 // number of bits set before each word of marks
 
 	first []uint32 // refs[first[i]:first[i+1]] are those of the slice of bit i
 	refs  []flowRef
 	atEnd bool // whether any is endsAtEnd
 }
 
-// Of how many arrows [trace.Touch] hears at once, and about how many bytes the kernel maps for
-// each: slices at its ends lie apart.
+// The number of arrows announced to [trace.Touch] at once, and about how many bytes the kernel maps for each:
+// the slices at its ends lie apart.
 const (
 	arrowsAtOnce = 64
 	readPerArrow = 512
@@ -80,7 +77,7 @@ func newFlows(t *trace.Trace) flows {
 		}
 		id := uint32(i) + 1
 		from, to := &t.Slices[arrow.From], &t.Slices[arrow.To]
-		// Slices that begin at the same time do so in the order of their ids.
+		// Slices that begin at the same time are in the order of their ids.
 		switch {
 		case from.Time < to.Time || from.Time == to.Time && arrow.From < arrow.To:
 			put(arrow.From, flowRef{id, opensAtBegin})
@@ -97,7 +94,7 @@ func newFlows(t *trace.Trace) flows {
 	return f
 }
 
-// markFlows returns flows with room for those of t.
+// markFlows returns flows with room for the arrows of t.
 func markFlows(t *trace.Trace) flows {
 	f := flows{marks: memory.Make[uint64](len(t.Slices)/64 + 1), refs: memory.Make[flowRef](2 * len(t.Flows))}
 	for _, arrow := range t.Flows {
@@ -114,7 +111,7 @@ func markFlows(t *trace.Trace) flows {
 	return f
 }
 
-// rank returns how many bits are set before that of slice s.
+// rank returns the number of bits set before that of slice s.
 func (f *flows) rank(s uint32) uint32 {
 	return f.ranks[s/64] + uint32(bits.OnesCount64(f.marks[s/64]&(1<<(s%64)-1)))
 }

@@ -9,12 +9,11 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// dictionary gives the symbols used in one field of InternedData their ids, in
-// order of first use: not the numbers of the symbols, which depend on the
-// readers' goroutines and are not dense.
+// dictionary assigns ids to the symbols used in one field of InternedData, in order of first use. The numbers
+// of the symbols will not do, since they depend on the readers' goroutines and are not dense.
 type dictionary struct {
 	field int
-	ids   []uint32 // by symbol; 0 is not used
+	ids   []uint32 // by symbol; 0 if unused
 	last  uint32
 }
 
@@ -33,15 +32,15 @@ func (d *dictionary) define(defs []byte, sym trace.Sym, name string) []byte {
 	return appendDefinition(defs, d.field, d.last, name)
 }
 
-// argNames is the dictionary of the names of arguments. Which there are shows
-// only as they are written: one goroutine defines while others look up.
+// argNames is the dictionary of the names of arguments. They are only discovered during writing: one goroutine
+// defines while others look up.
 type argNames struct {
 	refs []atomic.Uint32 // nameRefs by symbol
 	last uint32
 }
 
-// A nameRef is the id of an argument's name, 0 if it has none yet, and a bit
-// that says whether its new values are written inline from now on.
+// A nameRef is the id of an argument's name, 0 if it has none yet, and a bit that says whether its new values
+// are written inline from now on.
 type nameRef uint32
 
 const inlineValues nameRef = 1
@@ -54,7 +53,7 @@ func (n *argNames) get(sym trace.Sym) nameRef { return nameRef(n.refs[sym].Load(
 func (n *argNames) define(defs []byte, sym trace.Sym, name string) (nameRef, []byte) {
 	n.last++
 	n.refs[sym].Store(n.last << 1)
-	name = cmp.Or(name, "_") // trace_processor refuses an argument without a name
+	name = cmp.Or(name, "_") // trace_processor rejects an argument without a name
 	return nameRef(n.last << 1), appendDefinition(defs, internedArgNames, n.last, name)
 }
 
@@ -68,6 +67,5 @@ func appendDefinition(b []byte, field int, id uint32, s string) []byte {
 	return shut(b, at)
 }
 
-// validUTF8 returns s as protobuf wants strings: each run of invalid bytes
-// becomes one U+FFFD.
+// validUTF8 returns s as a valid protobuf string: each run of invalid bytes becomes one U+FFFD.
 func validUTF8(s string) string { return strings.ToValidUTF8(s, string(utf8.RuneError)) }

@@ -14,26 +14,26 @@ import (
 const (
 	// bufferSize is the smallest amount of output that is written in one piece.
 	bufferSize = 64 << 10
-	// maxWorkers is how many workers one goroutine can keep busy with pieces.
+	// maxWorkers is the number of workers that one goroutine can keep busy with pieces.
 	maxWorkers = 8
-	// readPerWritten is about how many bytes of the timeline and its arguments are read for
-	// one that is written.
+	// readPerWritten is roughly the number of bytes of the timeline and its arguments that are read for each byte
+	// written.
 	readPerWritten = 4
 )
 
-// piece is the part of the output that is in one window of time. A worker turns
-// its events into packets, all but those in the gaps.
+// piece is the part of the output in one window of time. A worker turns its events into packets, except for the
+// gaps.
 type piece struct {
 	events []event
-	before uint64 // time of the last event of the piece before
+	before uint64 // time of the last event of the previous piece
 	out    []byte
 	gaps   []gap
-	done   chan struct{} // says that out is ready
+	done   chan struct{} // signals that out is ready
 }
 
-// gap is a packet that is missing in a piece.
+// gap is a missing packet of a piece.
 type gap struct {
-	at    int // where it belongs
+	at    int // its place in the output
 	delta uint64
 	event event
 }
@@ -43,10 +43,10 @@ type cutter struct {
 	t       *trace.Trace
 	origin  trace.Time
 	tracks  []trackRows
-	later   []order.Key // the tracks that have not begun, by when they do
-	under   []stream    // those under way, in their order
+	later   []order.Key // the tracks that have not begun, by start
+	under   []stream    // the tracks in progress, in order
 	windows []trace.Time
-	rows    int // about how many of them a window begins
+	rows    int // approximate number of rows that begin in a window
 }
 
 func newCutter(t *trace.Trace, from, to trace.Time, rows int) *cutter {
@@ -81,14 +81,14 @@ func (c *cutter) advance(last trace.Time, out []event) []event {
 	return out
 }
 
-// run fills free pieces, one for each window, until there are no more of one or
-// the other. Their events are still to be sorted.
+// run fills free pieces, one for each window, until it runs out of one or the other. Their events are still to
+// be sorted.
 func (c *cutter) run(free <-chan *piece, todo, order chan<- *piece) {
 	defer close(todo)
 	defer close(order)
 	now := uint64(0)
 	for len(c.windows) > 0 {
-		// Each piece visits all tracks under way: not many for one row.
+		// Each piece visits all tracks in progress: they must be few compared with the rows.
 		const most = 4
 		n := min(1+len(c.under)/(most*c.rows), len(c.windows))
 		last := c.windows[n-1]
@@ -107,13 +107,12 @@ func (c *cutter) run(free <-chan *piece, todo, order chan<- *piece) {
 	}
 }
 
-// events writes all events, ordered by time. Workers on all cores make pieces of
-// the output; e fills their gaps, in order, so that ids are given in the order
-// of first use whatever the cores do.
+// events writes all events, ordered by time. Workers on all cores make pieces of the output; e fills their
+// gaps, in order, so that ids are assigned in the order of first use, whatever the timing of the cores.
 func (e *encoder) events(w io.Writer, c *cutter) (err error) {
-	const held = 2 * maxContents // by a worker: contents, and a piece of the output
+	const held = 2 * maxContents // per worker: contents, and a piece of the output
 	workers := min(parallel.Workers(held), maxWorkers)
-	inUse := 2*workers + 4 // as many are being cut, encoded, and written; the others keep who is fast from waiting
+	inUse := 2*workers + 4 // one set each is cut and encoded, and a few more even out differences in speed
 	free, todo, order := make(chan *piece, inUse), make(chan *piece, inUse), make(chan *piece, inUse)
 	for range inUse {
 		free <- &piece{done: make(chan struct{}, 1)}
@@ -129,7 +128,7 @@ func (e *encoder) events(w io.Writer, c *cutter) (err error) {
 			continue
 		}
 		if err = e.fill(w, p); err != nil {
-			close(free) // that ends all the others
+			close(free) // ends all the others
 			continue
 		}
 		trace.Touch(readPerWritten * len(p.out))
@@ -138,7 +137,7 @@ func (e *encoder) events(w io.Writer, c *cutter) (err error) {
 	return err
 }
 
-// fill writes a piece, and the packets missing in it.
+// fill writes a piece, including its missing packets.
 func (e *encoder) fill(w io.Writer, p *piece) error {
 	from := 0
 	for _, g := range p.gaps {
@@ -157,21 +156,20 @@ func (e *encoder) fill(w io.Writer, p *piece) error {
 	return err
 }
 
-// maxContents is the room that a worker takes for contents. What is beyond it
-// becomes a gap: huge arguments are encoded one by one.
+// maxContents is the room that a worker takes for contents. Contents beyond it become gaps: huge arguments are
+// encoded one by one.
 const maxContents = 4 << 20
 
-// worker encodes pieces. Events come to it track by track, and it encodes their
-// contents in this order, in which the tables of the trace are read from front
-// to back; the order of the packets follows.
+// worker encodes pieces. It gets events track by track, and encodes their contents in this order, which reads
+// the tables of the trace from front to back. The packets are put in order afterward.
 type worker struct {
 	*encoder
 	scratch  []event
 	contents []extent
 }
 
-// extent is where the content of a packet lies in the worker's buffer. It is
-// empty if there is a gap. index is that of the event.
+// extent is the position of a packet's content in the worker's buffer. It is empty if there is a gap. index is
+// that of the event.
 type extent struct{ from, to, index uint32 }
 
 // run encodes pieces.
@@ -184,11 +182,10 @@ func (w *worker) run(todo <-chan *piece) {
 	}
 }
 
-// plain reports whether the packet of an event is the end of a slice and no more.
+// plain reports whether the packet of an event only ends a slice.
 func (w *worker) plain(ev event) bool { return kindOf(ev) == end && !w.flows.atEnd }
 
-// encode encodes the contents of all packets of a piece but the plain ones, and
-// makes its events refer to them.
+// encode encodes the contents of all packets of a piece except plain ones, and makes its events refer to them.
 func (w *worker) encode(p *piece) {
 	w.buf, w.contents = w.buf[:0], w.contents[:0]
 	for i := range p.events {
@@ -208,7 +205,7 @@ func (w *worker) encode(p *piece) {
 	}
 }
 
-// wrap makes packets of the contents, in the order of the events.
+// wrap makes packets from the contents, in the order of the events.
 func (w *worker) wrap(p *piece) {
 	p.out, p.gaps = p.out[:0], p.gaps[:0]
 	now := p.before

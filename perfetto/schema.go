@@ -2,14 +2,12 @@ package perfetto
 
 import "github.com/sgtrace/sgtrace/internal/order"
 
-// typedArgs are the arguments that millions of events have. A DebugAnnotation takes five
-// bytes around each value, and the importer a third longer; as fields of one message they take
-// a byte or two. The message is an extension of TrackEvent called "debug", so
-// trace_processor makes the same rows of both: key debug.NAME.
+// typedArgs are the arguments that millions of events have. A DebugAnnotation takes five bytes around each
+// value, and a third more import time; as fields of one message, arguments take a byte or two. The message is
+// an extension of TrackEvent called "debug", so trace_processor makes the same rows of both: key debug.NAME.
 //
-// The number of a field is its place here, counted from 1; the first 15 take one byte.
-// Files that are opened together share the message, so a row is never moved, changed,
-// or removed: new ones go to the end.
+// The number of a field is its place here, counted from 1; the first 15 take one byte. Files that are opened
+// together share the message, so rows must never be moved, changed, or removed: add new ones at the end.
 var typedArgs = [...]struct {
 	name string
 	as   fieldType
@@ -73,8 +71,8 @@ var typedArgs = [...]struct {
 	{"true_end_ns", asInt},
 }
 
-// words are the values of one enumeration, numbered from 0, which trace_processor shows as
-// text. As with typedArgs, new ones go to the end.
+// words are the values of one enumeration, numbered from 0, which trace_processor shows as text. As with
+// typedArgs, add new ones at the end.
 var words = [...]string{
 	"", "Scalar", "float", "double", "int", "long", "long int", "bool", "c10::BFloat16", "c10::Half",
 	"c10::Float8_e4m3fn", "c10::Float8_e5m2", "unsigned char", "signed char", "ScalarList", "TensorList", "GenericList", "Device",
@@ -84,8 +82,7 @@ var words = [...]string{
 	"Scheduler", "Tokenizer", "sglang::request", "finished", `["stop"]`, `["length"]`, "prefill", "decode",
 }
 
-// A fieldType says how the values of an argument are written. Values that do not fit
-// are DebugAnnotations.
+// A fieldType is how the values of an argument are written. Other values become DebugAnnotations.
 type fieldType uint8
 
 const (
@@ -99,7 +96,7 @@ const (
 	asWords            // repeated Word, packed
 )
 
-// descriptorType is how a fieldType is declared.
+// descriptorType is the declaration of a fieldType.
 type descriptorType struct {
 	number             uint64 // of FieldDescriptorProto.Type
 	enum, many, packed bool
@@ -117,7 +114,7 @@ type typedField struct {
 	as     fieldType
 }
 
-// typedFields returns the fields of the arguments that symbols name.
+// typedFields returns the fields of the typed arguments among the names of symbols.
 func typedFields(names []string) []typedField {
 	byName := make(map[string]typedField, len(typedArgs))
 	for i, a := range typedArgs {
@@ -126,8 +123,8 @@ func typedFields(names []string) []typedField {
 	return order.Each(names, func(name string) typedField { return byName[name] })
 }
 
-// appendSchema appends the packet that declares the fields of typed arguments, those that
-// symbols name. There is none if no symbol does.
+// appendSchema appends the packet that declares the fields of typed arguments, as far as there are symbols for
+// them; no packet if there are none.
 func appendSchema(b []byte, fields []typedField) []byte {
 	var used [len(typedArgs)]bool
 	some, enum := false, false
@@ -202,8 +199,8 @@ func appendWords(b []byte) []byte {
 	return shut(b, enum)
 }
 
-// sanitized is the name of an argument as trace_processor writes it: to it, dots and
-// brackets are parts of a path.
+// sanitized returns the name of an argument as trace_processor writes it: dots and brackets would be parts of a
+// path.
 func sanitized(name string) string {
 	b := []byte(name)
 	for i, c := range b {

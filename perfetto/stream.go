@@ -9,7 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// kind says what a packet tells, and which table the event's index refers to.
+// kind is the kind of a packet, and of the table that the event's index refers to.
 type kind uint32
 
 const kindBits = 2
@@ -21,8 +21,8 @@ const (
 	sample              // a sample
 )
 
-// event is one packet to be written: its time in ns since the first event of the
-// trace, its index in the table of its kind, and as the tag its track and kind.
+// event is one packet to be written: its time in ns since the first event of the trace, its index in the table
+// of its kind, and its track and kind as the tag.
 type event = order.Key
 
 // An event's tag has its track above its kind. Tracks fit: there is no memory for 2^30 of them.
@@ -32,15 +32,14 @@ func trackOf(e event) uint64 { return uint64(e.Tag >> kindBits) }
 // rows is the part of a table that is still to be read.
 type rows struct{ next, end uint32 }
 
-// stream turns the tables of one track into events in the order in which
-// trace_processor must see them. It keeps file order among equal times, so at
-// one time: the ends of inner slices, of outer slices, the begins of outer
-// slices, of inner ones, then instants, which nest in the slices open then. A
-// begin written before the end of its neighbor would steal that end.
+// stream turns the tables of one track into events in the order that trace_processor requires. It keeps file
+// order among equal times, so at one time: the ends of inner slices, of outer slices, the begins of outer
+// slices, of inner ones, then instants, which nest in the slices open then. A begin written before the end of
+// its neighbor would steal that end.
 type stream struct {
 	track trace.TrackID
 	trackRows
-	open []trace.SliceID // begun, innermost last
+	open []trace.SliceID // innermost last
 }
 
 // done reports whether there are no more events.
@@ -48,7 +47,7 @@ func (s *stream) done() bool {
 	return len(s.open) == 0 && s.slices.empty() && s.instants.empty() && s.samples.empty()
 }
 
-// trackRows are the parts of the tables that are of one track.
+// trackRows are the parts of the tables that belong to one track.
 type trackRows struct{ slices, instants, samples rows }
 
 func (r rows) empty() bool { return r.next >= r.end }
@@ -139,24 +138,21 @@ func (s *stream) shutUntil(t *trace.Trace, origin, at trace.Time, out []event) [
 }
 
 const (
-	// windowRows is how many slices, instants and samples a window should
-	// begin: their events, the scratch space of the sort and the packets fit into
-	// an L2 cache.
+	// windowRows is the number of slices, instants, and samples that should begin in a window: their events, the
+	// scratch space of the sort, and the packets fit into an L2 cache.
 	windowRows = 1 << 12
 	firstRows  = 1 << 8 // in the first window
-	// windowProbes is the number of rows that decide where a window ends.
+	// windowProbes is the number of rows that determine the end of a window.
 	windowProbes = 64
-	// mappedPerProbe is how many bytes the kernel maps for the time of one row.
+	// mappedPerProbe is the number of bytes that the kernel maps to read the time of one row.
 	mappedPerProbe = 64 << 10
 )
 
-// windows cuts the time of the trace, which ends at to, into stretches that begin
-// about rows events each and returns the last instant of each. It looks at the
-// times of a part of the rows and not at the clock, because traces are bursty:
-// one second of a profiler may lie in a day of requests.
+// windows cuts the time of the trace, which ends at to, into stretches in which about rows events begin, and
+// returns the last instant of each. It samples the times of the rows instead of dividing the time evenly,
+// because traces are bursty: one second of a profiler may be in a day of requests.
 //
-// The first windows are short: until their events are written, all arguments are
-// new to the workers.
+// The first windows are short: until their events are written, all arguments are new to the workers.
 func windows(t *trace.Trace, to trace.Time, rows int) []trace.Time {
 	step := max(1, rows/windowProbes)
 	var times []trace.Time

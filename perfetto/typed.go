@@ -6,11 +6,10 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// maxTypedText is the length up to which a text takes less room than the id of a string
-// in a DebugAnnotation.
+// maxTypedText is the length up to which a text takes less space than a string id in a DebugAnnotation.
 const maxTypedText = 4
 
-// wordNumbers are the numbers of words.
+// wordNumbers maps words to their numbers.
 var wordNumbers = func() map[string]uint64 {
 	numbers := make(map[string]uint64, len(words))
 	for i, w := range words {
@@ -19,8 +18,8 @@ var wordNumbers = func() map[string]uint64 {
 	return numbers
 }()
 
-// typedArg appends an argument to the typed ones of the event. It reports whether it is one
-// of them and its value is of the right kind.
+// typedArg appends an argument to the event's typed ones. It reports whether the argument is typed and its
+// value has the right kind.
 func (e *encoder) typedArg(a trace.Arg) bool {
 	f := e.fields[a.Key]
 	switch f.as {
@@ -57,7 +56,7 @@ func (e *encoder) typedArg(a trace.Arg) bool {
 	return true
 }
 
-// typedArray appends an array if its elements are of the right kind.
+// typedArray appends an array if its elements have the right kind.
 func (e *encoder) typedArray(a trace.Arg, f typedField) bool {
 	c, known := e.composites.find(a, typedComposite|uint32(f.number))
 	if !known {
@@ -71,8 +70,8 @@ func (e *encoder) typedArray(a trace.Arg, f typedField) bool {
 	return len(c.encoded()) > 0
 }
 
-// appendElements appends the field of an array; nothing if an element is of the wrong
-// kind, or if there is none: to trace_processor, that would be no argument.
+// appendElements appends the field of an array. It appends nothing if an element has the wrong kind, or if
+// there are none, as trace_processor would drop the argument.
 func appendElements(b []byte, a trace.Arg, f typedField) []byte {
 	before, n, size := len(b), 0, 0
 	at := 0

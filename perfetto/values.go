@@ -9,17 +9,16 @@ import (
 )
 
 const (
-	// maxValues is the number of distinct strings of one argument past which
-	// they are taken for texts that do not repeat, and written inline.
+	// maxValues is the number of distinct strings of one argument past which new ones are assumed not to repeat,
+	// and written inline.
 	maxValues = 1 << 10
-	// minValue is the length of the shortest string to intern; an id takes as
-	// much room as what is shorter.
+	// minValue is the length of the shortest string to intern; an id takes as much space as a shorter one.
 	minValue = 3
 )
 
-// values interns the string values of arguments, each argument for itself. One
-// goroutine adds while others look up, without locks: a value never changes
-// once it is in the table, and a table that is full gives way to a larger one.
+// values interns the string values of arguments, separately for each argument. One goroutine adds while others
+// look up, without locks: a value never changes once it is in the table, and a full table is replaced by a
+// larger one.
 type values struct {
 	seed  maphash.Seed
 	table atomic.Pointer[[]atomic.Pointer[value]] // open addressing, a power of two
@@ -42,9 +41,8 @@ func newValues(n int) *values {
 	return v
 }
 
-// slot returns a value and its place in the table; nil and the empty place where it
-// would be, if it is not there. Another value may be in that place by the time that
-// somebody looks again.
+// slot returns a value and its slot in the table; if it is missing, nil and the empty slot for it, which may
+// have been filled by the time of the next look.
 func (v *values) slot(table []atomic.Pointer[value], name uint32, s []byte) (*value, *atomic.Pointer[value]) {
 	mask := uint64(len(table) - 1)
 	for i := maphash.Bytes(v.seed, s) + uint64(name)*0x9e3779b97f4a7c15; ; i++ {
@@ -63,7 +61,7 @@ func (v *values) get(name uint32, s []byte) uint32 {
 	return 0
 }
 
-// add adds the value s with its id. It returns its text, and how many values the argument has now.
+// add adds the value s with its id. It returns its text, and the number of values that the argument has now.
 func (v *values) add(name uint32, s []byte, id uint32) (text string, count uint32) {
 	table := *v.table.Load()
 	if v.n >= len(table)/2 {
@@ -93,20 +91,19 @@ func (v *values) grow(old []atomic.Pointer[value]) []atomic.Pointer[value] {
 	return table
 }
 
-// composites remembers how arrays and dictionaries were encoded. Few of them
-// differ, the shapes of operators and the grids of kernels above all, and
-// looking one up costs a fraction of encoding it. Ids never change, so neither
-// do the encoded bytes.
+// composites remembers the encodings of arrays and dictionaries. There are few distinct ones, mostly shapes of
+// operators and grids of kernels, and looking one up costs a fraction of encoding it. Ids never change, so
+// neither do the encoded bytes.
 type composites struct {
 	seed maphash.Seed
-	slot []composite // a cache: what comes later displaces what was there
+	slot []composite // a cache: new entries displace old ones
 }
 
 type composite struct {
-	name  uint32 // id of the argument's name, or typedComposite and the number of its field; 0 is an empty slot
+	name  uint32 // id of the argument's name, or typedComposite and the number of its field; 0 if empty
 	kind  trace.ArgKind
 	split uint16
-	text  []byte // the raw value, and from split on what it became
+	text  []byte // the raw value, and its encoding from split on
 }
 
 const (
@@ -122,8 +119,8 @@ func newComposites() composites {
 	return composites{maphash.MakeSeed(), make([]composite, compositeSlots)}
 }
 
-// find returns the slot for the value of an argument, and whether it is there.
-// Nothing is remembered of values that are too long.
+// find returns the slot for the value of an argument, and whether the value is in it. Values that are too long
+// have no slot.
 func (c *composites) find(a trace.Arg, name uint32) (_ *composite, known bool) {
 	raw := a.Bytes()
 	if len(raw) > maxComposite {
@@ -134,7 +131,7 @@ func (c *composites) find(a trace.Arg, name uint32) (_ *composite, known bool) {
 	return slot, slot.name == name && slot.kind == a.Kind && string(slot.text[:slot.split]) == string(raw)
 }
 
-// keep makes the slot hold what the value of an argument became.
+// keep stores the encoding of an argument's value in the slot.
 func (c *composite) keep(a trace.Arg, name uint32, encoded []byte) {
 	if c == nil {
 		return
@@ -144,7 +141,7 @@ func (c *composite) keep(a trace.Arg, name uint32, encoded []byte) {
 	c.text = append(append(c.text[:0], raw...), encoded...)
 }
 
-// encoded is what the value became.
+// encoded returns the encoding of the value.
 func (c *composite) encoded() []byte { return c.text[c.split:] }
 
 // composite appends the fields that hold an array or a dictionary.

@@ -51,7 +51,7 @@ const (
 	eventTerminatingFlow = 42 // not 48, for the same reason
 	eventDoubleValue     = 44
 	eventCorrelationIID  = 54
-	eventArgs            = 4715 // in the range of extensions that Perfetto has given to nobody
+	eventArgs            = 4715 // in the extension range that Perfetto has not assigned
 
 	annotationNameIID   = 1
 	annotationBool      = 2
@@ -131,8 +131,7 @@ func appendKey(b []byte, field, wire int) []byte {
 	return append(b, byte(key)|1<<7, byte(key>>7))
 }
 
-// appendVarint appends a varint, without a branch for each byte: their number
-// is hard to guess for a processor.
+// appendVarint appends a varint without a branch per byte, as processors predict their number badly.
 func appendVarint(b []byte, v uint64) []byte {
 	if v < 1<<7 {
 		return append(b, byte(v))
@@ -145,11 +144,11 @@ func appendLongVarint(b []byte, v uint64) []byte {
 		return binary.AppendUvarint(b, v)
 	}
 	size := sizeOf(v)
-	// Seven bits to a byte, from the middle outward.
+	// Seven bits per byte, from the middle outward.
 	v = v&(1<<28-1) | v&^(1<<28-1)<<4
 	v = v&0x00003fff00003fff | v&0x0fffc0000fffc000<<2
 	v = v&0x007f007f007f007f | v&0x3f803f803f803f80<<1
-	v |= 0x8080808080808080 & (1<<(8*size-8) - 1) // all but the last go on
+	v |= 0x8080808080808080 & (1<<(8*size-8) - 1) // set the continuation bit of all bytes but the last
 	return binary.LittleEndian.AppendUint64(b, v)[:len(b)+size]
 }
 
@@ -169,16 +168,14 @@ func appendString[S string | []byte](b []byte, field int, s S) []byte {
 	return append(b, s...)
 }
 
-// open starts a message in b; what is appended until [shut] is its content. at
-// is where the content begins.
+// open starts a message in b; its content is everything appended until [shut]. at is where the content begins.
 func open(b []byte, field int) (_ []byte, at int) {
 	b = append(appendKey(b, field, wireBytes), 0)
 	return b, len(b)
 }
 
-// shut ends the message whose content begins at. One byte was kept for the
-// length; moving the few contents that need more costs less than the three
-// bytes per message of a fixed-size length.
+// shut ends the message whose content begins at at. open reserved one byte for the length; moving the few
+// contents that need more costs less than the three bytes per message of a fixed-size length.
 func shut(b []byte, at int) []byte {
 	size := len(b) - at
 	if size < 1<<7 {
@@ -187,7 +184,7 @@ func shut(b []byte, at int) []byte {
 	}
 	var length [binary.MaxVarintLen64]byte
 	n := binary.PutUvarint(length[:], uint64(size))
-	b = append(b, length[1:n]...) // only to make room
+	b = append(b, length[1:n]...) // only makes room
 	copy(b[at+n-1:], b[at:at+size])
 	copy(b[at-1:], length[:n])
 	return b

@@ -16,14 +16,13 @@ import (
 // of interned strings imports 1.8 times as fast as one per track.
 const sequenceID = 1
 
-// Write writes t, a finished trace, to w. It returns the first error of w, or
-// an error before writing anything if t has an event before 1970, which
-// Perfetto would drop without a word.
+// Write writes t, a finished trace, to w. It returns the first error of w, or an error before writing anything
+// if t has an event before 1970, which Perfetto would silently drop.
 //
 // Invalid UTF-8 in names and arguments is written as U+FFFD.
 func Write(w io.Writer, t *trace.Trace) error { return write(w, t, windowRows) }
 
-// write is Write with windows of about so many rows.
+// write is Write with windows of about this many rows.
 func write(w io.Writer, t *trace.Trace, rows int) error {
 	from, to, ok := t.Bounds()
 	if ok && from < 0 {
@@ -51,12 +50,10 @@ func write(w io.Writer, t *trace.Trace, rows int) error {
 	return cmp.Or(err, out.Flush())
 }
 
-// appendClocks appends the packet that starts the sequence. Its snapshot says
-// that at origin (ns since 1970) both REALTIME, the clock of the trace, and
-// BOOTTIME, to which trace_processor relates all clocks, read origin: so
-// to_realtime() gives wall time and files align when they are opened together.
-// Later packets count from origin on a clock of their own, each by the
-// difference to the packet before it.
+// appendClocks appends the packet that starts the sequence. Its snapshot says that at origin (ns since 1970)
+// both REALTIME, the clock of the trace, and BOOTTIME, to which trace_processor relates all clocks, read
+// origin: so to_realtime() gives wall time, and files align when they are opened together. Later packets count
+// from origin on a clock of their own, each by the difference to the previous packet.
 func appendClocks(b []byte, origin uint64) []byte {
 	b, packet := open(b, tracePacket)
 	b = appendUint(b, packetSequenceID, sequenceID)
@@ -95,8 +92,8 @@ func appendAttributes(b []byte, attributes []trace.Attribute) []byte {
 	return shut(shut(b, all), packet)
 }
 
-// Attributes returns the attributes of the trace with the given head, as far as they are
-// in it: [Write] puts them in front of all events.
+// Attributes returns the attributes of the trace with the given head, as far as they are in it: [Write] puts
+// them before all events.
 func Attributes(head []byte) map[string]string {
 	attributes := map[string]string{}
 	eachMessage(head, tracePacket, func(packet []byte) {
@@ -112,8 +109,8 @@ func Attributes(head []byte) map[string]string {
 	return attributes
 }
 
-// eachMessage calls f for the fields of a number that are messages or strings, until the
-// bytes end or make no sense.
+// eachMessage calls f for the fields with a number that are messages or strings, until the bytes end or are
+// invalid.
 func eachMessage(b []byte, number protowire.Number, f func(content []byte)) {
 	for len(b) > 0 {
 		n, kind, size := protowire.ConsumeTag(b)
@@ -132,8 +129,8 @@ func eachMessage(b []byte, number protowire.Number, f func(content []byte)) {
 	}
 }
 
-// Sniff reports whether a file with the given head may be a Perfetto trace: it begins with
-// a whole packet, which has fields and nothing else.
+// Sniff reports whether a file with the given head may be a Perfetto trace: it begins with a whole packet of
+// valid fields.
 func Sniff(head []byte) bool {
 	num, kind, n := protowire.ConsumeTag(head)
 	if n < 0 || num != tracePacket || kind != protowire.BytesType {
@@ -153,11 +150,11 @@ func Sniff(head []byte) bool {
 	return true
 }
 
-// IsOwn reports whether this program wrote the Perfetto trace with the given head: the
-// attributes of the trace, near its beginning, tell.
+// IsOwn reports whether this program wrote the Perfetto trace with the given head. It looks for the attributes
+// of the trace, near its beginning.
 func IsOwn(head []byte) bool {
 	return Sniff(head) && ownAttribute.Match(head)
 }
 
-// ownAttribute is the key of an attribute as protobuf has it, with its tag and length.
+// ownAttribute matches the key of an attribute in protobuf, with its tag and length.
 var ownAttribute = regexp.MustCompile(`\x0a[\x08-\x7f]sgtrace\.`)

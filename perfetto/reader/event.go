@@ -15,7 +15,7 @@ const eventArgs = 4715
 var eventRules = []rule{{3, varintField}, {4, repeatedBytes}, {9, varintField}, {10, varintField}, {11, varintField},
 	{30, varintField}, {36, repeatedVarint}, {42, repeatedVarint}, {44, fixedField}, {54, varintField}, {eventArgs, bytesField}}
 
-// fieldsOf are the fields that events of each kind may have.
+// fieldsOf are the allowed fields for each kind of event.
 var fieldsOf = [...][]protowire.Number{
 	Begin:   {3, 4, 9, 10, 11, 36, 42, 54, eventArgs},
 	End:     {9, 11, 42},
@@ -64,7 +64,7 @@ func (d *decoder) trackEvent(b []byte) {
 	d.arguments(f)
 }
 
-// value returns the value of a sample, which has one.
+// value returns the value of a sample, which must have one.
 func (d *decoder) value(f fields) float64 {
 	integer, double := f.find(30), f.find(44)
 	switch {
@@ -77,8 +77,7 @@ func (d *decoder) value(f fields) float64 {
 	return math.Float64frombits(double.num)
 }
 
-// optional resolves an interned string that need not be there. No string that is there is
-// empty.
+// optional resolves an interned string that may be missing, but not empty.
 func (d *decoder) optional(x *field, table int) string {
 	if x == nil {
 		return ""
@@ -90,7 +89,7 @@ func (d *decoder) optional(x *field, table int) string {
 	return s
 }
 
-// arguments reads those of the event of which f are the fields.
+// arguments reads the arguments of an event with fields f.
 func (d *decoder) arguments(f fields) {
 	n := 0
 	for _, x := range f {
@@ -113,8 +112,8 @@ func (d *decoder) arguments(f fields) {
 	d.event.Args = d.args[at:i:i]
 }
 
-// room appends n arguments and returns the place of the first. Their place may move as long
-// as arguments within them are read, so that they are sliced when all are there.
+// room appends n arguments and returns the index of the first. They may move while nested arguments are read,
+// so slice them afterward.
 func (d *decoder) room(n int) (at int) {
 	at = len(d.args)
 	d.args = slices.Grow(d.args, n)[:at+n]
@@ -124,11 +123,11 @@ func (d *decoder) room(n int) (at int) {
 var annotationRules = []rule{{1, varintField}, {2, varintField}, {3, varintField}, {4, varintField}, {5, fixedField}, {6, bytesField},
 	{11, repeatedBytes}, {12, repeatedBytes}, {17, varintField}}
 
-// kindOf is the kind of value that a field of a DebugAnnotation holds.
+// kindOf is the kind of value in a field of a DebugAnnotation.
 var kindOf = map[protowire.Number]trace.ArgKind{2: trace.ArgBool, 3: trace.ArgUint, 4: trace.ArgInt, 5: trace.ArgFloat, 6: trace.ArgString,
 	11: trace.ArgDict, 12: trace.ArgArray, 17: trace.ArgString}
 
-// annotation reads a DebugAnnotation, which has one value. Elements of arrays have no name.
+// annotation reads a DebugAnnotation, which must have one value. Elements of arrays have no name.
 func (d *decoder) annotation(b []byte, named bool) (a Arg) {
 	mark := len(d.fields)
 	d.fields = d.parse(d.fields, b, annotationRules)

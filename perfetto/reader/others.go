@@ -12,11 +12,10 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Others reads a file that a program wrote with the SDK of Perfetto. Where [Packets] refuses what
-// our writer would not write, this takes what trace_processor takes: several sequences, each with
-// strings and clocks of its own, names in place of numbers, and fields that it does not know. Times
-// of events are on the clock of the trace, which is CLOCK_BOOTTIME. An error is the last thing that
-// it yields: packets have nothing by which to find the next one.
+// Others reads a file that a program wrote with the Perfetto SDK. While [Packets] rejects anything that our
+// writer would not write, Others accepts what trace_processor accepts: several sequences, each with strings and
+// clocks of its own, names in place of ids, and unknown fields. Times of events are on the clock of the trace,
+// which is CLOCK_BOOTTIME. An error is the last thing that it yields: there is no way to find the next packet.
 func Others(r io.Reader) iter.Seq2[Packet, error] {
 	return func(yield func(Packet, error) bool) {
 		d := others{sequences: map[uint64]*sequence{}}
@@ -39,7 +38,7 @@ func Others(r io.Reader) iter.Seq2[Packet, error] {
 	}
 }
 
-// others has what packets refer to, by sequence.
+// others is the state that packets refer to, by sequence.
 type others struct {
 	parser
 	sequences map[uint64]*sequence
@@ -49,17 +48,17 @@ type others struct {
 	args      []Arg
 }
 
-// A sequence is what one thread wrote.
+// A sequence is the output of one thread.
 type sequence struct {
 	interned [interningTables]map[uint64]string
-	track    uint64 // of events that name none
-	clock    uint64 // of times that name none; 0 is that of the trace
+	track    uint64 // for events that name none
+	clock    uint64 // for times that name none; 0 is the clock of the trace
 	clocks   map[uint64]*sequenceClock
 }
 
-// A sequenceClock is one that a sequence defines.
+// A sequenceClock is a clock defined by a sequence.
 type sequenceClock struct {
-	now, unit   int64 // ns on the clock of the trace, of one tick
+	now, unit   int64 // ns: time on the clock of the trace, and length of a tick
 	ticks       int64 // at now
 	incremental bool
 }
@@ -71,7 +70,7 @@ const (
 	sizeBytes     = 3  // the unit of a counter
 )
 
-// sequence returns the sequence with a number, and whether it had packets before.
+// sequence returns the sequence with an id, and whether it had packets before.
 func (d *others) sequence(id uint64) (*sequence, bool) {
 	s, begun := d.sequences[id]
 	if !begun {
@@ -86,7 +85,7 @@ func (d *others) packet(b []byte, p *Packet) {
 	d.fields = d.parse(d.fields[:0], b, nil)
 	f := d.fields
 	s, begun := d.sequence(f.number(10))
-	if f.number(13)&1 != 0 || f.number(41) != 0 { // the state is cleared
+	if f.number(13)&1 != 0 || f.number(41) != 0 { // state is cleared
 		*s = sequence{clocks: map[uint64]*sequenceClock{}}
 	}
 	for _, x := range f {
@@ -101,24 +100,24 @@ func (d *others) packet(b []byte, p *Packet) {
 			p.Track = d.track(x.data)
 		case 35:
 			p.Lost = d.lost(x.data)
-		case 42: // something is missing in front of this one, as is of the first
+		case 42: // packets before this one are missing, as they are before the first one
 			if begun {
 				p.Lost = x.num
 			}
 		}
 	}
 	if f.find(6) != nil || d.err != nil {
-		return // the time of a snapshot is no step of an incremental clock
+		return // the time of a snapshot is not a step of an incremental clock
 	}
-	at := s.at(f) // of packets without an event, too: each moves an incremental clock on
+	at := s.at(f) // even for packets without an event: each advances an incremental clock
 	if x := f.find(11); x != nil {
 		p.Event = &d.event
 		d.trackEvent(s, at, x.data)
 	}
 }
 
-// snapshot reads a ClockSnapshot: what clocks of the sequence begin with, and what has to be added
-// to the clock of the trace for Unix time.
+// snapshot reads a ClockSnapshot: the start of the sequence's clocks, and the offset from the clock of the
+// trace to Unix time.
 func (d *others) snapshot(s *sequence, b []byte, p *Packet) {
 	var boot, unix *field
 	own := map[uint64]*sequenceClock{}
@@ -189,7 +188,7 @@ func (d *others) intern(s *sequence, b []byte) {
 	}
 }
 
-// track reads a TrackDescriptor. What a process was started with is in it, too, and stays there.
+// track reads a TrackDescriptor. It ignores the command line of a process.
 func (d *others) track(b []byte) *Track {
 	f := d.message(b)
 	t := &Track{UUID: f.number(1), Parent: f.number(5), Name: cmp.Or(f.anyText(2), f.anyText(10))}
@@ -208,7 +207,7 @@ func (d *others) track(b []byte) *Track {
 	return t
 }
 
-// lost returns how many pieces of the buffer TraceStats say are lost.
+// lost returns the number of lost pieces of the buffer according to TraceStats.
 func (d *others) lost(b []byte) (n uint64) {
 	for _, x := range d.message(b) {
 		if x.number == 1 && x.data != nil {
@@ -248,7 +247,7 @@ func (d *others) trackEvent(s *sequence, at int64, b []byte) {
 	e.Args = d.args
 }
 
-// annotation reads a DebugAnnotation. Of values that are no numbers and no texts only the name is kept.
+// annotation reads a DebugAnnotation. Of values that are neither numbers nor texts, it only keeps the name.
 func (d *others) annotation(s *sequence, b []byte) (a Arg) {
 	var room [8]field
 	for _, x := range d.parse(room[:0], b, nil) {
@@ -268,7 +267,7 @@ func (d *others) annotation(s *sequence, b []byte) (a Arg) {
 	return a
 }
 
-// anyText returns the text in a field, whatever bytes it has.
+// anyText returns the text in a field, even if it is invalid UTF-8.
 func (f fields) anyText(number protowire.Number) string {
 	if x := f.find(number); x != nil {
 		return valid(x.data)

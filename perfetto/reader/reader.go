@@ -1,14 +1,13 @@
 // Package reader reads the Perfetto files that package perfetto writes.
 //
-// It shares no code with the writer and is stricter than trace_processor: what that would
-// drop, guess, or repair without a word is an error here, and so is a packet that the
-// writer's own rules forbid. [Others] reads the traces of others, of which it knows no such rules.
+// It shares no code with the writer and is stricter than trace_processor: whatever that would silently drop,
+// guess, or repair is an error here, and so is a packet that the writer's own rules forbid. [Others] reads the
+// traces of other programs, without such rules.
 //
-// It reads one packet after the other and holds only what later packets refer to: the
-// strings that the file interns, its tracks, and the fields that it declares for
-// arguments. What packets mean together, such as which slice an end closes and where an
-// arrow ends, is up to its callers: convert/verify compares a file with its model, and
-// tests build a trace of it.
+// It reads one packet after the other and holds only what later packets refer to: the strings that the file
+// interns, its tracks, and the fields that it declares for arguments. Relations between packets, such as which
+// slice an end closes and where an arrow ends, are up to its callers: convert/verify compares a file with its
+// model, and tests build a trace from it.
 package reader
 
 import (
@@ -20,16 +19,16 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// A Packet is what one packet says; what it says nothing about is nil.
+// A Packet is the content of one packet; missing parts are nil.
 type Packet struct {
 	Offset     int64    // in the file
-	Start      *int64   // from which on times count, ns since 1970
+	Start      *int64   // origin of times, ns since 1970
 	Declared   []string // the names of arguments that are fields of a message
 	Track      *Track
 	Attributes []Attribute
 	Event      *Event // valid until the next packet
 
-	// Of others: what is added to times for ns since 1970, and how many pieces are lost.
+	// Only from Others: the offset from times to ns since 1970, and the number of lost pieces.
 	Unix *int64
 	Lost uint64
 }
@@ -43,12 +42,12 @@ type Track struct {
 	Rank         int    // its place among its siblings
 	Explicit     bool   // its children are ordered by rank
 
-	// Of others: the process that it is of, and what values of a counter are multiplied by.
+	// Only from Others: the process of the track, and the factor for values of a counter.
 	PID   int64
 	Scale float64
 }
 
-// An Attribute is one key and value of the description of the trace.
+// An Attribute is a key and a value in the description of the trace.
 type Attribute struct{ Key, Value string }
 
 // The types of events.
@@ -59,7 +58,7 @@ const (
 	Counter
 )
 
-// An Event is one on a track that was declared before.
+// An Event is an event on a track that was declared before.
 type Event struct {
 	Kind        uint64 // Begin to Counter
 	Time        int64  // ns since 1970
@@ -68,10 +67,9 @@ type Event struct {
 	Category    string
 	Correlation string
 	Value       float64 // of a Counter
-	// Opens and Ends are the ids of arrows that have their first or second end here.
+	// Opens and Ends are the ids of arrows whose first or second end is here.
 	Opens, Ends []uint64
-	// Typed are the arguments that are fields of a message that the file declares, Args
-	// all others.
+	// Typed are the arguments that are fields of a message declared by the file, Args all others.
 	Typed, Args []Arg
 }
 
@@ -79,9 +77,9 @@ type Event struct {
 type Arg struct {
 	Name  string // "" in arrays
 	Kind  trace.ArgKind
-	Bits  uint64 // of a number or a truth value; of a float, its IEEE 754 bits
-	Text  []byte // of a string, valid UTF-8
-	Elems []Arg  // of an array or a dictionary, which has at least one
+	Bits  uint64 // of a number or a boolean; of a float, its IEEE 754 bits
+	Text  []byte // valid UTF-8, of a string
+	Elems []Arg  // at least one, of an array or a dictionary
 }
 
 // Packets reads a file. An error names the packet and is the last thing that it yields.
@@ -112,19 +110,19 @@ func Packets(r io.Reader) iter.Seq2[Packet, error] {
 	}
 }
 
-// A decoder has what packets refer to.
+// A decoder is the state that packets refer to.
 type decoder struct {
 	parser
-	started  bool            // the sequence was
+	started  bool            // whether the sequence was started
 	start    int64           // of its incremental clock
-	now      int64           // on it
+	now      int64           // time on it
 	tracks   map[uint64]bool // by UUID: whether it is a counter
 	interned [interningTables][]string
-	texts    [][]byte // interned[argStrings], as [Arg.Text] has them
+	texts    [][]byte // interned[argStrings], in the form of [Arg.Text]
 	schema   schema
 
 	event  Event
-	fields fields // of the message being read and of those around it
+	fields fields // of the current message and of those around it
 	args   []Arg  // of the event
 }
 
@@ -185,8 +183,7 @@ func (d *decoder) packet(b []byte) (p Packet) {
 	return p
 }
 
-// sequence checks that a packet belongs to the only sequence, which the first one
-// starts.
+// sequence checks that a packet belongs to the only sequence, which the first packet starts.
 func (d *decoder) sequence(f fields) {
 	flags := uint64(0)
 	if !d.started {
@@ -204,7 +201,7 @@ func (d *decoder) sequence(f fields) {
 	}
 }
 
-// clocks reads from which time on events count, and checks that it is Unix time.
+// clocks reads the origin of event times, and checks that it is Unix time.
 func (d *decoder) clocks(f fields) {
 	defaults := d.within(f, 59, rule{58, varintField})
 	snapshot := d.within(f, 6, rule{1, repeatedBytes}, rule{2, varintField})

@@ -17,7 +17,7 @@ type schema struct {
 	words map[uint64][]byte // of the only enumeration
 }
 
-// A declaration is that of one field.
+// A declaration is the declaration of one field.
 type declaration struct {
 	name     string
 	kind     uint64 // one of the FieldDescriptorProto types below
@@ -118,7 +118,7 @@ func (s *schema) enumeration(p *parser, b []byte) {
 	}
 }
 
-// typed reads the message of typed arguments in an event.
+// typed reads the message with the typed arguments of an event.
 func (d *decoder) typed(b []byte) []Arg {
 	mark := len(d.fields)
 	d.fields = d.parse(d.fields, b, d.schema.rules)
@@ -142,7 +142,7 @@ func (d *decoder) typed(b []byte) []Arg {
 	return d.args[at : at+n : at+n]
 }
 
-// typedArg reads one argument of the fields that hold it.
+// typedArg reads one argument from the fields that hold it.
 func (d *decoder) typedArg(f fields, of declaration) Arg {
 	if !of.repeated {
 		a := d.typedAtom(f[0], of.kind)
@@ -171,7 +171,7 @@ func (d *decoder) typedArg(f fields, of declaration) Arg {
 	return Arg{Name: of.name, Kind: trace.ArgArray, Elems: d.args[at : at+len(f) : at+len(f)]}
 }
 
-// typedAtom reads a value that is no array.
+// typedAtom reads a value that is not an array.
 func (d *decoder) typedAtom(x field, kind uint64) Arg {
 	switch kind {
 	case kindInt64:
@@ -189,8 +189,7 @@ func (d *decoder) typedAtom(x field, kind uint64) Arg {
 	return Arg{Kind: trace.ArgString, Text: word}
 }
 
-// Pathless makes a name what trace_processor makes of it, where dots and brackets are
-// parts of a path.
+// Pathless converts a name as trace_processor does, where dots and brackets are parts of a path.
 func Pathless(name string) string { return pathless.Replace(name) }
 
 var pathless = strings.NewReplacer(".", "_", "[", "_", "]", "_")

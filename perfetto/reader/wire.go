@@ -17,22 +17,22 @@ import (
 type packets struct {
 	in     *bufio.Reader
 	offset int64 // of the next packet
-	taken  int   // bytes of the buffer that the packet before takes
+	taken  int   // bytes of the buffer that the previous packet takes
 	large  bytes.Buffer
 }
 
-// packetBuffer is the size up to which packets are not copied.
+// packetBuffer is the largest size of packets that are not copied.
 const packetBuffer = 1 << 17
 
 func newPackets(r io.Reader) *packets { return &packets{in: bufio.NewReaderSize(r, packetBuffer)} }
 
 // next returns the next packet, valid until the next call; io.EOF is the end.
 func (p *packets) next() ([]byte, error) {
-	p.in.Discard(p.taken) // it was peeked at
+	p.in.Discard(p.taken) // the peeked packet
 	p.taken = 0
 	head, err := p.in.Peek(1 + binary.MaxVarintLen64)
 	if len(head) == 0 {
-		return nil, err // of the reader, or io.EOF
+		return nil, err // from the reader, or io.EOF
 	}
 	if head[0] != 1<<3|byte(protowire.BytesType) {
 		return nil, fmt.Errorf("byte %#x begins no packet", head[0])
@@ -56,7 +56,7 @@ func (p *packets) next() ([]byte, error) {
 	return p.large.Bytes(), unexpected(err)
 }
 
-// unexpected tells the end of the file from that of the packets.
+// unexpected replaces io.EOF, which means the end of the packets, if the file ends inside a packet.
 func unexpected(err error) error {
 	if err == io.EOF {
 		return errors.New("the file ends within it")
@@ -64,7 +64,7 @@ func unexpected(err error) error {
 	return err
 }
 
-// A rule says which form a field of a message must have.
+// A rule is the allowed form of a field of a message.
 type rule struct {
 	number protowire.Number
 	form   form
@@ -83,29 +83,28 @@ var (
 	repeatedVarint = form{protowire.VarintType, true}
 )
 
-// fields are those of one message, in the order of the file.
+// fields are the fields of one message, in the order of the file.
 type fields []field
 
-// A field holds a number, or what a length leads.
+// A field holds a number, or length-delimited bytes.
 type field struct {
 	number protowire.Number
 	num    uint64
 	data   []byte
 }
 
-// A parser reads messages. It keeps the first thing that is wrong: what it gives from then on may lack
-// something.
+// A parser reads messages. It keeps the first error; results after that may be incomplete.
 type parser struct{ err error }
 
-// fail says what is wrong, unless something was before.
+// fail records an error, unless there was one before.
 func (p *parser) fail(format string, args ...any) {
 	if p.err == nil {
 		p.err = fmt.Errorf(format, args...)
 	}
 }
 
-// parse reads a message and appends its fields to f, which belong to other messages. What
-// no rule allows is an error, and so is a field that must not repeat and does. No rules allow all.
+// parse reads a message and appends its fields to f, which holds those of other messages. Fields that no rule
+// allows are an error, and so are repeated fields that must not repeat. Without rules, all are allowed.
 func (p *parser) parse(f fields, b []byte, rules []rule) fields {
 	first := len(f)
 	for len(b) > 0 {
@@ -133,7 +132,7 @@ func (p *parser) parse(f fields, b []byte, rules []rule) fields {
 			x.num, n = protowire.ConsumeFixed64(b)
 		case protowire.BytesType:
 			x.data, n = protowire.ConsumeBytes(b)
-		default: // of others
+		default: // only in files of other programs
 			n = protowire.ConsumeFieldValue(number, wire, b)
 		}
 		if n < 0 {
@@ -146,10 +145,10 @@ func (p *parser) parse(f fields, b []byte, rules []rule) fields {
 	return f
 }
 
-// message reads a message by itself.
+// message reads a message on its own.
 func (p *parser) message(b []byte, rules ...rule) fields { return p.parse(nil, b, rules) }
 
-// within reads the message in a field, which must be there.
+// within reads the message in a field, which must exist.
 func (p *parser) within(f fields, number protowire.Number, rules ...rule) fields {
 	x := f.find(number)
 	if x == nil {
@@ -167,7 +166,7 @@ func (p *parser) text(f fields, number protowire.Number) string {
 	return ""
 }
 
-// valid returns a text.
+// valid returns a text, which must be valid UTF-8.
 func (p *parser) valid(b []byte) string {
 	if !utf8.Valid(b) {
 		p.fail("string %q is not UTF-8", b)
@@ -175,7 +174,7 @@ func (p *parser) valid(b []byte) string {
 	return string(b)
 }
 
-// find returns the first field of a number, nil if there is none.
+// find returns the first field with a number, nil if there is none.
 func (f fields) find(number protowire.Number) *field {
 	for i := range f {
 		if f[i].number == number {
