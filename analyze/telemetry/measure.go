@@ -55,6 +55,10 @@ type Rank struct {
 	// TakenIn returns the requests that it takes in, and the tokens of their prompts, by bucket, which several
 	// findings use. They must not be modified.
 	TakenIn func() (seqs, tokens []float64)
+	// Holds returns how many thousands of tokens its KV cache holds at least and at most; 0 and infinity are unknown.
+	Holds func() (least, most float64)
+	// Took returns the sum over its stretches of the time per token, in s.
+	Took func() float64
 	// Scraped says that only metrics mention the rank: a log under another name may be from the same server.
 	Scraped bool
 	// Graphs is the number of batches that ran as a graph, and Plain the number of others.
@@ -245,6 +249,8 @@ func (l *Logged) measureRanks(opt Options) {
 	for i := range l.Ranks {
 		r := &l.Ranks[i]
 		r.TakenIn = sync.OnceValues(func() (seqs, tokens []float64) { return l.takenIn(r) })
+		r.Holds = sync.OnceValues(r.poolSize)
+		r.Took = sync.OnceValue(func() float64 { return order.SumRows(r.Stretches, func(x *Stretch) float64 { return x.Token }) })
 		if r.Scraped && !r.Has(series.Generation) && l.IsAlone(r) {
 			r.Stretches = l.countedStretches(r)
 		}
@@ -375,6 +381,17 @@ func (r *Rank) Pool() string {
 		return "KV cache for sliding windows"
 	}
 	return "KV cache"
+}
+
+// poolSize is how many thousands of tokens the KV cache of a rank holds at least and at most: logs
+// tell how many are in it, and what part of it that is, in whole percent.
+func (r *Rank) poolSize() (least, most float64) {
+	const half = 0.5 // of a percent
+	kv, usage := r.Most(series.KVTokens), r.Most(series.KVUsage)
+	if !(usage > half) || !(kv > 0) {
+		return 0, math.Inf(1)
+	}
+	return kv / (usage + half) / 10 * 0.95, kv / (usage - half) / 10 * 1.05
 }
 
 // Zero returns v, or 0 if it is unknown.

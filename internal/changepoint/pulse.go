@@ -123,51 +123,33 @@ func newPulseSearch(list []Observation) *pulseSearch {
 	return s
 }
 
+// A weighed is a weighted value, or a sum of some, with its weight.
+type weighed struct{ value, weight float64 }
+
 // candidates folds the series by every interval, and returns the best pulses of the best intervals.
 func (s *pulseSearch) candidates() []Pulses {
 	const few, apart = 6, 1.0 / 16
-	values, weights := s.spread()
+	series, least := s.spread(), leastExplained*s.squares
 	type candidate struct {
 		Pulses
 		gain float64
 	}
 	var list []candidate
-	span, bins := s.to-s.from, float64(len(values))
+	span, bins := s.to-s.from, float64(len(series))
 	for k := fewestPulses * periodSteps; k <= min(mostPulses, len(s.list)/perPulse)*periodSteps; k++ {
 		every := bins * periodSteps / float64(k)
 		cells := min(pulseCells, int(every))
-		var value, weight [2*pulseCells + 1]float64 // prefix sums over two intervals
-		step := float64(cells) / every
-		phase := step / 2
-		for i := range values {
-			cell := int(phase)
-			value[cell+1] += values[i]
-			weight[cell+1] += weights[i]
-			if phase += step; phase >= float64(cells) {
-				phase -= float64(cells)
-			}
+		at, length, gain := s.fold(series, every, cells, least)
+		if length == 0 {
+			continue
 		}
-		copy(value[cells+1:], value[1:cells+1])
-		copy(weight[cells+1:], weight[1:cells+1])
-		for i := 1; i <= 2*cells; i++ {
-			value[i], weight[i] = value[i]+value[i-1], weight[i]+weight[i-1]
-		}
-		best := candidate{}
-		for length := 1; float64(length) <= longestPulse*float64(cells); length += max(1, length/3) {
-			for at := range cells {
-				v, w := value[at+length]-value[at], weight[at+length]-weight[at]
-				if square := w * (1 - w/s.sum); v < 0 && square > 0 && v*v/square > best.gain {
-					every := every * span / bins
-					best = candidate{Pulses{At: s.from + float64(at)/float64(cells)*every, Length: float64(length) / float64(cells) * every, Every: every}, v * v / square}
-				}
-			}
-		}
-		list = append(list, best)
+		every *= span / bins
+		list = append(list, candidate{Pulses{At: s.from + float64(at)/float64(cells)*every, Length: float64(length) / float64(cells) * every, Every: every}, gain})
 	}
 	slices.SortStableFunc(list, func(a, b candidate) int { return cmp.Compare(b.gain, a.gain) })
 	var out []Pulses
 	for _, c := range list {
-		if c.gain > leastExplained*s.squares && len(out) < few && !slices.ContainsFunc(out, func(p Pulses) bool { return math.Abs(p.Every/c.Every-1) < apart }) {
+		if len(out) < few && !slices.ContainsFunc(out, func(p Pulses) bool { return math.Abs(p.Every/c.Every-1) < apart }) {
 			c.At -= math.Floor((c.At-s.from)/c.Every) * c.Every
 			c.Count = int(math.Ceil((s.to - c.At) / c.Every))
 			out = append(out, c.Pulses)
@@ -176,11 +158,40 @@ func (s *pulseSearch) candidates() []Pulses {
 	return out
 }
 
-// spread distributes the weighted values, and the weights, over the bins that observations overlap.
-func (s *pulseSearch) spread() (values, weights []float64) {
+// fold adds up a series by its place in an interval of so many bins, which has some cells, and returns the cells
+// that explain most when they are lower, and how much; length is 0 if none explain more than least.
+func (s *pulseSearch) fold(series []weighed, every float64, cells int, least float64) (at, length int, gain float64) {
+	var sums [2*pulseCells + 1]weighed // prefix sums over two intervals
+	step := uint32(math.Exp2(32) / every)
+	phase := step / 2 // of 2^32: it wraps around at the end of the interval
+	for _, x := range series {
+		sum := &sums[uint64(phase)*uint64(cells)>>32+1]
+		sum.value += x.value
+		sum.weight += x.weight
+		phase += step
+	}
+	copy(sums[cells+1:], sums[1:cells+1])
+	for i := 1; i <= 2*cells; i++ {
+		sums[i].value += sums[i-1].value
+		sums[i].weight += sums[i-1].weight
+	}
+	gain = least
+	for n := 1; float64(n) <= longestPulse*float64(cells); n += max(1, n/3) {
+		for from := range cells {
+			v, w := sums[from+n].value-sums[from].value, sums[from+n].weight-sums[from].weight
+			if square := w * (s.sum - w); v < 0 && v*v*s.sum > gain*square && square > 0 {
+				at, length, gain = from, n, v*v*s.sum/square
+			}
+		}
+	}
+	return at, length, gain
+}
+
+// spread distributes the weighted values over the bins that observations overlap.
+func (s *pulseSearch) spread() []weighed {
 	const perObservation = 2
-	bins := min(pulseBins, perObservation*len(s.list))
-	values, weights = make([]float64, bins), make([]float64, bins)
+	out := make([]weighed, min(pulseBins, perObservation*len(s.list)))
+	bins := len(out)
 	scale := float64(bins) / (s.to - s.from)
 	for i, o := range s.list {
 		from, to := (o.From-s.from)*scale, (o.To-s.from)*scale
@@ -190,11 +201,11 @@ func (s *pulseSearch) spread() (values, weights []float64) {
 			if last > first {
 				part = (min(to, float64(b+1)) - max(from, float64(b))) / (to - from)
 			}
-			values[b] += part * s.weight[i] * s.values[i]
-			weights[b] += part * s.weight[i]
+			out[b].value += part * s.weight[i] * s.values[i]
+			out[b].weight += part * s.weight[i]
 		}
 	}
-	return values, weights
+	return out
 }
 
 // fit returns how much pulses reduce the sum of squares, and sets their size and the level between them.

@@ -43,3 +43,15 @@ func TestRateOfPulses(t *testing.T) {
 		testset.Rate(t, "pulses: "+c.what, right, runs, c.least)
 	}
 }
+
+// BenchmarkFindPulses searches noise, in which most searches end.
+func BenchmarkFindPulses(b *testing.B) {
+	r := rand.New(rand.NewPCG(1, 2))
+	list := make([]Observation, 600)
+	for i := range list {
+		list[i] = Observation{From: float64(i), To: float64(i) + 1, Value: 1 + 0.05*r.NormFloat64(), Weight: 1}
+	}
+	for b.Loop() {
+		FindPulses(list)
+	}
+}

@@ -99,17 +99,21 @@ func Imbalances(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 
 // sharesOf returns the share that each rank has of the load of all in some buckets, and which of them has the most on average.
 func sharesOf(ranks []*telemetry.Rank, buckets []int) (shares [][]float64, worst int) {
-	highest := 0.0
+	sums := make([]float64, len(buckets))
 	shares = make([][]float64, len(ranks))
 	for i, r := range ranks {
-		for _, b := range buckets {
-			sum := 0.0
-			for _, o := range ranks {
-				sum += load(o, b)
-			}
-			shares[i] = append(shares[i], load(r, b)/sum)
+		shares[i] = make([]float64, len(buckets))
+		for k, b := range buckets {
+			shares[i][k] = load(r, b)
+			sums[k] += shares[i][k]
 		}
-		if m := judge.Mean(shares[i]); m > highest {
+	}
+	highest := 0.0
+	for i, share := range shares {
+		for k := range share {
+			share[k] /= sums[k]
+		}
+		if m := judge.Mean(share); m > highest {
 			worst, highest = i, m
 		}
 	}
@@ -294,7 +298,8 @@ func keeps(l *telemetry.Logged, ranks []*telemetry.Rank, i int, buckets []int) s
 
 // isSlow reports whether the tokens of a rank take longer than those of its peers for what it has to do.
 func isSlow(l *telemetry.Logged, r *telemetry.Rank) bool {
-	_, ok := slowerThanPeers(l, r)
+	c := comparison{l: l}
+	_, ok := c.slowerThanPeers(r)
 	return ok
 }
 

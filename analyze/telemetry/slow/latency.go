@@ -115,7 +115,8 @@ func Latencies(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 	for server := range rises {
 		ended := trace.Time(0) // the rises before
 		for _, together := range spells(rises[server]) {
-			f := latency(l, int32(server), at[server], together, all, ended)
+			x := newLengthening(l, int32(server), together, ended)
+			f := x.finding(placeOf(l, int32(server), at[server]), all)
 			switch {
 			case !f.P.Known && f.Cost < least:
 				continue
@@ -153,79 +154,117 @@ func spells(rises []rise) (out [][]rise) {
 	return out
 }
 
-// latency says which latencies of a server rose, first the one that makes up most of what a request takes longer. Others rose until ended.
-func latency(l *telemetry.Logged, server, at int32, rises []rise, all float64, ended trace.Time) finding.Finding {
-	const few = 3 // intervals
-	lead := 0
-	if last := &rises[len(rises)-1]; last.metric == series.E2E && len(rises) > 1 && rises[0].metric == series.TTFT && rises[0].After-rises[0].Before < (last.After-last.Before)/2 && 2*(last.C.To-last.C.At) > rises[0].C.To-rises[0].C.At {
-		lead = 1 // it is the tokens behind the first one
+// A lengthening is a time in which latencies of a server are longer.
+type lengthening struct {
+	l            *telemetry.Logged
+	server       int32
+	rises        []rise     // first the one that makes up most of the difference
+	first        *rise      // where one begins clearly before that: requests wait for what was slow before
+	ended        trace.Time // when the lengthening before it ended; 0 is none
+	since, until trace.Time
+	within       trace.Time // how exact since is
+}
+
+// fewIntervals is how many intervals of scrapes one rise must be ahead of another one to have begun before it.
+const fewIntervals = 3
+
+// newLengthening puts rises together, which it reorders.
+func newLengthening(l *telemetry.Logged, server int32, rises []rise, ended trace.Time) lengthening {
+	if isOfTokens(&rises[0], &rises[len(rises)-1]) {
+		rises[0], rises[1] = rises[1], rises[0]
 	}
-	rises[0], rises[lead] = rises[lead], rises[0]
-	r, first := &rises[0], &rises[0] // requests wait for what was slow before
+	x := lengthening{l: l, server: server, rises: rises, first: &rises[0], ended: ended, until: rises[0].until()}
 	for i := range rises {
-		if x := &rises[i]; x.metric != series.E2E && x.from()+few*(x.list[x.C.At].To-x.from()) <= first.from() {
-			first = x
+		if r := &rises[i]; r.metric != series.E2E && r.from()+fewIntervals*(r.list[r.C.At].To-r.from()) <= x.first.from() {
+			x.first = r
 		}
 	}
-	c := r.C
-	f := finding.Finding{Subkind: Latency, At: placeOf(l, server, at), Since: first.from(), Within: r.list[c.At].To - r.list[c.At].From, P: finding.Chance(c.P),
-		Metric: finding.Metric{Name: l.Set.Metric(r.metric).Name, Unit: table.Duration, Before: r.Before * 1e9, After: r.After * 1e9}}
-	if math.IsNaN(c.P) {
+	lead := rises[0]
+	x.since, x.within = x.first.from(), lead.list[lead.C.At].To-lead.list[lead.C.At].From
+	return x
+}
+
+// isOfTokens reports whether it is the tokens behind the first one that requests take longer for.
+func isOfTokens(ttft, e2e *rise) bool {
+	return ttft.metric == series.TTFT && e2e.metric == series.E2E && ttft.After-ttft.Before < (e2e.After-e2e.Before)/2 && 2*(e2e.C.To-e2e.C.At) > ttft.C.To-ttft.C.At
+}
+
+// extra returns how many seconds more requests take together, with those that begin in it and end later.
+func (x *lengthening) extra() float64 {
+	r := &x.rises[0]
+	more := (r.After - r.Before) * r.count()
+	list := x.l.Scrapes(x.server, series.E2E).List
+	if len(list) == 0 {
+		return more
+	}
+	last := x.until
+	for i := range x.rises {
+		last = max(last, x.rises[i].until())
+	}
+	behind := telemetry.Within(list, x.since, last)
+	if e2e := (telemetry.MeanOf(behind) - telemetry.MeanOf(telemetry.Within(list, x.ended, x.since))) * telemetry.CountOf(behind); e2e > more || r.metric != series.TTFT {
+		return e2e
+	}
+	return more
+}
+
+// finding says which latencies are longer at a place. All requests of all servers take so many seconds.
+func (x *lengthening) finding(at place.Location, all float64) finding.Finding {
+	r := &x.rises[0]
+	f := finding.Finding{Subkind: Latency, At: at, Since: x.since, Within: x.within, P: finding.Chance(r.C.P),
+		Metric: finding.Metric{Name: x.l.Set.Metric(r.metric).Name, Unit: table.Duration, Before: r.Before * 1e9, After: r.After * 1e9}}
+	if math.IsNaN(r.C.P) {
 		f.Confidence = finding.Likely
 	}
-	until := r.until()
-	if until != math.MaxInt64 {
-		f.Until = until
+	if x.until != math.MaxInt64 {
+		f.Until = x.until
 	}
-	more := (r.After - r.Before) * r.count()
-	if list := l.Scrapes(server, series.E2E).List; len(list) > 0 { // with all that begins later, and ends
-		last := until
-		for i := range rises {
-			last = max(last, rises[i].until())
-		}
-		behind := telemetry.Within(list, f.Since, last)
-		if x := (telemetry.MeanOf(behind) - telemetry.MeanOf(telemetry.Within(list, ended, f.Since))) * telemetry.CountOf(behind); x > more || r.metric != series.TTFT {
-			more = x
-		}
-	}
+	more := x.extra()
 	if f.Cost = more / all; !(f.Cost <= 1) { // nobody knows how long all took
-		f.Cost = (1 - r.Before/r.After) * float64(c.To-c.At) / float64(len(r.list)) / float64(len(l.Set.Servers))
+		f.Cost = (1 - r.Before/r.After) * float64(r.C.To-r.C.At) / float64(len(r.list)) / float64(len(x.l.Set.Servers))
 	}
-	f.Brief = first.says(l.Set, f.At.String())
-	if first != r {
-		f.Brief += fmt.Sprintf(", and %s%s", since(r.from()), r.says(l.Set, ""))
+	f.Brief = x.first.says(x.l.Set, f.At.String())
+	if x.first != r {
+		f.Brief += fmt.Sprintf(", and %s%s", since(r.from()), r.says(x.l.Set, ""))
 	}
 	f.Text = lasts(f.Since, f.Until) + f.Brief
-	for i := range rises {
-		if &rises[i] == r || &rises[i] == first {
+	if text, part := mostlyIn(x.l, x.server, x.ended, x.since, x.until, more); part > 0 {
+		f.Brief = fmt.Sprintf(text, f.At.String())
+		f.Text = fmt.Sprintf("%s%s; %s: %s %% of the difference is that", lasts(f.Since, f.Until), f.Brief, r.says(x.l.Set, ""), words.InPercent(min(1, part)))
+	}
+	x.explain(&f)
+	return f
+}
+
+// explain adds to a finding what else the metrics of the server say of the time.
+func (x *lengthening) explain(f *finding.Finding) {
+	l, lead := x.l, x.rises[0].metric
+	for i := range x.rises {
+		r := &x.rises[i]
+		if i == 0 || r == x.first {
 			continue
 		}
 		later := ""
-		if rises[i].from() > f.Since+few*f.Within {
-			later = since(rises[i].from())
+		if r.from() > x.since+fewIntervals*x.within {
+			later = since(r.from())
 		}
-		f.Evidence = append(f.Evidence, finding.Sentence("%s%s", later, rises[i].says(l.Set, "")))
+		f.Evidence = append(f.Evidence, finding.Sentence("%s%s", later, r.says(l.Set, "")))
 	}
-	if text, part := mostlyIn(l, server, ended, f.Since, until, more); part > 0 {
-		f.Brief = fmt.Sprintf(text, f.At.String())
-		f.Text = fmt.Sprintf("%s%s; %s: %s %% of the difference is that", lasts(f.Since, f.Until), f.Brief, r.says(l.Set, ""), words.InPercent(min(1, part)))
-	}
-	if list := l.Scrapes(server, series.QueueTime).List; len(list) > 0 && r.metric != series.ITL {
-		if before, after := telemetry.MeanOf(telemetry.Within(list, ended, f.Since)), telemetry.MeanOf(telemetry.Within(list, f.Since, until)); after > before {
+	if list := l.Scrapes(x.server, series.QueueTime).List; len(list) > 0 && lead != series.ITL {
+		if before, after := telemetry.MeanOf(telemetry.Within(list, x.ended, x.since)), telemetry.MeanOf(telemetry.Within(list, x.since, x.until)); after > before {
 			f.Evidence = append(f.Evidence, finding.Sentence("requests wait %s in the queue, %s before", seconds(after), seconds(before)))
 		}
 	}
 	for i := range l.Ranks {
-		if x := &l.Ranks[i]; x.Server == server && r.metric == series.ITL && l.IsAlone(x) {
-			f.Evidence = append(f.Evidence, asMuchBetween(l, x, f.Since, f.Until)...)
+		if r := &l.Ranks[i]; r.Server == x.server && lead == series.ITL && l.IsAlone(r) {
+			f.Evidence = append(f.Evidence, asMuchBetween(l, r, f.Since, f.Until)...)
 		}
 	}
-	queues := longerQueues(l, server, ended, f.Since, until)
-	for _, q := range queues {
+	for _, q := range longerQueues(l, x.server, x.ended, x.since, x.until) {
 		f.Text += "; " + q
 		f.Evidence = append(f.Evidence, finding.Sentence("%s", q))
 	}
-	beside, asked, same := goesWith(l, server, ended, f.Since, until)
+	beside, asked, same := goesWith(l, x.server, x.ended, x.since, x.until)
 	f.Evidence = append(f.Evidence, beside...)
 	if asked != "" {
 		f.Text += "; " + asked
@@ -233,7 +272,6 @@ func latency(l *telemetry.Logged, server, at int32, rises []rise, all float64, e
 	if same {
 		f.Subkind = Slowed
 	}
-	return f
 }
 
 // mostlyIn finds the part of requests that most of some seconds are of that they take more since a time, if any: what to

@@ -140,59 +140,87 @@ func waiting(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bool
 	if n, all := len(lines)-from, len(lines); 2*n < all || n < least && (n < 2 || slices.ContainsFunc(lines[from:], takesMuch)) {
 		return f, false
 	}
-	lines = lines[from:]
-	first, last, full := &lines[0], &lines[len(lines)-1], r.Most(series.KVUsage)
-	f = finding.Finding{At: r.Where, Since: first.at, Until: last.at, Severity: finding.Warning, Confidence: finding.Likely, Metric: finding.Metric{Name: "requests that wait", Before: math.NaN(), After: last.waits}}
-	room := func() {
-		if !math.IsNaN(full) {
-			f.Evidence = append(f.Evidence, finding.Sentence("its %s is %s %% full at most", r.Pool(), words.InPercent(full/100)))
-		}
-	}
-	switch n := atMost(lines); {
-	case isBlocked(lines):
-		f.Subkind, f.Confidence, f.Until, f.Metric.After = blockedSubkind, finding.Certain, 0, first.waits
-		f.Text = fmt.Sprintf("%s wait on %s from %s to %s, and none of them is taken in, while %s", words.Counted(int(first.waits), "request"), r.Where.String(),
-			words.TimeOfDay(first.at), words.TimeOfDay(last.at), manyRun(int(first.runs)))
-		f.Evidence = append(f.Evidence, finding.Sentence("none of its %d lines has a prompt token", len(lines)))
-		if !math.IsNaN(full) {
-			f.Evidence = append(f.Evidence, finding.Sentence("its %s is %s %% full: the waiting requests do not fit beside the running ones, or a limit on running requests keeps them out", r.Pool(), words.InPercent(full/100)))
-		}
-		return f, true
-	case takesNone(lines) > 0:
-		idle := lines[len(lines)-takesNone(lines):]
-		f.Subkind, f.Since, f.Until = blockedSubkind, idle[0].at, 0
-		f.Text = fmt.Sprintf("%.0f requests wait on %s at %s, and none of them is taken in, although none runs since %s", last.waits, r.Where.String(), words.TimeOfDay(last.at), words.TimeOfDay(idle[0].at))
-		f.Evidence = append(f.Evidence, finding.Sentence("none of its last %d lines has a token", len(idle)), finding.Sentence("requests that wait for their KV cache from another server look the same"))
-		room()
-		return f, true
-	case full >= telemetry.Full:
-	case n >= least && !areFull(lines):
-		f.Subkind = Batch
-		f.Text = fmt.Sprintf("running is stuck at %.0f on %s (max running requests?): each of its %d prefill batches from %s on brings it to that many, while %.0f requests wait at %s and %.0f at %s", mostRun(lines), r.Where.String(),
-			n, words.TimeOfDay(first.at), first.waits, words.TimeOfDay(first.at), last.waits, words.TimeOfDay(last.at))
-		room()
-		return f, true
-	case isCrowded(lines, r.Where.Role == request.Prefill):
-		slowest := math.Inf(1)
-		for i := range lines {
-			slowest = min(slowest, lines[i].rate)
-		}
-		f.Subkind = prefillSubkind
-		f.Text = fmt.Sprintf("%s is prefill-bound: %s wait at %s and %.0f at %s", r.Where.String(), words.Counted(int(first.waits), "request"),
-			words.TimeOfDay(first.at), last.waits, words.TimeOfDay(last.at))
-		if slowest > 0 && !math.IsInf(slowest, 0) {
-			f.Text += fmt.Sprintf(", while it computes %s prompt tokens a second or more", words.Thousands(int64(slowest)))
-		}
-		switch {
-		case areFull(lines):
-			f.Evidence = append(f.Evidence, finding.Sentence("each of its %d batches has %s prompt tokens: no more fit in", len(lines), words.Thousands(int64(first.batch))))
-		case r.Where.Role != request.Prefill:
-			f.Evidence = append(f.Evidence, finding.Sentence("%.0f run in the first of its %d lines, and %.0f in the last one: no limit on running requests keeps the others out", first.runs, len(lines), last.runs))
-		}
-		room()
-		return f, true
+	w := wait{r, lines[from:]}
+	switch n := atMost(w.lines); {
+	case isBlocked(w.lines):
+		return w.whileOthersRun(), true
+	case takesNone(w.lines) > 0:
+		return w.whileNoneRuns(), true
+	case r.Most(series.KVUsage) >= telemetry.Full:
+	case n >= least && !areFull(w.lines):
+		return w.forTheBatch(n), true
+	case isCrowded(w.lines, r.Where.Role == request.Prefill):
+		return w.forPrefill(), true
 	}
 	return f, false
+}
+
+// A wait is some lines of a rank in a row in all of which requests wait.
+type wait struct {
+	r     *telemetry.Rank
+	lines []said
+}
+
+// finding is about the wait; more are its evidence, and how full the KV cache is.
+func (w *wait) finding(subkind, text string, more ...finding.Evidence) finding.Finding {
+	first, last := &w.lines[0], &w.lines[len(w.lines)-1]
+	f := finding.Finding{Subkind: subkind, Text: text, At: w.r.Where, Since: first.at, Until: last.at, Severity: finding.Warning, Confidence: finding.Likely, Evidence: more,
+		Metric: finding.Metric{Name: "requests that wait", Before: math.NaN(), After: last.waits}}
+	if full := w.r.Most(series.KVUsage); !math.IsNaN(full) {
+		f.Evidence = append(f.Evidence, finding.Sentence("its %s is %s %% full at most", w.r.Pool(), words.InPercent(full/100)))
+	}
+	return f
+}
+
+// whileOthersRun is about requests of which none is taken in.
+func (w *wait) whileOthersRun() finding.Finding {
+	first, last := &w.lines[0], &w.lines[len(w.lines)-1]
+	f := w.finding(blockedSubkind, fmt.Sprintf("%s wait on %s from %s to %s, and none of them is taken in, while %s", words.Counted(int(first.waits), "request"), w.r.Where.String(),
+		words.TimeOfDay(first.at), words.TimeOfDay(last.at), manyRun(int(first.runs))))
+	f.Confidence, f.Until, f.Metric.After = finding.Certain, 0, first.waits
+	f.Evidence = []finding.Evidence{finding.Sentence("none of its %d lines has a prompt token", len(w.lines))}
+	if full := w.r.Most(series.KVUsage); !math.IsNaN(full) {
+		f.Evidence = append(f.Evidence, finding.Sentence("its %s is %s %% full: the waiting requests do not fit beside the running ones, or a limit on running requests keeps them out", w.r.Pool(), words.InPercent(full/100)))
+	}
+	return f
+}
+
+// whileNoneRuns is about requests of which none is taken in although there is nothing else to do.
+func (w *wait) whileNoneRuns() finding.Finding {
+	idle := w.lines[len(w.lines)-takesNone(w.lines):]
+	last := &idle[len(idle)-1]
+	f := w.finding(blockedSubkind, fmt.Sprintf("%.0f requests wait on %s at %s, and none of them is taken in, although none runs since %s", last.waits, w.r.Where.String(), words.TimeOfDay(last.at), words.TimeOfDay(idle[0].at)),
+		finding.Sentence("none of its last %d lines has a token", len(idle)), finding.Sentence("requests that wait for their KV cache from another server look the same"))
+	f.Since, f.Until = idle[0].at, 0
+	return f
+}
+
+// forTheBatch is about requests that wait until others leave a batch, which n batches of prefills fill up.
+func (w *wait) forTheBatch(n int) finding.Finding {
+	first, last := &w.lines[0], &w.lines[len(w.lines)-1]
+	return w.finding(Batch, fmt.Sprintf("running is stuck at %.0f on %s (max running requests?): each of its %d prefill batches from %s on brings it to that many, while %.0f requests wait at %s and %.0f at %s", mostRun(w.lines), w.r.Where.String(),
+		n, words.TimeOfDay(first.at), first.waits, words.TimeOfDay(first.at), last.waits, words.TimeOfDay(last.at)))
+}
+
+// forPrefill is about requests that wait until prompts before them are computed.
+func (w *wait) forPrefill() finding.Finding {
+	first, last, at := &w.lines[0], &w.lines[len(w.lines)-1], w.r.Where
+	text := fmt.Sprintf("%s is prefill-bound: %s wait at %s and %.0f at %s", at.String(), words.Counted(int(first.waits), "request"), words.TimeOfDay(first.at), last.waits, words.TimeOfDay(last.at))
+	slowest := math.Inf(1)
+	for i := range w.lines {
+		slowest = min(slowest, w.lines[i].rate)
+	}
+	if slowest > 0 && !math.IsInf(slowest, 0) {
+		text += fmt.Sprintf(", while it computes %s prompt tokens a second or more", words.Thousands(int64(slowest)))
+	}
+	var why []finding.Evidence
+	switch {
+	case areFull(w.lines):
+		why = append(why, finding.Sentence("each of its %d batches has %s prompt tokens: no more fit in", len(w.lines), words.Thousands(int64(first.batch))))
+	case at.Role != request.Prefill:
+		why = append(why, finding.Sentence("%.0f run in the first of its %d lines, and %.0f in the last one: no limit on running requests keeps the others out", first.runs, len(w.lines), last.runs))
+	}
+	return w.finding(prefillSubkind, text, why...)
 }
 
 // takesMuch reports whether few more batches take in all that waits, or nobody knows.

@@ -5,6 +5,7 @@ import (
 	"io"
 	"math"
 	"math/rand/v2"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -223,6 +224,26 @@ func TestSlowAgainAndAgain(t *testing.T) {
 				t.Errorf("says %q, want %q", said, test.want)
 			}
 		})
+	}
+}
+
+// A rank that is slow is told from its peers, however many there are: in a crowd, they share one standard.
+func TestSlowInACrowd(t *testing.T) {
+	for _, ranks := range []int{8, 40} {
+		var text strings.Builder
+		begin, r := time.Date(2026, 6, 6, 13, 44, 0, 0, time.UTC), rand.New(rand.NewPCG(2, uint64(ranks)))
+		for i := range 120 * ranks {
+			running, speed := float64(30+r.IntN(5)), 40*(0.98+0.04*r.Float64())
+			if i%ranks == 5 {
+				speed /= 1.6
+			}
+			fmt.Fprintf(&text, "[%s DP%d TP%[2]d] Decode batch, #running-req: %.0f, #token: %.0f, token usage: 0.30, cuda graph: True, gen throughput (token/s): %.2f, #queue-req: 0, \n",
+				begin.Add(time.Duration(i/ranks)*time.Second).Format(time.DateTime), i%ranks, running, 1800*running, running*speed)
+		}
+		found, _ := slow.Slower(measured(t, text.String()))
+		if len(found) != 1 || !regexp.MustCompile(fmt.Sprintf(`DP5 TP5, 1\.(5[89]|6[012]) times as long as on the other %d of its role`, ranks-1)).MatchString(found[0].Text) {
+			t.Errorf("%d ranks: %v", ranks, found)
+		}
 	}
 }
 

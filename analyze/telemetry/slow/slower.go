@@ -1,9 +1,11 @@
 package slow
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/table"
@@ -12,8 +14,8 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/internal/changepoint"
 	"github.com/sgtrace/sgtrace/internal/order"
+	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/internal/significance"
-	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -45,56 +47,103 @@ const (
 // much to do, or longer than their own did before.
 func Slower(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 	check := finding.Check{What: "logged decode speed", Of: "decode line", Needed: judge.FewBuckets * fewStretches}
-	var again, slow, slower []finding.Finding
-	for i := range l.Ranks {
-		r := &l.Ranks[i]
-		check.N += r.Decodes
-		if f, ok := slowAgain(l, r); ok {
-			again = append(again, f)
-		} else if f, ok := slowerThanPeers(l, r); ok {
-			slow = append(slow, f)
-		} else if f, ok := becameSlower(l, r); ok && !r.Scraped { // scrapes are too few to tell before from behind
-			slower = append(slower, f)
-		} else if list := longerForSame(l, r); len(list) > 0 {
-			slower = append(slower, list...)
-		} else if f, ok := longerThanThere(l, r); ok {
-			slow = append(slow, f)
-		} else if x, ok := risingQueue(l, r); ok && x.doesLess() {
-			slower = append(slower, x.lessDone(l, r))
-		}
+	c := comparison{l: l}
+	each := make([]slowness, len(l.Ranks))
+	parallel.Each(len(l.Ranks), func(i int) { each[i] = c.slownessOf(&l.Ranks[i]) })
+	var all slowness
+	for i := range each {
+		check.N += l.Ranks[i].Decodes
+		all.again, all.slow, all.slower = append(all.again, each[i].again...), append(all.slow, each[i].slow...), append(all.slower, each[i].slower...)
 	}
 	if check.N == 0 {
 		check.Reason = "no log has lines of decoding"
 	}
-	return slices.Concat(again, slow, withHalts(l, judge.Alike(slower))), check
+	return slices.Concat(all.again, all.slow, withHalts(l, judge.Alike(all.slower))), check
 }
 
-// peers are the ranks that would take as long as r for the same: those of its role, on other
+// A slowness is what there is to say about the speed of ranks: slow again and again, slower than their
+// peers, or slower than they were. It has one of these for each rank.
+type slowness struct{ again, slow, slower []finding.Finding }
+
+// slownessOf looks for what a rank is slow at; the first that is found is told.
+func (c *comparison) slownessOf(r *telemetry.Rank) (s slowness) {
+	if f, ok := slowAgain(c.l, r); ok {
+		s.again = append(s.again, f)
+	} else if f, ok := c.slowerThanPeers(r); ok {
+		s.slow = append(s.slow, f)
+	} else if f, ok := becameSlower(c.l, r); ok && !r.Scraped { // scrapes are too few to tell before from behind
+		s.slower = append(s.slower, f)
+	} else if list := longerForSame(c.l, r); len(list) > 0 {
+		s.slower = append(s.slower, list...)
+	} else if f, ok := longerThanThere(c.l, r); ok {
+		s.slow = append(s.slow, f)
+	} else if x, ok := risingQueue(c.l, r); ok && x.doesLess() {
+		s.slower = append(s.slower, x.lessDone(c.l, r))
+	}
+	return s
+}
+
+// A comparison compares ranks with their peers.
+type comparison struct {
+	l     *telemetry.Logged
+	paces sync.Map // of crowds, by who is in them: func() standard
+}
+
+// A standard is the pace of some ranks, and the batches that it was measured of; ok is false if they did too little.
+type standard struct {
+	pace telemetry.Pace
+	of   batches
+	ok   bool
+}
+
+// standardFor returns the pace of the peers of a rank. In a crowd, one rank more changes nothing, so its members
+// share the pace of all: measuring it for each of them would take quadratic time.
+func (c *comparison) standardFor(r *telemetry.Rank) standard {
+	const crowd = 20
+	ranks := likes(c.l, r)
+	measure := func() (s standard) {
+		lists := make([][]telemetry.Stretch, len(ranks))
+		for i, o := range ranks {
+			lists[i] = o.Stretches
+		}
+		s.pace, s.of, s.ok = measuredOf(lists...)
+		return s
+	}
+	if len(ranks) <= crowd {
+		ranks = without(ranks, r)
+		return measure()
+	}
+	key := make([]byte, 0, 4*len(ranks))
+	for _, o := range ranks {
+		key = binary.LittleEndian.AppendUint32(key, uint32(o.Place))
+	}
+	shared, _ := c.paces.LoadOrStore(string(key), sync.OnceValue(measure))
+	return shared.(func() standard)()
+}
+
+// likes are the ranks that would take as long as r for the same, r among them: those of its role, on other
 // machines or with other batches, whose KV cache is as large. One of another model is hardly ever. Lines tell of prompts that
 // are computed between steps, and scrapes do not: they are not compared with each other.
-func peers(l *telemetry.Logged, r *telemetry.Rank) (list []*telemetry.Rank) {
-	least, most := poolSize(r)
+func likes(l *telemetry.Logged, r *telemetry.Rank) (list []*telemetry.Rank) {
+	least, most := r.Holds()
 	for k := range l.Ranks {
 		o := &l.Ranks[k]
-		if o == r || o.Where.Role != r.Where.Role || len(o.Stretches) == 0 || o.Scraped != r.Scraped || l.Set.Servers[o.Server].Engine != l.Set.Servers[r.Server].Engine {
+		if o.Where.Role != r.Where.Role || len(o.Stretches) == 0 || o.Scraped != r.Scraped || l.Set.Servers[o.Server].Engine != l.Set.Servers[r.Server].Engine {
 			continue
 		}
-		if from, to := poolSize(o); from <= most && least <= to {
+		if from, to := o.Holds(); from <= most && least <= to {
 			list = append(list, o)
 		}
 	}
 	return list
 }
 
-// poolSize is how many thousands of tokens the KV cache of a rank holds at least and at most: logs
-// tell how many are in it, and what part of it that is, in whole percent.
-func poolSize(r *telemetry.Rank) (least, most float64) {
-	const half = 0.5 // of a percent
-	kv, usage := r.Most(series.KVTokens), r.Most(series.KVUsage)
-	if !(usage > half) || !(kv > 0) {
-		return 0, math.Inf(1)
-	}
-	return kv / (usage + half) / 10 * 0.95, kv / (usage - half) / 10 * 1.05
+// peers are the other ranks that would take as long as r for the same.
+func peers(l *telemetry.Logged, r *telemetry.Rank) []*telemetry.Rank { return without(likes(l, r), r) }
+
+// without takes a rank out of a list.
+func without(list []*telemetry.Rank, r *telemetry.Rank) []*telemetry.Rank {
+	return slices.DeleteFunc(list, func(o *telemetry.Rank) bool { return o == r })
 }
 
 // A block is some stretches that follow each other.
@@ -212,18 +261,14 @@ func longerTokens(list []block) (parts [][]block) {
 }
 
 // slowerThanPeers finds a rank whose tokens take longer than those of its peers would.
-func slowerThanPeers(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bool) {
-	peers := peers(l, r)
+func (c *comparison) slowerThanPeers(r *telemetry.Rank) (f finding.Finding, ok bool) {
+	l, peers := c.l, peers(c.l, r)
 	if len(peers) == 0 {
 		return f, false
 	}
-	lists := make([][]telemetry.Stretch, len(peers))
-	for i, o := range peers {
-		lists[i] = o.Stretches
-	}
-	p, of, ok := measuredOf(lists...)
-	list := blocks(r.Stretches, &p, &of)
-	if !ok || len(list) < judge.FewBuckets {
+	than := c.standardFor(r)
+	list := blocks(r.Stretches, &than.pace, &than.of)
+	if !than.ok || len(list) < judge.FewBuckets {
 		return f, false
 	}
 	parts := longerTokens(list)
@@ -241,7 +286,7 @@ func slowerThanPeers(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding,
 		return f, false
 	}
 	slow := order.Count(peers, func(o *telemetry.Rank) bool { // of as many slow ones as others, nobody knows what is usual
-		other := slices.DeleteFunc(blocks(o.Stretches, &p, &of), func(b block) bool { return b.at < f.Since || f.Until != 0 && b.at >= f.Until })
+		other := slices.DeleteFunc(blocks(o.Stretches, &than.pace, &than.of), func(b block) bool { return b.at < f.Since || f.Until != 0 && b.at >= f.Until })
 		return len(other) > 0 && telemetry.Middle(ratios(other)) > ratio/judge.MuchLonger
 	})
 	long := order.Count(part, func(b block) bool { return b.ratio > 1 })

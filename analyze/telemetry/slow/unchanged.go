@@ -164,10 +164,7 @@ func longerThanThere(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding,
 func meanToken(ranks ...*telemetry.Rank) float64 {
 	sum, n := 0.0, 0
 	for _, r := range ranks {
-		for i := range r.Stretches {
-			sum += r.Stretches[i].Token
-		}
-		n += len(r.Stretches)
+		sum, n = sum+r.Took(), n+len(r.Stretches)
 	}
 	return sum / float64(n)
 }
