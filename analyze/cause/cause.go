@@ -11,11 +11,10 @@ import (
 	"github.com/sgtrace/sgtrace/request"
 )
 
-// A Cause is what a stretch of a request's time went into. Every ns of a request
-// has exactly one.
+// A Cause is what a stretch of a request's time went into. Every ns of a request has exactly one.
 type Cause uint8
 
-// The causes, in the order of a request's way through a deployment.
+// The causes, in the order in which a request passes through a deployment.
 const (
 	Router Cause = iota
 	Dispatch
@@ -25,14 +24,13 @@ const (
 	PrefillBootstrap
 	Queue
 	Prefill
-	// PromptSize and SharedBatch are parts of Prefill, and
-	// OutputLength is one of Decode. It takes all requests to tell them, so
-	// that an [Attribution] of one request leaves them zero; [SplitSizes] fills them in.
+	// PromptSize and SharedBatch are parts of Prefill, OutputLength is a part of Decode. They can only be told
+	// apart given all requests: an [Attribution] of one request leaves them zero, and [SplitSizes] fills them in.
 	PromptSize
 	SharedBatch
 	ChunkWait
 	Transfer
-	PrefillSide // and the transfer, of which the dump has no spans
+	PrefillSide // the prefill side and the transfer, if the dump has no spans of them
 	DecodeQueue
 	FirstStep
 	Decode
@@ -41,13 +39,13 @@ const (
 	SlowRank
 	Retraction
 	Return
-	Siblings // other answers to the same call, which ends with the last one
+	Siblings // other answers to the same call, which ends with the last of them
 	Other
 	Unaccounted
 	Count
 )
 
-// causeTexts are how reports call the causes, and how a verdict does.
+// causeTexts are the names of the causes in reports, and the phrases for them in sentences.
 var causeTexts = [Count]struct{ name, phrase string }{
 	Router:           {"router", "in the gateway"},
 	Dispatch:         {"dispatch", "tokenizing and dispatch"},
@@ -78,7 +76,7 @@ var causeTexts = [Count]struct{ name, phrase string }{
 // String returns the name that reports print; docs/METRICS.md defines it.
 func (c Cause) String() string { return causeTexts[c].name }
 
-// Names are what reports print of all causes.
+// Names returns the names of all causes.
 func Names() []string {
 	names := make([]string, Count)
 	for c := range Count {
@@ -87,19 +85,18 @@ func Names() []string {
 	return names
 }
 
-// Phrase names c in a sentence.
+// Phrase returns words for c in a sentence.
 func (c Cause) Phrase() string { return causeTexts[c].phrase }
 
-// BySize reports whether longer requests, or calls for several answers, have more of c by nature, so that
-// nobody has to look for a reason.
+// BySize reports whether longer requests, or calls for several answers, naturally have more of c, which needs no other reason.
 func (c Cause) BySize() bool { return c == PromptSize || c == OutputLength || c == Siblings }
 
-// PerToken reports whether c grows with every token that is decoded.
+// PerToken reports whether c grows with every decoded token.
 func (c Cause) PerToken() bool {
 	return c == Decode || c == Interference || c == SlowRank
 }
 
-// Causes is a time in ns, divided by cause.
+// Causes is a time in ns, by cause.
 type Causes [Count]int64
 
 // Total returns the whole time.
@@ -111,32 +108,29 @@ func (c *Causes) Total() int64 {
 	return sum
 }
 
-// An Attribution tells where the time of one request went, which has finished or is [Attributor.Unanswered].
+// An Attribution says where the time of one request went, which has finished or is [Attributor.Unanswered].
 type Attribution struct {
 	Request int // index into Set.Requests
-	// E2E and TTFT add up to the metrics of these names, to the ns; TTFT is zero if
-	// that is unknown. First adds up to the time from the start of the outermost span
-	// to the first token: TTFT, and what precedes the answering server.
+	// E2E and TTFT add up to the metrics of these names, to the ns; TTFT is zero if unknown. First adds up to the
+	// time from the start of the outermost span to the first token: TTFT, and whatever precedes the answering server.
 	E2E, TTFT, First Causes
-	// Outside is how much of E2E is outside of the time that was selected, with PromptSize,
-	// SharedBatch, and OutputLength where they are parts of; only if Partly.
+	// Outside is the part of E2E outside of the selected time; it counts PromptSize and
+	// SharedBatch under Prefill, and OutputLength under Decode. It is set only if Partly.
 	Outside Causes
-	// Gaps are the gaps between tokens that E2E takes one by one; 0 if the trace
-	// level shows no steps.
+	// Gaps is the number of gaps between tokens that E2E accounts for one by one; 0 if the trace level shows no steps.
 	Gaps int32
-	// Where it was, as indexes into Set.Procs, None if unknown: the lead ranks of the
-	// prefill (or unified) part and of the answering part, and the TP rank that the
-	// others waited for the longest.
+	// Where it was, as indexes into Set.Procs, None if unknown: the lead ranks of the prefill (or
+	// unified) part and of the answering part, and the TP rank that the others waited for the longest.
 	Prefill, Answer, Slow int32
-	// PrefillGroup and AnswerGroup are the groups of servers that these are of, and Population
-	// is the number of its population: see [Attributor.Peers].
+	// PrefillGroup and AnswerGroup are the groups of servers of these two, Population is the index
+	// of the request's population: see [Attributor.Peers].
 	PrefillGroup, AnswerGroup, Population int32
-	// Shared tells that other requests were in a batch that it was prefilled in, Partly that
-	// some of its time is outside of the time that was selected.
+	// Shared reports that other requests were in a batch that prefilled it, Partly that some of
+	// its time is outside of the selected time.
 	Shared, Partly bool
 }
 
-// ProcOf returns the proc where a request has its time of a cause, or None.
+// ProcOf returns the proc where a request spent its time of a cause, or None.
 func (a *Attribution) ProcOf(c Cause) int32 {
 	switch c {
 	case Intake, PrefillBootstrap, Queue, Prefill, PromptSize, SharedBatch, ChunkWait, Transfer:
@@ -146,15 +140,15 @@ func (a *Attribution) ProcOf(c Cause) int32 {
 	case SlowRank:
 		return a.Slow
 	case Unaccounted:
-		if a.E2E[c] == a.E2E.Total() { // nothing is known of it but who answered
+		if a.E2E[c] == a.E2E.Total() { // only who answered is known
 			return a.Answer
 		}
 	}
 	return request.None
 }
 
-// Attributable reports whether the time of r can be divided: it has ended, its times can
-// be right, and no spans of it are missing, without which they don't add up.
+// Attributable reports whether the time of r can be divided: r has finished, its times are
+// plausible, and none of its spans are missing, as the causes would not add up.
 func Attributable(s *request.Set, r *request.Request) bool {
 	m := &r.Metrics
 	if r.Status != request.Finished || !r.Complete() || m.E2E < 0 || m.E2E > request.LongestRequest || m.TTFT > request.LongestRequest {
@@ -164,28 +158,27 @@ func Attributable(s *request.Set, r *request.Request) bool {
 	return answer.Root != request.None && request.Plausible(r.Start, r.End) && request.Plausible(answer.Start, answer.End)
 }
 
-// An Attributor knows what the requests of a set have in common. The work on one request is a
-// [Walk]'s.
+// An Attributor holds what all requests of a set share. A [Walk] divides the single request.
 type Attributor struct {
 	Peers *place.Groups
 
 	set   *request.Set
-	ranks []rankLoad // by proc
+	ranks []rankLoad // index is the proc
 }
 
-// NewAttributor returns an Attributor of the requests of the set that peers groups.
+// NewAttributor returns an Attributor for the requests that peers groups.
 func NewAttributor(peers *place.Groups) *Attributor {
 	a := &Attributor{set: peers.Ranks.Set, Peers: peers}
 	a.loadRanks()
 	return a
 }
 
-// Each yields the indexes of a list of attributions, which is long: see [memory.Each].
+// Each yields the indexes of a long list of attributions: see [memory.Each].
 func Each(list []Attribution) iter.Seq[int] { return memory.Each(len(list), attributionSize) }
 
 const attributionSize = int(unsafe.Sizeof(Attribution{}))
 
-// All attributes the finished requests; they do not touch each other.
+// All attributes all finished requests, in parallel.
 func (a *Attributor) All() []Attribution {
 	var requests []int
 	for i := range a.set.AllRequests() {
@@ -206,7 +199,7 @@ func (a *Attributor) setGroups(x *Attribution) {
 	x.Population = int32(a.Peers.Population(&a.set.Requests[x.Request]))
 }
 
-// Parallel calls f for 0..n-1 on all cores, on each with scratch space of its own.
+// Parallel calls f for 0..n-1 on all cores, each core with scratch space of its own.
 func (a *Attributor) Parallel(n int, f func(w *Walk, i int)) {
 	parallel.Fold(n, attributionSize, func() *Walk { return &Walk{Attributor: a} }, func(w *Walk, from, to int) {
 		for i := from; i < to; i++ {
@@ -215,18 +208,17 @@ func (a *Attributor) Parallel(n int, f func(w *Walk, i int)) {
 	}, func(*Walk) {})
 }
 
-// OverloadCauses are what requests spend more time in when there is more to do than
-// can be done.
+// OverloadCauses are the causes that take longer under overload.
 var OverloadCauses = []Cause{
 	Intake, DecodeBootstrap, PrefillBootstrap, Queue, SharedBatch, ChunkWait,
 	DecodeQueue, Decode, Interference, Retraction,
 }
 
-// QueueCauses are what requests wait for behind others on the same ranks.
+// QueueCauses are waits behind other requests on the same ranks.
 var QueueCauses = []Cause{Intake, Queue, ChunkWait, DecodeQueue, FirstStep, Interference}
 
-// GapsOf calls f for the gaps between the tokens of request r, if any of them has a length in ns that is
-// wanted: that takes much less to find out than what each is made of.
+// GapsOf calls f for the gaps between the tokens of request r, if at least one of them has a
+// wanted length in ns. Lengths are much cheaper to find than their causes.
 func (w *Walk) GapsOf(r int, wanted func(ns int64) bool, f func(g *GapSplit)) {
 	isWanted := false
 	lead, ok := w.GapLengthsOf(r, func(ns int64) { isWanted = isWanted || wanted(ns) })
@@ -240,8 +232,8 @@ func (w *Walk) GapsOf(r int, wanted func(ns int64) bool, f func(g *GapSplit)) {
 	})
 }
 
-// GapLengthsOf calls f for how long these gaps are, in ns. It returns the thread of the tokens, if there is
-// one, and leaves these in w.
+// GapLengthsOf calls f with the length of each of these gaps, in ns. It returns the thread
+// that shows the tokens, if there is one, and leaves the tokens in w.
 func (w *Walk) GapLengthsOf(r int, f func(ns int64)) (lead int, ok bool) {
 	if lead, ok = w.SteppingRank(r); !ok {
 		return lead, false
@@ -255,19 +247,18 @@ func (w *Walk) GapLengthsOf(r int, f func(ns int64)) (lead int, ok bool) {
 	return lead, true
 }
 
-// Usual is what is usual of the causes, in ns, for the requests that one group of
-// servers answered: the median over all of them that are attributed; of those that grow with
-// the output, the mean per gap between tokens.
+// Usual is the usual time of each cause, in ns, by the group of servers that answers: the median over
+// all attributed requests; for causes that grow with the output, the mean per gap between tokens.
 type Usual []Causes
 
-// UsualOf returns what is usual of requests.
+// UsualOf returns the usual times of a list of requests.
 func UsualOf(list []Attribution) Usual {
 	groups := int32(0)
 	for i := range Each(list) {
 		groups = max(groups, list[i].AnswerGroup+1)
 	}
 	u, gaps := make(Usual, groups), make([]int64, groups)
-	var spent [Count]bool // by any request
+	var spent [Count]bool // whether any request spent time on it
 	for i := range Each(list) {
 		a := &list[i]
 		gaps[a.AnswerGroup] += int64(a.Gaps)
@@ -284,7 +275,7 @@ func UsualOf(list []Attribution) Usual {
 			for g := range u {
 				u[g][c] = distribution.FloorDiv(u[g][c], max(1, gaps[g]))
 			}
-		case spent[c]: // else the median is 0
+		case spent[c]: // otherwise the median is 0
 			u.setMedians(c, list)
 		}
 	})
@@ -305,7 +296,8 @@ func (u Usual) setMedians(c Cause, list []Attribution) {
 	}
 }
 
-// Of returns what is usual of cause c for a request like a. Where none has finished, nothing tells that what it took is unusual.
+// Of returns the usual time of cause c for a request like a. If no request of the group has
+// finished, the time that a took counts as usual.
 func (u Usual) Of(c Cause, a *Attribution) int64 {
 	if int(a.AnswerGroup) >= len(u) {
 		return a.E2E[c]

@@ -14,36 +14,35 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Costs is the ledger of what findings cost: of every request that has finished, or that nobody
-// got an answer to, the time that it spent by cause. A finding claims the time that a request would not have taken without it
-// ([finding.Claim]), and what one finding has claimed is no longer there for the next one, so
-// that all of them together cost no more than there was. The scale is the sum of the E2E of
-// the finished requests, and of how long the others went on: see [Attributor.Unanswered].
+// Costs is the ledger of what findings cost. It has, for every request that finished or got no answer, its time
+// by cause. A finding claims the time that requests would not have taken without it ([finding.Claim]). Later
+// findings cannot claim that time again, so all findings together cost no more than there was. Costs are parts of
+// the sum of the E2E of the finished requests and the time that the others went on: see [Attributor.Unanswered].
 //
-// This is what requests would have saved to first order: nothing is replayed. A nil ledger
-// claims nothing.
+// This is a first-order estimate: nothing is replayed. A nil ledger claims nothing.
 type Costs struct {
 	set                  *request.Set
-	finished, unanswered []Attribution // of requests, the ones before the others
+	finished, unanswered []Attribution // finished requests have the first indexes, unanswered ones follow
 	usual                Usual
 	total                float64 // ns
-	lost                 []bool  // of unanswered requests: they waited in vain
+	lost                 []bool  // by unanswered request: whether it waited in vain
 }
 
-// NewCosts makes a ledger of the attributed requests of a set that have finished, with what each cause usually takes of them.
+// NewCosts returns a ledger of the finished and attributed requests of a set; usual are their usual times.
 func NewCosts(s *request.Set, list []Attribution, usual Usual) *Costs {
 	b := &Costs{set: s, finished: list, usual: usual}
 	b.addUp(list)
 	return b
 }
 
-// AddUnanswered adds requests that are [Attributor.Unanswered].
+// AddUnanswered adds requests without an answer, from [Attributor.Unanswered].
 func (b *Costs) AddUnanswered(list []Attribution) {
 	b.unanswered = list
 	b.addUp(list)
 }
 
-// SetLost says which requests without an answer waited for a server that hangs or died. What servers take longer for else has no part in that.
+// SetLost sets which requests without an answer waited for a server that hangs or died. Other
+// slowdowns of servers can't claim their time.
 func (b *Costs) SetLost(requests []int) {
 	in := b.setOf(requests)
 	b.lost = make([]bool, len(b.unanswered))
@@ -52,7 +51,7 @@ func (b *Costs) SetLost(requests []int) {
 	}
 }
 
-// isLost tells it of the i-th request.
+// isLost reports whether the i-th request waited for such a server.
 func (b *Costs) isLost(i int) bool {
 	return b.lost != nil && !b.answered(i) && b.lost[i-len(b.finished)]
 }
@@ -64,7 +63,7 @@ func (b *Costs) addUp(list []Attribution) {
 	}
 }
 
-// n is how many requests the ledger has, and at returns the i-th.
+// n returns the number of requests in the ledger, and at returns the i-th.
 func (b *Costs) n() int { return len(b.finished) + len(b.unanswered) }
 
 func (b *Costs) at(i int) *Attribution {
@@ -77,7 +76,7 @@ func (b *Costs) at(i int) *Attribution {
 // answered reports whether the i-th request has finished.
 func (b *Costs) answered(i int) bool { return i < len(b.finished) }
 
-// Part returns which part of all time ns is.
+// Part returns ns as a part of all request time.
 func (b *Costs) Part(ns float64) float64 {
 	if b.total == 0 {
 		return 0
@@ -85,8 +84,8 @@ func (b *Costs) Part(ns float64) float64 {
 	return ns / b.total
 }
 
-// spent is the time of a request by cause as it was spent, as far as it lies in the time that was
-// selected: what its size explains is part of it.
+// spent returns the time of a request by cause, within the selected time. Time that the size
+// of the request explains stays in its cause.
 func (a *Attribution) spent() Causes {
 	var all Causes
 	for c := range all {
@@ -95,7 +94,7 @@ func (a *Attribution) spent() Causes {
 	return all
 }
 
-// spentOn is [Attribution.spent] of one cause.
+// spentOn returns the same for one cause.
 func (a *Attribution) spentOn(c Cause) int64 {
 	ns := a.E2E[c]
 	switch c {
@@ -109,7 +108,7 @@ func (a *Attribution) spentOn(c Cause) int64 {
 	return max(0, ns-a.Outside[c])
 }
 
-// whole is the cause that [Attribution.spent] has the time of c under.
+// whole returns the cause under which [Attribution.spent] has the time of c.
 func whole(c Cause) Cause {
 	switch c {
 	case PromptSize, SharedBatch:
@@ -120,7 +119,7 @@ func whole(c Cause) Cause {
 	return c
 }
 
-// wholes are the causes of a list as the ledger has them, each once.
+// wholes returns the causes of a list as the ledger has them, each once.
 func wholes(causes []Cause) []Cause {
 	var out []Cause
 	for _, c := range causes {
@@ -131,7 +130,7 @@ func wholes(causes []Cause) []Cause {
 	return out
 }
 
-// usualFor returns what is usual of cause c, as the ledger has it, for a request like a.
+// usualFor returns the usual time of cause c, as the ledger has it, for a request like a.
 func (b *Costs) usualFor(c Cause, a *Attribution) int64 {
 	usual := b.usual.Of(c, a)
 	switch c {
@@ -139,7 +138,7 @@ func (b *Costs) usualFor(c Cause, a *Attribution) int64 {
 		usual += a.E2E[PromptSize]
 	case Decode:
 		usual = max(0, usual) + a.E2E[OutputLength]
-	case Siblings: // it asks for them
+	case Siblings: // the client asked for them
 		usual = a.E2E[Siblings]
 	}
 	if a.Partly {
@@ -149,8 +148,7 @@ func (b *Costs) usualFor(c Cause, a *Attribution) int64 {
 	return max(0, usual)
 }
 
-// Beyond claims of some requests, indexes into Set.Requests, what is beyond the usual of each
-// cause.
+// Beyond claims what some requests, indexes into Set.Requests, took beyond the usual time of each cause.
 func (b *Costs) Beyond(requests []int, causes ...Cause) finding.Claim {
 	in, causes := b.setOf(requests), wholes(causes)
 	return func(i int, left []int64) {
@@ -164,7 +162,7 @@ func (b *Costs) Beyond(requests []int, causes ...Cause) finding.Claim {
 	}
 }
 
-// AllOf claims of some requests all time of some causes.
+// AllOf claims all the time that some requests spent on some causes.
 func (b *Costs) AllOf(requests []int, causes ...Cause) finding.Claim {
 	in, causes := b.setOf(requests), wholes(causes)
 	return func(i int, left []int64) {
@@ -176,8 +174,8 @@ func (b *Costs) AllOf(requests []int, causes ...Cause) finding.Claim {
 	}
 }
 
-// Lost claims of those of some requests that have no answer what they went on for longer than requests usually take: as long an
-// answer would have taken.
+// Lost claims the time that those of some requests without an answer went on for beyond what a
+// request usually takes: an answer would have taken that long.
 func (b *Costs) Lost(requests []int) finding.Claim {
 	usual := b.usualTotal()
 	in := b.setOf(requests)
@@ -193,8 +191,8 @@ func (b *Costs) Lost(requests []int) finding.Claim {
 	}
 }
 
-// Amounts claims a time in ns of each of some requests, of the first causes of a list that
-// have it: what is gone of these already is part of it.
+// Amounts claims an amount of time of each of some requests, in ns, from the first causes in
+// the list that have it. Time of these causes that is claimed already counts toward the amount.
 func (b *Costs) Amounts(ns map[int]int64, causes ...Cause) finding.Claim {
 	if b == nil {
 		return nil
@@ -213,9 +211,9 @@ func (b *Costs) Amounts(ns map[int]int64, causes ...Cause) finding.Claim {
 	}
 }
 
-// Slower claims what longer work took of each of some requests, in ns, of each cause of a list by its part of what they took, or of the
-// first ones. Servers that became slower twice cost both: such claims add up, in any order, and what is gone for others is part of
-// them.
+// Slower claims the extra time of some requests, in ns, due to slower work: from all causes in the list in
+// proportion to their time, if evenly, or from the first ones. If servers became slower twice, both changes
+// cost time: such claims add up, in any order. What other findings have claimed counts toward them.
 func (b *Costs) Slower(ns map[int]int64, evenly bool, causes ...Cause) finding.Claim {
 	if b == nil {
 		return nil
@@ -244,7 +242,7 @@ func (b *Costs) Slower(ns map[int]int64, evenly bool, causes ...Cause) finding.C
 	}
 }
 
-// setOf tells of every request of the set whether it is one of some.
+// setOf returns, for every request of the set, whether it is in a list.
 func (b *Costs) setOf(requests []int) []bool {
 	in := memory.Make[bool](len(b.set.Requests))
 	for _, r := range requests {
@@ -253,17 +251,17 @@ func (b *Costs) setOf(requests []int) []bool {
 	return in
 }
 
-// A Span is when and where something is different.
+// A Span is the time and place in which something differs.
 type Span struct {
-	From, Until trace.Time // 0 is from the beginning, and to the end
-	// Alone is until when nothing else makes requests take longer, so that what does can be measured; 0 is Until.
+	From, Until trace.Time // 0 means from the beginning, and to the end
+	// Alone is the time until which nothing else makes requests slower, so that the difference can be measured; 0 means Until.
 	Alone trace.Time
 	At    place.Location
-	// Only are the ranks that it is of, where that is some of several; nil is all that are at the place.
+	// Only are the ranks that differ, if only some of those at the place do; nil means all.
 	Only []place.Location
 }
 
-// Slowed claims a part of what some causes took in a span.
+// Slowed claims a given part of the time that some causes took in a span.
 func (b *Costs) Slowed(span Span, part float64, causes ...Cause) finding.Claim {
 	if b == nil {
 		return nil
@@ -276,7 +274,7 @@ func (b *Costs) Slowed(span Span, part float64, causes ...Cause) finding.Claim {
 	return b.partsOf(span, parts, causes)
 }
 
-// partsOf claims a part of what each cause took in a span.
+// partsOf claims a part of the time of each cause in a span.
 func (b *Costs) partsOf(span Span, parts [Count]float64, causes []Cause) finding.Claim {
 	w := b.window(span)
 	return func(i int, left []int64) {
@@ -288,8 +286,8 @@ func (b *Costs) partsOf(span Span, parts [Count]float64, causes []Cause) finding
 	}
 }
 
-// take leaves of a cause the time without a part of what the i-th request spent there in
-// the window: two findings that saw the same rise claim it once.
+// take claims a part of what the i-th request spent on a cause in the window. It limits the
+// remaining time rather than subtracting, so two findings that saw the same rise claim it once.
 func (w *window) take(i int, left []int64, c Cause, part float64) {
 	if w.isLost(i) {
 		return
@@ -299,12 +297,12 @@ func (w *window) take(i int, left []int64, c Cause, part float64) {
 	left[c] = min(left[c], spent-int64(float64(spent)*part*w.share(c, a)))
 }
 
-// Work is how much of what a cause takes time for a request has, in any unit: bytes to
-// transfer, tokens to compute. Requests are compared by time per work.
+// Work is how much work a request has for a cause, in any unit: bytes to transfer, tokens to
+// compute. Requests are compared by time per work.
 type Work func(a *Attribution, c Cause) float64
 
-// BySize takes prefills and decoding to be as much work as they usually take for so many
-// tokens, and anything else to be the same work for all requests.
+// BySize measures prefill work as the usual time for as many tokens, and decode work in
+// tokens. For other causes, all requests have the same work.
 func (b *Costs) BySize(a *Attribution, c Cause) float64 {
 	switch c {
 	case Prefill:
@@ -317,10 +315,10 @@ func (b *Costs) BySize(a *Attribution, c Cause) float64 {
 	return 1
 }
 
-// ByRequest takes every request to be the same work: longer answers cost time.
+// ByRequest gives all requests the same work: longer answers cost time.
 func ByRequest(*Attribution, Cause) float64 { return 1 }
 
-// Uncached claims in a span the part of prefills that a share of cached tokens would spare.
+// Uncached claims the part of prefills in a span that would be spared if the given share of prompt tokens were cached.
 func (b *Costs) Uncached(span Span, share float64) finding.Claim {
 	w := b.window(span)
 	return func(i int, left []int64) {
@@ -332,13 +330,12 @@ func (b *Costs) Uncached(span Span, share float64) finding.Claim {
 	}
 }
 
-// Risen claims by how much causes take longer in a span, per work, than at the same place
-// before: the part that leaves the mean of before. What does not rise by more than chance
-// explains is not claimed.
+// Risen claims the rise of the time per work of some causes in a span, compared with the same
+// place before: the part beyond the mean before. It claims nothing if the rise may be chance.
 func (b *Costs) Risen(span Span, work Work, causes ...Cause) finding.Claim {
 	causes = wholes(causes)
 	w := b.window(span)
-	// Sums of parts are added in their order, as the last digits depend on it.
+	// Partial sums are added in a fixed order, as the last digits depend on it.
 	parts := parallel.Gather(w.n(), attributionSize, func(list []sides, from, to int) []sides {
 		var s sides
 		for i := from; i < to; i++ {
@@ -360,11 +357,11 @@ func (b *Costs) Risen(span Span, work Work, causes ...Cause) finding.Claim {
 	return b.partsOf(span, rises, causes)
 }
 
-// sides are what causes took before a span, and in it.
+// sides are the times that causes took before and in a span.
 type sides struct{ before, after [Count]pace }
 
-// addTo adds what causes took of the i-th request, unless it is on both sides, or behind. One without an answer
-// says how long it was kept by what it came to, and nothing about what it would have come to.
+// addTo adds the i-th request to the side that it is on, unless it began before the span and ended in it, or began after
+// it. A request without an answer counts only for waits that it had: it says nothing about what would have followed.
 func (w *window) addTo(s *sides, i int, work Work, causes []Cause) {
 	a, unanswered := w.at(i), !w.answered(i)
 	r := &w.set.Requests[a.Request]
@@ -384,9 +381,9 @@ func (w *window) addTo(s *sides, i int, work Work, causes []Cause) {
 	}
 }
 
-// rise is the part of what is after that is beyond the mean of before; 0 if chance may explain it.
+// rise returns the part of the rate after that is beyond the rate before; 0 if chance may explain it.
 func rise(before, after *pace) float64 {
-	const surely = 1 // standard error: what is there as likely as not
+	const surely = 1 // standard errors: more likely than not
 	usual, is := before.rate(), after.rate()
 	if !(is > usual) || is-usual < surely*math.Hypot(before.deviation(), after.deviation()) {
 		return 0
@@ -394,7 +391,7 @@ func rise(before, after *pace) float64 {
 	return 1 - usual/is
 }
 
-// A pace is what some requests took for their work.
+// A pace adds up the times and the work of some requests.
 type pace struct{ time, work, timeTime, timeWork, workWork float64 }
 
 func (p *pace) add(time, work float64) {
@@ -402,26 +399,26 @@ func (p *pace) add(time, work float64) {
 	p.timeTime, p.timeWork, p.workWork = p.timeTime+time*time, p.timeWork+time*work, p.workWork+work*work
 }
 
-// join adds what other requests took.
+// join adds the sums of other requests.
 func (p *pace) join(o *pace) {
 	p.time, p.work = p.time+o.time, p.work+o.work
 	p.timeTime, p.timeWork, p.workWork = p.timeTime+o.timeTime, p.timeWork+o.timeWork, p.workWork+o.workWork
 }
 
-// rate is time per work; NaN without any.
+// rate returns the time per work; NaN without work.
 func (p *pace) rate() float64 { return distribution.Ratio(p.time, p.work) }
 
-// deviation is the standard error of the rate.
+// deviation returns the standard error of the rate.
 func (p *pace) deviation() float64 {
 	r := p.rate()
 	return math.Sqrt(max(0, p.timeTime-2*r*p.timeWork+r*r*p.workWork)) / p.work
 }
 
-// A window is a span whose place is looked up.
+// A window is a span whose place has been looked up.
 type window struct {
 	*Costs
 	Span
-	procs []bool // that are there, by index into Set.Procs; nil is anywhere
+	procs []bool // whether a proc is at the place, by index into Set.Procs; nil means anywhere
 }
 
 func (b *Costs) window(span Span) *window {
@@ -444,7 +441,7 @@ func (b *Costs) window(span Span) *window {
 	return w
 }
 
-// has reports whether a request has its time of a cause at the place.
+// has reports whether a request spends its time of a cause at the place.
 func (w *window) has(c Cause, a *Attribution) bool {
 	if w.procs == nil {
 		return true
@@ -453,8 +450,8 @@ func (w *window) has(c Cause, a *Attribution) bool {
 	return proc != request.None && w.procs[proc]
 }
 
-// share is the part of the time of a cause that a request spends in the window: what grows
-// with every token is spread over the request, and anything else is over soon.
+// share returns the part of a request's time of a cause that is in the window. Time that grows
+// with every token is spread over the request; anything else is at its start.
 func (w *window) share(c Cause, a *Attribution) float64 {
 	r := &w.set.Requests[a.Request]
 	in := w.set.Window.Cut(r.Start, r.End)
@@ -469,8 +466,7 @@ func (w *window) share(c Cause, a *Attribution) float64 {
 	return 1
 }
 
-// WaitsFor claims the time that requests wait for the ranks at a place, and tells which
-// requests wait.
+// WaitsFor claims the time that requests wait for the ranks at a place, and returns these requests.
 func (b *Costs) WaitsFor(at *place.Location) (finding.Claim, finding.Affected) {
 	if b == nil {
 		return nil, finding.Affected{}

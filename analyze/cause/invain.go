@@ -8,8 +8,9 @@ import (
 	"github.com/sgtrace/sgtrace/internal/memory"
 )
 
-// InVain claims what clients waited in vain, of lists of the requests of each, of which only the last one may have an answer: all that those
-// before it took, as far as it is beyond what requests usually take, where none has an answer. As long one would have taken.
+// InVain claims what clients waited in vain. attempts are lists of requests that retry each other,
+// of which only the last may have an answer. It claims all the time of the earlier ones; if none has
+// an answer, only the time beyond what a request usually takes, which an answer would have taken.
 func (b *Costs) InVain(attempts [][]int) finding.Claim {
 	took, answered := make(map[int]int64, b.n()), map[int]bool{}
 	for i := range memory.Each(b.n(), attributionSize) {
@@ -41,7 +42,7 @@ func (b *Costs) InVain(attempts [][]int) finding.Claim {
 	}
 }
 
-// usualTotal is what a request with an answer takes in the middle; 0 without any.
+// usualTotal returns the median time of an answered request; 0 without any.
 func (b *Costs) usualTotal() int64 {
 	if len(b.finished) == 0 {
 		return 0

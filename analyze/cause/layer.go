@@ -8,26 +8,25 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A layer is a kind of stretch of a request's time. Stretches overlap: the halves
-// of a request on the prefill and on the decode server do. Then the highest layer
-// has the time: what is nearer to the first token is what holds it up.
+// A layer is a kind of stretch of a request's time. Stretches overlap, such as the halves of a request on the prefill and
+// on the decode server. The highest layer has the time: what is nearer to the first token is what holds the request up.
 type layer uint8
 
 const (
 	layerNone        layer = iota
 	layerOutside           // the whole request: the gateway's span, if there is one
-	layerSiblings          // the servers have others of the call
-	layerRoute             // stages of a router, which go on while it waits for servers
+	layerSiblings          // servers work on other requests of the call
+	layerRoute             // stages of a router, which continue while it waits for servers
 	layerInside            // a server's request span
-	layerKVWait            // the wait for the KV cache: the other half tells more
-	layerPrefillSide       // the same where the other half is not there
-	layerOther             // stages that no table knows
+	layerKVWait            // wait for the KV cache: the prefill half says more
+	layerPrefillSide       // the same wait, if the dump lacks the prefill half
+	layerOther             // unknown stages
 	layerIntake
 	layerDispatch
 	layerEncode
 	layerPrefillBootstrap
 	layerTransfer
-	layerDecodeBootstrap // nothing is sent before the decode server has room for it
+	layerDecodeBootstrap // nothing is sent until the decode server has room
 	layerQueue
 	layerPrefill
 	layerChunkWait
@@ -37,9 +36,8 @@ const (
 	layerCount
 )
 
-// layerCauses are the causes of the layers before the first token is out; and
-// after it where single steps are not known, or after the last one. Then the
-// server is answering, whatever else is still open.
+// layerCauses are the causes of the layers before the first token; and after it, if single steps
+// are unknown, or after the last one. By then the server is answering, whatever else is still open.
 var layerCauses = [layerCount]struct{ before, after Cause }{
 	layerNone:             {Unaccounted, Return},
 	layerOutside:          {Router, Router},
@@ -74,7 +72,7 @@ var phaseLayers = [...]layer{
 	request.DecodePhase:    layerDecode,
 }
 
-// layerOf returns the layer of a stage: by what it means where its phase does not tell.
+// layerOf returns the layer of a stage: by its meaning, or else by its phase.
 func layerOf(row *request.Row) layer {
 	switch row.Means {
 	case request.Receiving:
@@ -85,7 +83,7 @@ func layerOf(row *request.Row) layer {
 		return layerEncode
 	case request.SendPreparing, request.SendConnecting:
 		return layerPrefillBootstrap
-	case request.Launching, request.Caching: // beside the request, which they do not hold up by themselves
+	case request.Launching, request.Caching: // these run beside the request without holding it up
 		return layerNone
 	}
 	return phaseLayers[row.Phase]
@@ -107,7 +105,7 @@ type layerEdge struct {
 // reset empties the canvas.
 func (c *canvas) reset(from, to trace.Time) { c.from, c.to, c.edges = from, to, c.edges[:0] }
 
-// paint adds a stretch, cut to the window.
+// paint adds a stretch, clipped to the window.
 func (c *canvas) paint(l layer, from, to trace.Time) {
 	from, to = max(from, c.from), min(to, c.to)
 	if from < to && l != layerNone {
@@ -115,8 +113,7 @@ func (c *canvas) paint(l layer, from, to trace.Time) {
 	}
 }
 
-// sweep calls f for the pieces of the window in order, each with the highest
-// layer over it.
+// sweep calls f for the pieces of the window in order, each with its highest layer.
 func (c *canvas) sweep(f func(l layer, from, to trace.Time)) {
 	slices.SortFunc(c.edges, func(x, y layerEdge) int { return cmp.Compare(x.at, y.at) })
 	var open [layerCount]int32

@@ -7,9 +7,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// paintPart paints the spans of a part: its request span, the stages of its lead
-// rank, and those of tokenizers, controllers and transfer workers. The other
-// ranks do the same beside the lead rank.
+// paintPart paints the spans of a part: its request span, the stages of its lead rank, and those of
+// tokenizers, controllers, and transfer workers. The other ranks work in parallel with the lead rank.
 func (w *Walk) paintPart(p *placed, answers bool) {
 	s := w.set
 	prefills := p.part.Role == request.Prefill || p.part.Role == request.Unified
@@ -20,7 +19,7 @@ func (w *Walk) paintPart(p *placed, answers bool) {
 		shift := w.shift(s.ProcOf(p.part.Root)) + p.nudge
 		w.canvas.paint(layerInside, p.part.Start+shift, p.part.End+shift)
 	}
-	var sent trace.Time // end of the first thread that hands the request on
+	var sent trace.Time // end of the first thread to hand the request on
 	for _, t := range s.ThreadsOf(p.part) {
 		stages := s.StagesOf(t)
 		if len(stages) == 0 || t != p.lead && s.OnScheduler(t) {
@@ -48,7 +47,7 @@ func (w *Walk) paintPart(p *placed, answers bool) {
 	}
 }
 
-// layerOf returns the layer of a stage of the request.
+// layerOf returns the layer of a stage of the request at hand.
 func (w *Walk) layerOf(row *request.Row) layer {
 	l := layerOf(row)
 	if l == layerKVWait && w.set.Requests[w.out.Request].Flags&request.Unjoined != 0 {
@@ -57,8 +56,7 @@ func (w *Walk) layerOf(row *request.Row) layer {
 	return l
 }
 
-// paintLate paints the time in which a step of the prefill was over on half of
-// the TP ranks but not on the last one.
+// paintLate paints the time in which a prefill step had ended on half of the TP ranks but not on the last one.
 func (w *Walk) paintLate(p *placed) {
 	w.readPeers(p.lead, request.PrefillingChunk, request.Prefilling)
 	shift := w.shiftOfThread(p.lead) + p.nudge
@@ -75,10 +73,9 @@ func (w *Walk) paintLate(p *placed) {
 	w.noteSlowest()
 }
 
-// paintChunkWaits paints the time from the end of a chunk until the batch with
-// the next one is scheduled, which the stage of the chunk includes, and notes whether
-// other requests were in the batches. The overlap scheduler schedules a batch
-// before the one before has ended; then no wait shows.
+// paintChunkWaits paints the time from the end of a chunk until the batch with the next chunk is
+// scheduled, which the stage of that chunk includes, and records whether other requests were in the
+// batches. The overlap scheduler schedules a batch before the previous one has ended; then no wait shows.
 func (w *Walk) paintChunkWaits(p *placed) {
 	s := w.set
 	w.chunks, w.times = w.chunks[:0], w.times[:0]
@@ -98,7 +95,7 @@ func (w *Walk) paintChunkWaits(p *placed) {
 		w.out.Shared = load.beganWithOthers(s.Row(forward).Start)
 	}
 	if len(w.chunks) < 2 || len(w.times) != len(w.chunks) {
-		return // or events are missing, or it was prefilled again
+		return // events are missing, or it was prefilled again
 	}
 	slices.Sort(w.times)
 	shift := w.shiftOfThread(p.lead) + p.nudge
@@ -107,8 +104,8 @@ func (w *Walk) paintChunkWaits(p *placed) {
 	}
 }
 
-// readPrefillBatches reads the prefill batches that were scheduled in span i:
-// their times into w.times, and whether others were in them.
+// readPrefillBatches appends the times of the prefill batches scheduled in span i to w.times,
+// and records whether other requests were in them.
 func (w *Walk) readPrefillBatches(i int) {
 	for _, e := range w.set.InstantsOf(i) {
 		if size, ok := BatchOf(&e, request.PrefillMode); ok {
@@ -118,8 +115,7 @@ func (w *Walk) readPrefillBatches(i int) {
 	}
 }
 
-// BatchOf returns how many requests the batch holds that event e schedules; ok is
-// false if it is none of the given mode.
+// BatchOf returns the number of requests in the batch that event e schedules; ok is false if e schedules no batch of the given mode.
 func BatchOf(e *request.Instant, mode request.Mode) (size int64, ok bool) {
 	return max(0, int64(e.Batch)), e.Kind == request.Scheduled && e.Mode == mode
 }

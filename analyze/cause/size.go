@@ -10,15 +10,14 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Sizes are what prompts and outputs usually take, by group of servers: see [place.Groups].
+// Sizes are the usual times of prompts and outputs by their number of tokens, for each group of servers: see [place.Groups].
 type Sizes struct {
 	Prompt, Output []distribution.SizeFit
 }
 
-// SplitSizes moves the time that is usual for a request's tokens from Prefill to PromptSize and
-// from Decode to OutputLength, in the E2E and the TTFT of all attributions. It returns what is
-// usual in each of the groups of servers. Where that is unknown for one of several groups, nothing
-// shows that the group is slow, and all of its time counts as usual.
+// SplitSizes moves the usual time for a request's tokens from Prefill to PromptSize and from Decode to OutputLength,
+// in the E2E and the TTFT of all attributions. It returns the usual times of each group of servers. If these are
+// unknown for one of several groups, nothing shows that the group is slow, and all of its time counts as usual.
 func SplitSizes(s *request.Set, list []Attribution, groups int) Sizes {
 	prompts, outputs := make([][]distribution.Sized, groups), make([][]distribution.Sized, groups)
 	for i := range Each(list) {
@@ -48,8 +47,7 @@ func several(groups [][]distribution.Sized) bool {
 	return n > 1
 }
 
-// split does what SplitSizes does for one request. prefill and answer tell whether several groups
-// of servers prefill, and whether several decode.
+// split splits one request. prefill and answer report whether several groups of servers prefill, and whether several decode.
 func (z *Sizes) split(a *Attribution, m *request.Metrics, prefill, answer bool) {
 	for _, c := range [...]*Causes{&a.E2E, &a.TTFT, &a.First} {
 		if c[Prefill] == 0 {
@@ -65,7 +63,7 @@ func (z *Sizes) split(a *Attribution, m *request.Metrics, prefill, answer bool) 
 	}
 }
 
-// expected returns how much of the time that tokens took is usual for them, ns.
+// expected returns how much of the time that tokens took is usual, in ns.
 func expected(usual *distribution.SizeFit, tokens, took int64, several bool) int64 {
 	if usual.N == 0 && several {
 		return took
@@ -73,22 +71,20 @@ func expected(usual *distribution.SizeFit, tokens, took int64, several bool) int
 	return usual.Expected(tokens)
 }
 
-// move moves ns from one cause to another. What remains may be negative: the request was faster
-// than usual.
+// move moves ns from one cause to another. The rest may be negative: the request was faster than usual.
 func move(c *Causes, from, to Cause, ns int64) {
 	c[from] -= ns
 	c[to] += ns
 }
 
-// A rankLoad is what a scheduler rank does besides the request at hand.
+// A rankLoad is the work of a scheduler rank for all requests.
 type rankLoad struct {
-	prefills request.Coverage // of all requests
-	starts   []trace.Time     // of the prefills, in order
-	usual    int64            // median gap between tokens, less the prefills in it; ns
+	prefills request.Coverage // when any request was prefilled
+	starts   []trace.Time     // starts of prefills, sorted
+	usual    int64            // median gap between tokens without the prefills in it, ns
 }
 
-// loadRanks finds out, from all requests, what every rank prefilled when, and
-// from the gaps between tokens what is usual on it.
+// loadRanks finds, from all requests, when every rank prefilled, and how long its gaps between tokens usually are.
 func (a *Attributor) loadRanks() {
 	a.ranks = make([]rankLoad, len(a.set.Procs))
 	prefills := make([][]request.Interval, len(a.set.Procs))
@@ -130,8 +126,7 @@ func (a *Attributor) loadRanks() {
 	}
 }
 
-// SteppingRank returns the thread that shows the tokens of request r; ok is false
-// if there is none, or r cannot be divided.
+// SteppingRank returns the thread that shows the tokens of request r; ok is false if there is none, or if r cannot be attributed.
 func (a *Attributor) SteppingRank(r int) (lead int, ok bool) {
 	req := &a.set.Requests[r]
 	part := &a.set.Parts[a.set.Answering(req)]
@@ -139,9 +134,9 @@ func (a *Attributor) SteppingRank(r int) (lead int, ok bool) {
 	return lead, lead != request.None && part.Role != request.Prefill && part.Role != request.Sender && Attributable(a.set, req)
 }
 
-// addPrefills adds the intervals in which thread t was prefilled, within the selected window: outside
-// of it, not everything is read. It adds none in the v1 layout, which has no stage for waiting:
-// there, a prefill includes the queue and says nothing about the rank.
+// addPrefills adds the intervals in which thread t was prefilled, within the selected window,
+// as not everything outside of it is read. It adds none in the v1 layout, which has no stage
+// for waiting: there, a prefill includes the queue, and says nothing about the rank.
 func (a *Attributor) addPrefills(list []request.Interval, t int) []request.Interval {
 	if a.set.LastStage(t, request.Queueing) == nil {
 		return list
@@ -154,7 +149,7 @@ func (a *Attributor) addPrefills(list []request.Interval, t int) []request.Inter
 	return list
 }
 
-// beganWithOthers reports whether another prefill began together with that at t.
+// beganWithOthers reports whether another prefill began together with the one at t.
 func (l *rankLoad) beganWithOthers(t trace.Time) bool {
 	from, _ := slices.BinarySearch(l.starts, t-request.SameBatch)
 	to, _ := slices.BinarySearch(l.starts, t+request.SameBatch+1)

@@ -8,25 +8,22 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A GapSplit is the time between two consecutive tokens, and what of it has which
-// cause, in ns.
+// A GapSplit is the time between two consecutive tokens, in ns by cause.
 type GapSplit struct {
 	From, To                                   trace.Time
-	Lost                                       int32 // steps that are missing in between
+	Lost                                       int32 // missing steps in between
 	Decode, Interference, SlowRank, Retraction int64
 }
 
-// eachGap calls f for the gaps between the tokens in w.tokens, which are those of
-// thread t, in order. What of a gap is whose:
+// eachGap calls f for the gaps between the tokens in w.tokens, which are those of thread t, in order. A gap is
+// divided as follows:
 //
-//  1. From a retract event until the next token that is computed, all of it is
-//     retraction.
-//  2. Of the rest, the time in which the step before, or this one, was over on half
-//     of the TP ranks but not on the last one is the slow rank's.
-//  3. What then exceeds the usual gap of the rank is interference, as far as
-//     requests were being prefilled on the rank meanwhile. Without the limit, the
-//     overlap scheduler, which launches a prefill while a step is running, would
-//     make interference of the gap before every prefill as well.
+//  1. From a retract event until the next token that is computed, all of it is retraction.
+//  2. Of the rest, the time in which the previous step, or this one, had ended on half of the TP ranks but not on
+//     the last one is the slow rank's.
+//  3. What then exceeds the usual gap of the rank is interference, up to the time in which requests were being
+//     prefilled on the rank. Without the usual gap as a baseline, the overlap scheduler, which launches a prefill
+//     while a step is running, would turn the gap before every prefill into interference as well.
 //  4. The remainder is decode.
 func (w *Walk) eachGap(t int, retractions bool, f func(g *GapSplit)) {
 	load := &w.ranks[w.set.Threads[t].Proc]
@@ -35,11 +32,11 @@ func (w *Walk) eachGap(t int, retractions bool, f func(g *GapSplit)) {
 	if retractions {
 		w.readRetracts(t)
 	}
-	out, next := false, 0 // whether it is thrown out; the first retract event to come
+	out, next := false, 0 // out: whether the request is retracted; next: index of the next retract event
 	for k := 1; k < len(w.tokens); k++ {
 		before, token := &w.tokens[k-1], &w.tokens[k]
 		g := GapSplit{From: before.End, To: token.End, Lost: token.Lost}
-		normal := g.To // where retraction begins
+		normal := g.To // start of retraction
 		if out {
 			normal = g.From
 		}
@@ -57,8 +54,7 @@ func (w *Walk) eachGap(t int, retractions bool, f func(g *GapSplit)) {
 	}
 }
 
-// readRetracts fills w.retracts with when thread t was thrown out of the batch,
-// in order.
+// readRetracts fills w.retracts with the times at which thread t's request was retracted from the batch, sorted.
 func (w *Walk) readRetracts(t int) {
 	for i := range w.set.ThreadRows(t) {
 		for _, e := range w.set.InstantsOf(i) {
@@ -70,19 +66,18 @@ func (w *Walk) readRetracts(t int) {
 	slices.Sort(w.retracts)
 }
 
-// A tpPeer is a TP rank that takes the same steps as others.
+// A tpPeer is one of the TP ranks that take the same steps.
 type tpPeer struct {
 	proc int
-	ends []trace.Time // of the steps, by their numbers; 0 where one is missing
-	sum  int64        // for how long the others waited for it, ns
-	// numbered tells that the steps have numbers of their own.
+	ends []trace.Time // ends of steps, by step number; 0 if missing
+	sum  int64        // how long the others waited for it, ns
+	// numbered reports that its steps have numbers; otherwise they are counted.
 	numbered bool
 }
 
-// readPeers fills w.peers with when the steps of the given meanings ended on the TP
-// ranks that work beside thread t, t first. A step is the same by its number. Those without
-// are counted: where a rank has more or fewer of them, spans are missing and nothing is
-// compared. Ranks of other hosts are left out; their clocks are not good enough.
+// readPeers fills w.peers with the ends of steps of the given meanings on the TP ranks that work beside thread t, t
+// first. Steps are matched by number. Steps without numbers are counted; if a rank has more or fewer of them, spans
+// are missing, and nothing is compared. Ranks on other hosts are left out, as clocks are not accurate enough.
 func (w *Walk) readPeers(t int, means ...request.Meaning) {
 	w.peers = w.peers[:0]
 	th := &w.set.Threads[t]
@@ -102,7 +97,7 @@ func (w *Walk) readPeers(t int, means ...request.Meaning) {
 	}
 }
 
-// addPeer adds the steps of thread u to w.peers, in space that was used before.
+// addPeer adds the steps of thread u to w.peers, reusing space.
 func (w *Walk) addPeer(u int, means []request.Meaning) {
 	n := len(w.peers)
 	w.peers = slices.Grow(w.peers, 1)[:n+1]
@@ -115,7 +110,7 @@ func (w *Walk) addPeer(u int, means []request.Meaning) {
 			p.numbered, most = p.numbered && span.Step != request.Unknown, max(most, span.Step)
 		}
 	})
-	const believable = 1 << 20 // steps; a forged number shows nothing
+	const believable = 1 << 20 // steps; larger numbers are forged
 	if p.numbered = p.numbered && len(p.ends) > 0 && most < believable; !p.numbered {
 		slices.Sort(p.ends)
 		return
@@ -129,8 +124,8 @@ func (w *Walk) addPeer(u int, means []request.Meaning) {
 	})
 }
 
-// late returns between which instants step k was over on half of the other ranks,
-// but not on the last one, and which of w.peers that is; None without others.
+// late returns the interval between the end of step k on half of the other ranks and its end
+// on the last one, and the index of that rank in w.peers; None without others.
 func (w *Walk) late(k int32) (iv request.Interval, last int) {
 	if k < 0 || len(w.peers) < 2 {
 		return request.Interval{}, request.None
@@ -154,8 +149,8 @@ func (w *Walk) late(k int32) (iv request.Interval, last int) {
 	return request.Interval{From: distribution.LowerMedian(others), To: w.peers[last].ends[k]}, last
 }
 
-// waited returns for how much of [from, to) a rank was late, with the step before, with this one,
-// or with one in between of which the lead shows nothing, in ns.
+// waited returns for how much of [from, to) a rank was late, in ns: with the previous step,
+// with this one, or with one in between that the lead does not show.
 func (w *Walk) waited(before, token *request.Token, from, to trace.Time) int64 {
 	sum := int64(0)
 	add := func(k int32) {
@@ -166,7 +161,7 @@ func (w *Walk) waited(before, token *request.Token, from, to trace.Time) int64 {
 		if d := within(iv.From, iv.To, from, to); d > 0 {
 			sum += d
 			w.peers[last].sum += d
-			from = min(iv.To, to) // what both steps are late by counts once
+			from = min(iv.To, to) // time that overlaps counts once
 		}
 	}
 	add(before.Step)
@@ -177,7 +172,7 @@ func (w *Walk) waited(before, token *request.Token, from, to trace.Time) int64 {
 	return sum
 }
 
-// noteSlowest notes in the result which rank the others waited for the longest.
+// noteSlowest records in the result the rank that the others waited for the longest.
 func (w *Walk) noteSlowest() {
 	for i := range w.peers {
 		if p := &w.peers[i]; p.sum > w.waitedFor {

@@ -10,18 +10,17 @@ import (
 	"github.com/sgtrace/sgtrace/internal/parallel"
 )
 
-// A Sum is how the extra time of requests adds up: what they took beyond the usual, or would not
-// have taken without what findings tell of.
+// A Sum says how the extra time of requests adds up: time beyond the usual, or that findings explain.
 type Sum struct {
-	Ns      float64        // that the requests of a ledger took in all
-	Claimed float64        // the part of it that findings have
-	Rest    [Count]float64 // the parts that nothing explains, by cause
+	Ns      float64        // all time of the requests in the ledger
+	Claimed float64        // part of Ns that findings claim
+	Rest    [Count]float64 // parts of Ns beyond the usual that no finding explains, by cause
 }
 
-// Extra is the part of all time that is extra.
+// Extra returns the part of all time that is extra.
 func (s *Sum) Extra() float64 { return s.Claimed + s.Unexplained() }
 
-// Unexplained is the part of all time that is extra, and of no finding.
+// Unexplained returns the part of all time that is extra and that no finding explains.
 func (s *Sum) Unexplained() (part float64) {
 	for _, rest := range s.Rest {
 		part += rest
@@ -29,7 +28,7 @@ func (s *Sum) Unexplained() (part float64) {
 	return part
 }
 
-// Largest is the cause that has most of the time that nothing explains, with its part of all time.
+// Largest returns the cause with the most unexplained time, with its part of all time.
 func (s *Sum) Largest() (c Cause, part float64) {
 	for k, rest := range s.Rest {
 		if rest > part {
@@ -39,8 +38,8 @@ func (s *Sum) Largest() (c Cause, part float64) {
 	return c, part
 }
 
-// A budget is what claims leave of the time of a request, by cause; and behind that, by cause, what those of slower servers have, see
-// [Costs.Slower].
+// A budget is the remaining time of a request by cause, followed by the time that claims of
+// slower servers have, by cause: see [Costs.Slower].
 type budget [2 * Count]int64
 
 func budgetOf(spent *Causes) (b budget) {
@@ -48,7 +47,7 @@ func budgetOf(spent *Causes) (b budget) {
 	return b
 }
 
-// slower reports whether slower servers have anything.
+// slower reports whether slower servers have claimed anything.
 func (b *budget) slower() bool {
 	return slices.ContainsFunc(b[Count:], func(ns int64) bool { return ns > 0 })
 }
@@ -61,7 +60,7 @@ func (b *budget) total() int64 {
 	return sum
 }
 
-// alone is what each claim costs by itself, as parts of all time.
+// alone returns what each claim costs by itself, as a part of all time.
 func (b *Costs) alone(claims []finding.Claim) []float64 {
 	costs := b.fold(len(claims), func(costs []float64, i int) {
 		spent := b.at(i).spent()
@@ -80,10 +79,10 @@ func (b *Costs) alone(claims []finding.Claim) []float64 {
 	return costs
 }
 
-// fold adds up n numbers over all requests, on all cores: add adds what the i-th has. Requests that
-// follow each other are added up together, so that the sums are the same on any number of cores.
+// fold adds up n numbers over all requests, on all cores: add adds those of the i-th request.
+// It sums up fixed blocks of requests, so that the results are the same on any number of cores.
 func (b *Costs) fold(n int, add func(sums []float64, i int)) []float64 {
-	const together = 1 << 12 // requests
+	const together = 1 << 12 // requests in a block
 	parts := make([][]float64, (b.n()+together-1)/together)
 	parallel.Each(len(parts), func(p int) {
 		parts[p] = make([]float64, n)
@@ -101,10 +100,9 @@ func (b *Costs) fold(n int, add func(sums []float64, i int)) []float64 {
 	return sums
 }
 
-// cost is what claims cost, one after the other, as parts of all time; and what is beyond the
-// usual of what they leave, by cause. Beside claims for more work those of slower servers come first, and the others have a part of
-// what these leave: twice the work at half the pace takes four times as long, of which the pace costs half, and the work half of
-// the rest.
+// cost returns what claims cost one after the other, as parts of all time, and what remains beyond the usual, by cause. If
+// any claim is for more work, claims of slower servers come first, and claims for more work take their part of the remainder:
+// twice the work at half the pace takes four times as long, of which the pace costs half, and the work half of the rest.
 func (b *Costs) cost(claims []finding.Claim, moreWork []bool) (costs []float64, rest [Count]float64) {
 	beside := slices.Contains(moreWork, true)
 	sums := b.fold(len(claims)+int(Count), func(sums []float64, i int) {
@@ -158,9 +156,8 @@ func (b *Costs) cost(claims []finding.Claim, moreWork []bool) (costs []float64, 
 	return costs, rest
 }
 
-// addRest adds what is beyond the usual of what claims leave of a request. Requests that take longer
-// than usual and those that take less make up for each other; what a finding has claimed a part of
-// makes up for nothing, and neither does one without an answer, which might have taken longer.
+// addRest adds the remaining time of a request beyond the usual. Requests that take longer than usual and those that take less
+// offset each other. A request with claimed time offsets nothing, nor does one without an answer, which might have taken longer.
 func (b *Costs) addRest(rest []float64, i int, spent *Causes, left *budget) {
 	a := b.at(i)
 	for c := range Count {
@@ -175,8 +172,7 @@ func (b *Costs) addRest(rest []float64, i int, spent *Causes, left *budget) {
 	}
 }
 
-// Price says what findings cost, each by itself, that claim time of requests; if any of it is
-// there.
+// Price sets what findings that claim request time cost, each by itself.
 func (b *Costs) Price(found []finding.Finding) []finding.Finding {
 	if !slices.ContainsFunc(found, func(f finding.Finding) bool { return f.Claim != nil }) {
 		return found
@@ -193,8 +189,7 @@ func (b *Costs) Price(found []finding.Finding) []finding.Finding {
 	return found
 }
 
-// Settle says what findings cost together: those before have the time that several claim. It
-// returns how that adds up.
+// Settle sets what findings cost together: earlier ones have the time that several claim. It returns how that adds up.
 func (b *Costs) Settle(found []finding.Finding) Sum {
 	claims := claimsOf(found)
 	costs, rest := b.cost(claims, order.EachRow(found, func(f *finding.Finding) bool { return f.MoreWork }))
@@ -208,7 +203,7 @@ func (b *Costs) Settle(found []finding.Finding) Sum {
 	return sum
 }
 
-// claimsOf are what findings claim of the time of requests; nil of those that cost something else.
+// claimsOf returns the claims of findings on request time; nil for those that cost something else.
 func claimsOf(found []finding.Finding) []finding.Claim {
 	claims := make([]finding.Claim, len(found))
 	for i := range found {
@@ -219,16 +214,16 @@ func claimsOf(found []finding.Finding) []finding.Claim {
 	return claims
 }
 
-// Taken tells of what each finding claims which one before it has most of it, and how much all of
-// them have.
+// Taken returns, for each finding, which earlier finding has most of the time that it claims,
+// and how much all earlier ones have together.
 func (b *Costs) Taken(found []finding.Finding) []finding.Taken {
 	claims := claimsOf(found)
 	n := len(claims)
-	// Of claim k, sums[(n+1)*k+n] is all of it, and sums[(n+1)*k+j] what claim j has of that.
+	// For claim k, sums[(n+1)*k+n] is all of its time, and sums[(n+1)*k+j] the part that claim j has.
 	sums := b.fold(n*(n+1), func(sums []float64, i int) {
-		var before [8]budget // of few claims
+		var before [8]budget // avoids an allocation for few claims
 		spent := b.at(i).spent()
-		lefts := append(before[:0], budgetOf(&spent)) // before each claim, and after the last one
+		lefts := append(before[:0], budgetOf(&spent)) // the budget before each claim, and after the last one
 		for k, claim := range claims {
 			left := lefts[k]
 			if claim == nil {

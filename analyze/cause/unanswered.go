@@ -6,10 +6,10 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Unanswered attributes the requests that nobody got an answer to: those that were given up or failed, until then, and those
-// that are open when the dump ends, or when their servers show no sign any more. What clients wait for an answer that does not
-// come is lost as much as what they wait for one that does. They say nothing about what is usual: what they take of their
-// tokens is taken to be so, unless it is known how many there are.
+// Unanswered attributes the requests that nobody got an answer to: those that were given up or failed, until
+// then, and those still open when the dump ends, or when their servers show no further sign. Waiting for an
+// answer that does not come is as much a loss as waiting for one that does. Such requests say nothing about
+// usual times: what they spent on tokens counts as usual, unless the number of tokens is known.
 func (a *Attributor) Unanswered(sizes *Sizes) []Attribution {
 	s, finder := a.set, a.set.OpenFinder()
 	var requests []int
@@ -33,8 +33,7 @@ func (a *Attributor) Unanswered(sizes *Sizes) []Attribution {
 	return out
 }
 
-// splitUnanswered does for a request without an answer what SplitSizes does for those that have finished: what it took of
-// tokens of which nobody knows how many there are is taken to be usual.
+// splitUnanswered splits a request without an answer like SplitSizes: time spent on an unknown number of tokens counts as usual.
 func (z *Sizes) splitUnanswered(a *Attribution, m *request.Metrics) {
 	if m.PrefillTokens() < 0 {
 		move(&a.E2E, Prefill, PromptSize, a.E2E[Prefill])
@@ -54,7 +53,7 @@ func openParts(finder *request.OpenFinder, r *request.Request, s *request.Set) (
 	return parts, found
 }
 
-// attributeOpen divides the time of a request that has no answer.
+// attributeOpen divides the time of a request without an answer.
 func (w *Walk) attributeOpen(r int, open []request.Open) Attribution {
 	s := w.set
 	req := &s.Requests[r]
@@ -77,7 +76,7 @@ func (w *Walk) attributeOpen(r int, open []request.Open) Attribution {
 	return w.divide(r, answer, outer)
 }
 
-// paintOpen paints the stages that were open when a request was given up, or still are.
+// paintOpen paints the stages that were open when a request was given up, or that still are.
 func (w *Walk) paintOpen(req *request.Request) {
 	for k := range w.open {
 		o, part := &w.open[k], &w.set.Parts[w.set.PartsOf(req)[k]]

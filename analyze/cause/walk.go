@@ -6,12 +6,12 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A Walk divides the time of one request after the other. All but the
-// attributor is of the request at hand, or scratch space.
+// A Walk divides the time of one request after the other. All fields but the attributor belong
+// to the request at hand, or are scratch space.
 type Walk struct {
 	*Attributor
 	out       Attribution
-	waitedFor int64 // for the rank out.Slow, ns
+	waitedFor int64 // wait for the rank out.Slow, ns
 
 	canvas   canvas
 	tokens   []request.Token
@@ -20,18 +20,17 @@ type Walk struct {
 	chunks   []int
 	times    []trace.Time
 
-	reference int        // proc by whose clock all times below are
-	at        trace.Time // when the clocks are compared
+	reference int        // proc whose clock all times below use
+	at        trace.Time // when clocks are compared
 
-	start, end  trace.Time       // of E2E
-	open        []request.Open   // of its parts, in order; nil of a finished one
-	in          request.Interval // what of that was selected
-	asked, told trace.Time       // start and end of TTFT; equal if that is unknown
-	first, last trace.Time       // first and last token; equal if no steps are known
+	start, end  trace.Time       // bounds of E2E
+	open        []request.Open   // by part, in order; nil for a finished request
+	in          request.Interval // the selected part of E2E
+	asked, told trace.Time       // bounds of TTFT; equal if unknown
+	first, last trace.Time       // first and last token; equal if steps are unknown
 }
 
-// A placed part has its lead rank, and what is to be added to its times beyond
-// what the clocks say.
+// A placed part has its lead rank, and a correction to its times beyond that of the clocks.
 type placed struct {
 	part  *request.Part
 	lead  int
@@ -40,9 +39,9 @@ type placed struct {
 
 // attribute divides the time of request r, an index:
 //
-//  1. Everything is put on the clock of the outermost span.
-//  2. The stages are painted from the start to the first token, and from the last
-//     one to the end; the highest layer has the time.
+//  1. All times are put on the clock of the outermost span.
+//  2. The stages are painted from the start to the first token, and from the last token to the end; the highest
+//     layer has the time.
 //  3. Between the first and the last token, gaps are divided one by one.
 func (w *Walk) attribute(r int) Attribution {
 	s := w.set
@@ -57,7 +56,7 @@ func (w *Walk) attribute(r int) Attribution {
 	return w.divide(r, answer, outer)
 }
 
-// divide divides the time of request r from w.start to w.end. Its outermost span is None if nobody wrote it.
+// divide divides the time of request r from w.start to w.end. outer, the outermost span, is None if it is missing.
 func (w *Walk) divide(r int, answer *request.Part, outer int) Attribution {
 	s := w.set
 	req := &s.Requests[r]
@@ -66,7 +65,7 @@ func (w *Walk) divide(r int, answer *request.Part, outer int) Attribution {
 	w.at = req.Start
 	w.in = s.Window.Cut(w.start, w.end)
 	w.out.Partly = w.in.From > w.start || w.in.To < w.end
-	if len(s.ThreadsOf(answer)) == 0 && req.Metrics.Decode >= 0 { // vLLM tells times without stages
+	if len(s.ThreadsOf(answer)) == 0 && req.Metrics.Decode >= 0 { // vLLM gives times without stages
 		w.fromMetrics(req, answer)
 		return w.out
 	}
@@ -101,8 +100,8 @@ func (w *Walk) divide(r int, answer *request.Part, outer int) Attribution {
 	return w.out
 }
 
-// siblings returns when servers had the other requests of the call of request r: several answers to one prompt, several
-// prompts, or another attempt. They share the gateway's span, so that they begin with it, too.
+// siblings returns when servers worked on the other requests of request r's call: several answers to
+// one prompt, several prompts, or another attempt. They share its gateway span, and so its start.
 func (w *Walk) siblings(r int) (list []request.Interval) {
 	s := w.set
 	if s.Requests[r].Flags&request.SharedGateway == 0 {
@@ -129,15 +128,13 @@ func (w *Walk) siblings(r int) (list []request.Interval) {
 	return list
 }
 
-// shift returns what to add to the times of a proc to have them on the clock of the
-// outermost span: what it has drifted.
+// shift returns the correction that puts times of a proc on the clock of the outermost span: the drift between the two clocks.
 func (w *Walk) shift(proc int) trace.Time { return w.set.Clocks.Drifted(proc, w.reference, w.at) }
 
 func (w *Walk) shiftOfThread(t int) trace.Time { return w.shift(w.set.Threads[t].Proc) }
 
-// place finds the lead rank of a part, and puts its request span into the
-// outermost one: what the clocks leave of it outside is their error. A part that
-// does not answer may outlast the request.
+// place finds the lead rank of a part, and moves its request span into the outermost one: what
+// sticks out is clock error. A part that does not answer may outlast the request.
 func (w *Walk) place(p *request.Part, answers bool) placed {
 	out := placed{part: p, lead: w.set.Lead(p)}
 	if p.Root == request.None || p.Role == request.Router || p.Role == request.Sender {
@@ -152,8 +149,7 @@ func (w *Walk) place(p *request.Part, answers bool) placed {
 	return out
 }
 
-// beforeArrival moves a prefill part back until its KV cache is computed before
-// the decode part has it.
+// beforeArrival moves a prefill part back so that its KV cache is computed before the decode part has received it.
 func (w *Walk) beforeArrival(p, decode *placed) {
 	if p.part.Role != request.Prefill || p.lead == request.None || decode.lead == request.None {
 		return
@@ -167,8 +163,7 @@ func (w *Walk) beforeArrival(p, decode *placed) {
 	p.nudge -= max(0, computed-arrival.End-w.shiftOfThread(decode.lead)-decode.nudge)
 }
 
-// findTokens finds the first and the last token. Without any on the lead rank, the
-// first one is when the server says.
+// findTokens finds the first and the last token. If the lead rank shows none, TTFT gives the first one.
 func (w *Walk) findTokens(p *placed, ttft int64) {
 	w.tokens = w.tokens[:0]
 	if p.lead != request.None && p.part.Role != request.Prefill && p.part.Role != request.Sender {
@@ -185,9 +180,8 @@ func (w *Walk) findTokens(p *placed, ttft int64) {
 	}
 }
 
-// fill counts what is painted before the first token, and after the last one.
-// Whatever of TTFT is behind the first token is its way to the user. Where steps
-// are known, decoding is over with the last one, though closed later.
+// fill adds up what is painted before the first token, and after the last one. Time of TTFT after the first token
+// is its way to the user. If steps are known, decoding ends with the last one, even if its stage was closed later.
 func (w *Walk) fill() {
 	out := &w.out
 	w.canvas.sweep(func(l layer, from, to trace.Time) {
@@ -196,7 +190,7 @@ func (w *Walk) fill() {
 		case l != layerDecode:
 		case len(w.tokens) > 1 && w.open == nil:
 			c.after = Return
-		case len(w.tokens) == 0 && w.told == w.asked: // nothing tells when the first step was over
+		case len(w.tokens) == 0 && w.told == w.asked: // the end of the first step is unknown
 			c.before = Decode
 		}
 		cut := min(to, w.first)
@@ -213,7 +207,7 @@ func (w *Walk) fill() {
 	}
 }
 
-// spend counts a stretch of E2E for a cause.
+// spend adds a stretch of E2E to a cause.
 func (w *Walk) spend(c Cause, from, to trace.Time) {
 	ns := within(from, to, w.start, w.end)
 	w.out.E2E[c] += ns
@@ -231,8 +225,7 @@ func within(from, to, lo, hi trace.Time) int64 {
 	return int64(to - from)
 }
 
-// fillGaps counts the time between the first and the last token of thread t, to
-// whose times shift is to be added.
+// fillGaps adds up the time between the first and the last token of thread t; shift corrects its times.
 func (w *Walk) fillGaps(t int, shift trace.Time, retractions bool) {
 	e2e := &w.out.E2E
 	w.eachGap(t, retractions, func(g *GapSplit) {
@@ -243,7 +236,7 @@ func (w *Walk) fillGaps(t int, shift trace.Time, retractions bool) {
 			cause Cause
 			ns    int64
 		}{{Decode, g.Decode}, {Interference, g.Interference}, {SlowRank, g.SlowRank}, {Retraction, g.Retraction}} {
-			ns := min(part.ns, left) // less only if the span around ends too early
+			ns := min(part.ns, left) // less only if the enclosing span ends too early
 			e2e[part.cause] += ns
 			left -= ns
 			if w.out.Partly {
@@ -254,8 +247,7 @@ func (w *Walk) fillGaps(t int, shift trace.Time, retractions bool) {
 	w.noteSlowest()
 }
 
-// fromMetrics divides a request whose server writes one span with durations: they
-// follow each other, and the remainder is unaccounted.
+// fromMetrics divides a request whose server writes one span with durations, which follow each other; the remainder is unaccounted.
 func (w *Walk) fromMetrics(r *request.Request, answer *request.Part) {
 	m := &r.Metrics
 	fill := func(c *Causes, left int64, causes ...Cause) {
@@ -272,7 +264,7 @@ func (w *Walk) fromMetrics(r *request.Request, answer *request.Part) {
 	w.out.E2E[Siblings] = min(m.E2E-own, max(0, served.Overlap(w.start, w.end)-own))
 	w.out.E2E[Router] = m.E2E - own - w.out.E2E[Siblings]
 	fill(&w.out.E2E, own, Queue, Prefill, Decode)
-	if w.out.Partly { // nothing tells when each was
+	if w.out.Partly { // it is unknown when each of them was
 		part := distribution.Fraction(m.E2E-int64(w.in.To-w.in.From), m.E2E)
 		for c, ns := range w.out.E2E {
 			w.out.Outside[c] = int64(part * float64(ns))
