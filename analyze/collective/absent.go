@@ -18,15 +18,13 @@ import (
 	"github.com/sgtrace/sgtrace/profile"
 )
 
-// muchAbsent is the part of its GPU time that a rank has to wait for ranks that are not in
-// the files before that is a finding.
+// muchAbsent is the part of its GPU time that a rank must wait for ranks without files to be reported.
 const muchAbsent = 1.0 / 10
 
-// AbsentSubkind is that of findings about ranks that wait for others without files.
+// AbsentSubkind is the subkind of findings about ranks that wait for others without files.
 const AbsentSubkind = "absent ranks"
 
-// AbsentWait is how long all ranks waited for ranks that are not in the files, as far as long kernels
-// show it, ns.
+// AbsentWait returns how long all ranks waited for ranks that are not in the files, as far as long kernels show it, in ns.
 func (c *Collectives) AbsentWait() (ns int64) {
 	for _, p := range c.longParts(func(p *PartKind) bool { return p.absent }) {
 		ns = distribution.AddTimes(ns, p.LongWait)
@@ -34,8 +32,8 @@ func (c *Collectives) AbsentWait() (ns int64) {
 	return distribution.AddTimes(ns, c.waitTogether())
 }
 
-// lacks reports whether ranks that are not in the files belong to a collective of several that are. Where
-// nobody knows the size of the group, it is a divisor of that of the job.
+// lacks reports whether ranks that are not in the files belong to a collective that several
+// ranks are in. A group of unknown size has a divisor of the job's size.
 func lacks(set *profile.Set, x *profile.CollectiveMatch) bool {
 	if seen := len(x.Arrivals); x.GroupSize <= 0 {
 		return slices.ContainsFunc(set.MissingRanks, func(m profile.MissingRanks) bool { return !m.AtLeast && m.Size%seen != 0 })
@@ -45,13 +43,12 @@ func lacks(set *profile.Set, x *profile.CollectiveMatch) bool {
 	return int(x.GroupSize) > len(set.Ranks) || len(set.MissingRanks) > 0
 }
 
-// waitTogether is how long ranks waited for others that are not in the files when all that are had come,
-// in sum, ns.
+// waitTogether returns how long ranks waited for ranks without files after all others had come, in total, in ns.
 func (c *Collectives) waitTogether() (ns int64) {
 	return distribution.SumTimes(order.EachRow(c.Kinds, func(k *Kind) int64 { return k.LongWait * int64(k.Ranks) }))
 }
 
-// together finds that ranks spend much of their GPU time like that.
+// together finds that ranks spend much of their GPU time on such waits.
 func (c *Collectives) together(g *gpu.GPUs) []finding.Finding {
 	share := min(1, distribution.Fraction(c.waitTogether(), g.Length()))
 	if share < muchAbsent {
@@ -72,14 +69,14 @@ func (c *Collectives) together(g *gpu.GPUs) []finding.Finding {
 	return []finding.Finding{f}
 }
 
-// longWaits tells of the kernels without others that took much longer than usual, the
-// longest wait first, where that is a hundredth of the time in collectives or more.
+// longWaits reports the unmatched kernels that took much longer than usual, the longest wait
+// first, if that is at least a hundredth of the time in collectives.
 func (c *Collectives) longWaits() []finding.Evidence {
 	all := c.coverage().All
 	return tellLong(c.longParts(func(p *PartKind) bool { return p.absent && p.LongWait >= all/100 }))
 }
 
-// longParts returns the kinds that have such kernels, the longest wait first.
+// longParts returns the kinds that have long kernels, the longest wait first.
 func (c *Collectives) longParts(is func(*PartKind) bool) []*PartKind {
 	var long []*PartKind
 	for i := range c.Parts {
@@ -91,10 +88,10 @@ func (c *Collectives) longParts(is func(*PartKind) bool) []*PartKind {
 	return long
 }
 
-// maxLongTold is how many kinds of such kernels sentences tell of.
+// maxLongTold limits the kinds of long kernels in sentences.
 const maxLongTold = 3
 
-// tellLong says in a sentence each what the first of them waited.
+// tellLong returns a sentence for each of the first kinds of long kernels.
 func tellLong(long []*PartKind) []finding.Evidence {
 	var out []finding.Evidence
 	for _, p := range long[:min(len(long), maxLongTold)] {
@@ -104,8 +101,7 @@ func tellLong(long []*PartKind) []finding.Evidence {
 	return out
 }
 
-// Absent returns the ranks that spend much of their GPU time waiting in collectives for
-// ranks that are not in the files.
+// Absent returns the ranks that spend much of their GPU time in collectives waiting for ranks that are not in the files.
 func (c *Collectives) Absent(g *gpu.GPUs) ([]finding.Finding, finding.Check) {
 	check := finding.Check{What: "waits for ranks that are not in the files", Of: "collective kernel", N: c.Counts.kernels, Needed: fewestLong}
 	switch {
@@ -142,7 +138,7 @@ func (c *Collectives) Absent(g *gpu.GPUs) ([]finding.Finding, finding.Check) {
 	return found, check
 }
 
-// addAbsence counts a sync point of all ranks but one, or two: one may be of processes that use no device.
+// addAbsence counts a sync point of all ranks but one, or but two: one may be a process that uses no device.
 func (w *collectiveWalk) addAbsence(x *profile.CollectiveMatch) {
 	here := len(x.Arrivals)
 	if here < 2 || len(w.set.Ranks)-here > 2 || len(w.set.Ranks) == here || x.GroupSize > 0 && int(x.GroupSize) <= here || len(w.set.MissingRanks) > 0 {
@@ -150,7 +146,7 @@ func (w *collectiveWalk) addAbsence(x *profile.CollectiveMatch) {
 	}
 	absent, n := [2]int32{-1, -1}, 0
 	for rank := range int32(len(w.set.Ranks)) {
-		if at := int(rank) - n; at == here || x.Arrivals[at].Rank != rank { // they are by rank
+		if at := int(rank) - n; at == here || x.Arrivals[at].Rank != rank { // arrivals are ordered by rank
 			absent[n], n = rank, n+1
 		}
 	}
@@ -164,23 +160,25 @@ func (w *collectiveWalk) addAbsence(x *profile.CollectiveMatch) {
 	w.out.without[absent] = of
 }
 
-// An absence is how many collectives some ranks are not in, and how many of them say that their group has more ranks.
+// An absence is the number of collectives that some ranks are missing from, and the number of
+// those whose group is known to have more ranks.
 type absence struct{ n, sized int }
 
-// fewestLacks is how many collectives tell that a rank is in a group, or that it is not in them.
+// fewestLacks is how many collectives it takes to show that a rank is in a group, or missing from its collectives.
 const fewestLacks = 10
 
-// A Lack is a rank that is not in N of the Of collectives that all other ranks are in.
+// A Lack is a rank that is missing from N of the Of collectives that all other ranks are in.
 type Lack struct {
 	Rank  string
 	N, Of int
 }
 
-// Lacking returns the ranks that use devices, and that many collectives of all others lack: no fewer than a tenth of them, and ten. A kernel of such
-// a rank of which no other one was found may be of one of these. One that no group is known to have communicates with nobody.
+// Lacking returns the ranks that use devices, and are missing from many collectives of all
+// others: at least a tenth of them, and ten. An unmatched kernel of such a rank may belong to
+// one of these. A rank that is not known to be in any group communicates with nobody.
 func (c *Collectives) Lacking(g *gpu.GPUs) (list []Lack) {
 	uses, lacks := map[int32]string{}, map[int32]absence{}
-	together := true // ranks that only tensor parallelism tells apart are one group
+	together := true // ranks that differ only in TP are one group
 	for i := range g.GPUs {
 		name := g.GPUs[i].Rank
 		uses[g.GPUs[i].RankIndex] = name

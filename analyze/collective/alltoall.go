@@ -12,15 +12,14 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// An AllToAll is what one rank sent to one of its group in all-to-alls.
+// An AllToAll is what one rank sent to one rank of its group in all-to-alls.
 type AllToAll struct {
 	Rank  string
-	Group string // "" is unknown
-	To    int    // which rank of the group
+	Group string // "" if unknown
+	To    int    // number of the rank in the group
 	N     int    // all-to-alls
 	Bytes int64
-	// Imbalance is what the receiver got from all that were seen, divided by the mean of
-	// what the ranks of the group got.
+	// Imbalance is what the receiver got from all recorded ranks, divided by the mean over the ranks of the group.
 	Imbalance float64
 
 	rankIndex int32
@@ -30,7 +29,7 @@ type AllToAll struct {
 type exchange struct {
 	set   *profile.Set
 	sent  map[exchangeKey]*AllToAll
-	split map[trace.Sym][]int64 // parsed texts
+	split map[trace.Sym][]int64 // parsed texts of splits
 }
 
 type exchangeKey struct {
@@ -39,7 +38,7 @@ type exchangeKey struct {
 	to    int
 }
 
-// add takes a kernel of an all-to-all, if it tells its sizes.
+// add adds a kernel of an all-to-all, if its sizes are known.
 func (x *exchange) add(p *profile.Part) {
 	if p.In < 0 || p.GroupSize < 2 {
 		return
@@ -57,8 +56,7 @@ func (x *exchange) add(p *profile.Part) {
 	}
 }
 
-// splits returns how many elements a rank sends to each of its group: those that the
-// producer tells, as rows of a tensor, or equal parts where it tells none.
+// splits returns how many elements a rank sends to each rank of its group: as recorded, in rows of a tensor, or else in equal parts.
 func (x *exchange) splits(p *profile.Part) []int64 {
 	rows := order.Memo(x.split, p.Splits, func() []int64 { return parseSplits(x.set.Syms.Name(p.Splits)) })
 	n := int(p.GroupSize)
@@ -75,7 +73,7 @@ func (x *exchange) splits(p *profile.Part) []int64 {
 	return out
 }
 
-// parseSplits parses a list of counts: "[12, 0, 3]". nil is none, or one that was cut off.
+// parseSplits parses a list of counts: "[12, 0, 3]". It returns nil for an empty or truncated list.
 func parseSplits(text string) []int64 {
 	inside, ok := strings.CutPrefix(strings.TrimSuffix(text, "]"), "[")
 	if !ok || inside == "" {
@@ -92,7 +90,7 @@ func parseSplits(text string) []int64 {
 	return out
 }
 
-// finish returns the matrix, by group, rank and receiver.
+// finish returns the matrix, ordered by group, rank, and receiver.
 func (x *exchange) finish() []AllToAll {
 	type receiver struct {
 		group string

@@ -18,34 +18,32 @@ import (
 )
 
 const (
-	explains    = 0.5  // of a lateness: what makes up that much of it is its cause
-	worthSaying = 0.01 // of a lateness: less is not worth a word
-	carried     = 0.8  // of a lateness: where the others wait less with nothing beside it, it carries over from one collective to the next
+	explains    = 0.5  // part of a lateness: what makes up that much is its cause
+	worthSaying = 0.01 // part of a lateness: less is not mentioned
+	carried     = 0.8  // part of a lateness: if the others have less exposed waiting than that, lateness carries over from one collective to the next
 )
 
-// A lateCause looks for what a rank does longer than the others of its peer group. What
-// ranks do is counted per collective: recordings need not be equally long.
+// A lateCause looks for what a rank does for longer than the others of its peer group. Times are per collective,
+// as recordings may differ in length.
 //
-// All ranks leave a collective together. So a rank comes to the next one as much
-// later as it computes or copies longer in between, or is longer idle: the others do not idle
-// instead, but wait in the collective, which is busy. Where hosts wait in one, that is no
-// idle time of this kind. If collectives run beside what ranks compute, those that follow each other find it as late
-// again: then it is as much as the others wait with nothing beside it that it computes or idles longer.
+// All ranks leave a collective together. So a rank comes to the next one later by as much as it computes, copies,
+// or idles longer in between. The others don't idle instead; they wait in the collective, which counts as busy.
+// Waits of hosts in collectives are no such idle time. If collectives overlap with compute, successive ones find
+// the rank as late again; then the exposed waiting of the others is how much longer it computes or idles.
 type lateCause struct {
 	gpus       *gpu.GPUs
-	syncPoints map[int32]int // of each rank of the peer group
+	syncPoints map[int32]int // by rank of the peer group
 	rank       int32
 }
 
-// An excess is how much longer the rank was at something than the median (nearest
-// rank) of the others, per collective.
+// An excess is how much longer the rank was at something than the median (nearest rank) of the others, per collective.
 type excess struct {
 	ns     float64
 	usual  float64 // what the others take, ns
-	factor float64 // own time over usual; 0 if that is 0
+	factor float64 // own time / usual; 0 if usual is 0
 }
 
-// over compares the rank with the others, of times by rank.
+// over compares the rank with the others, given times by rank.
 func (l *lateCause) over(times map[int32]int64) excess {
 	var others []float64
 	for rank, n := range l.syncPoints {
@@ -61,18 +59,17 @@ func (l *lateCause) over(times map[int32]int64) excess {
 	return x
 }
 
-// kernelExcess is by how much kernels of one name run longer.
+// kernelExcess is how much longer kernels of one name run.
 type kernelExcess struct {
 	name string
 	excess
-	more        float64 // of that, what is of more launches: each takes what those of the others do
-	times       float64 // as many launches as on the others; 0 if these have none
-	longest     int64   // of the rank, ns
+	more        float64 // the part due to more launches, if each takes as long as on the others
+	times       float64 // launches / launches on the others; 0 if these have none
+	longest     int64   // longest kernel of the rank, ns
 	longestElse int64   // of any other rank
 }
 
-// kernels compares what the ranks compute: all of it, and by name the largest
-// difference first.
+// kernels compares what the ranks compute: in total, and by kernel name, the largest difference first.
 func (l *lateCause) kernels() (all excess, by []kernelExcess) {
 	type named struct {
 		kernelExcess
@@ -107,8 +104,8 @@ func (l *lateCause) kernels() (all excess, by []kernelExcess) {
 	return l.over(total), by
 }
 
-// idle compares how long the devices of the ranks were idle: until something was
-// launched, while the host was in a collective of hosts, and for other reasons.
+// idle compares how long the devices of the ranks idled: until something was launched, while
+// the host was in a host collective, and for other reasons.
 func (l *lateCause) idle() (host, meets, other excess) {
 	launches, meetings, rest := map[int32]int64{}, map[int32]int64{}, map[int32]int64{}
 	for i := range l.gpus.GPUs {
@@ -121,7 +118,7 @@ func (l *lateCause) idle() (host, meets, other excess) {
 	return l.over(launches), l.over(meetings), l.over(rest)
 }
 
-// alone compares how long the devices of the ranks did something of a class with nothing beside it.
+// alone compares how long the devices of the ranks did something of a class that nothing overlapped.
 func (l *lateCause) alone(class kernelname.Class) excess {
 	times := map[int32]int64{}
 	for i := range l.gpus.GPUs {
@@ -133,25 +130,24 @@ func (l *lateCause) alone(class kernelname.Class) excess {
 
 const (
 	hostBound = "host-bound"
-	// ComputeBound begins the cause of a rank whose kernels take longer.
+	// ComputeBound is the prefix of the cause of a rank whose kernels take longer.
 	ComputeBound = "compute-bound"
 )
 
-// IsHostBound reports whether a cause says that a rank comes late because its host launches work later.
+// IsHostBound reports whether a cause is that the host of the late rank launches work later.
 func IsHostBound(cause string) bool { return strings.HasPrefix(cause, hostBound) }
 
-// IsComputeBound reports whether a cause says that a rank comes late because its kernels take longer.
+// IsComputeBound reports whether a cause is that the kernels of the late rank take longer.
 func IsComputeBound(cause string) bool { return strings.HasPrefix(cause, ComputeBound) }
 
 const unexplained = "neither compute nor idle time explains it"
 
-// explain says why the rank comes late ns after the others per collective, and which
-// numbers show it.
+// explain returns why the rank comes late ns after the others per collective, and the numbers that show it.
 func (l *lateCause) explain(late float64) (cause, evidence string) {
 	compute, kernels := l.kernels()
 	host, meets, other := l.idle()
 	copies := l.alone(kernelname.ClassMemory)
-	meets.ns = max(0, meets.ns) // where ranks wait on their hosts, the late one does so for a shorter time
+	meets.ns = max(0, meets.ns) // if hosts wait for each other, the late one waits less
 	evidence = fmt.Sprintf("per collective it arrives %s later than the median of the other ranks", words.Nearly(int64(late)))
 	if l.gpus.OnlyCommunication() {
 		return "what its GPU does between them was not recorded", evidence
@@ -185,11 +181,10 @@ func (l *lateCause) explain(late float64) (cause, evidence string) {
 	return cause, evidence
 }
 
-// AsLowClock is what is said of kernels that all run longer. Only metrics know clocks.
+// AsLowClock is what sentences say if all kernels run longer. Only metrics have the clock itself.
 const AsLowClock = ", as if its GPU clock were lower"
 
-// kernelCause says which kernels run longer per collective: one if it makes most of the difference,
-// or all of them.
+// kernelCause says which kernels run longer per collective: a single one if it makes up most of the difference, or all of them.
 func kernelCause(all excess, kernels []kernelExcess, collectives int) string {
 	const most, nearlyAll = 0.5, 0.8
 	top := &kernels[0]
@@ -214,13 +209,13 @@ func kernelCause(all excess, kernels []kernelExcess, collectives int) string {
 	return fmt.Sprintf("its kernels run %s longer, `%s` most of all", longer(all), top.short())
 }
 
-// moreLaunches returns what of the difference is of kernels that run more often, ns.
+// moreLaunches returns the part of the difference due to kernels that run more often, in ns.
 func moreLaunches(kernels []kernelExcess) float64 {
 	return order.SumRows(kernels, func(k *kernelExcess) float64 { return k.more })
 }
 
-// slower returns the part of the time of kernels, as the others take it, that is of
-// kernels which take at least half as much longer, by some factor, as all do together.
+// slower returns the share of kernels that are slower by some factor, weighted by their time
+// on the others: those with at least half the relative excess of all kernels together.
 func slower(all excess, kernels []kernelExcess, factor func(*kernelExcess) float64) float64 {
 	sum, whole := 0.0, 0.0
 	for i := range kernels {
@@ -233,17 +228,16 @@ func slower(all excess, kernels []kernelExcess, factor func(*kernelExcess) float
 	return distribution.Ratio(sum, whole)
 }
 
-// short is the name for a sentence: without types, and without its middle if that
-// is long.
+// short returns the kernel name for a sentence: without types, and shortened in the middle.
 func (k *kernelExcess) short() string {
 	const width = 48 // columns
 	return table.CutMiddle(profile.BareName(k.name), width, table.Style{ASCII: true})
 }
 
-// longer is the excess in percent.
+// longer returns the excess in percent.
 func longer(x excess) string { return words.InPercent(x.factor-1) + " %" }
 
-// moreOrLess is a difference in words.
+// moreOrLess returns a difference in words.
 func moreOrLess(ns float64) string {
 	if ns < 0 {
 		return words.Nearly(int64(-ns)) + " less"

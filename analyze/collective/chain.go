@@ -13,59 +13,55 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A Chain is what some ranks did from collective to collective: at each, ranks wait for the last
-// of them, so each computes from the end of one to the next, and all continue when the last one
-// has come and the data is through.
+// A Chain is what ranks did from collective to collective: each rank computes from the end of one to its arrival at the
+// next, where it waits for the last rank, and all continue when that has come and the data is through.
 //
-// [ReadChain] takes it out of what profilers recorded, or says why it does not hold: ranks are
-// missing, or collectives run beside others. [Chain.Play] computes how much faster the run would
-// be if one rank were as fast as its peers. Hosts are played, too: a launch comes no earlier than
-// before, unless its host waited for the device before it.
+// [ReadChain] extracts it from what profilers recorded, or says why that is impossible: ranks are missing, or collectives
+// overlap with others. [Chain.Play] computes how much faster the run would be if one rank were as fast as its peers.
+// Hosts are replayed, too: a launch comes no earlier than recorded, unless its host waited for the device before it.
 //
-// Played without a change, a chain comes out as it was recorded, to the nanosecond. What cannot be
-// known is what the ranks had to wait for beside each other, such as requests: after a pause of
-// all ranks, the chain begins anew at its recorded time.
+// Played without a change, a chain comes out as recorded, to the nanosecond. It is unknown what ranks had to wait for
+// besides each other, such as requests: after a pause of all ranks, the chain restarts at its recorded time.
 type Chain struct {
-	// Refused says why it cannot be played; "" is that it can.
+	// Refused says why it cannot be played; "" if it can.
 	Refused string
 
-	names    []string // of ranks
-	points   []point  // by component, and by first arrival
+	names    []string // by rank
+	points   []point  // ordered by component, and by first arrival
 	arrivals []arrival
 	hosts    []host // by rank
 }
 
 // A point is a collective at which ranks wait for the last one.
 type point struct {
-	arrivals  [2]int32 // of Chain.arrivals
+	arrivals  [2]int32 // bounds in Chain.arrivals
 	component int32
-	step      profile.StepKind // that asked for it
-	apart     bool             // each rank leaves when it has its own part
+	step      profile.StepKind // of the step that asked for it
+	apart     bool             // each rank leaves once it has its own part
 }
 
 // An arrival is a rank at a point.
 type arrival struct {
 	start, end trace.Time
-	launch     trace.Time // when its host asked for it; 0 is unknown
+	launch     trace.Time // when its host asked for it; 0 if unknown
 	rank       int32
 }
 
 const (
-	// serial is how much a collective of a rank may begin before the one before it ends, in ns: clocks
-	// of devices, and kernels that start early to wait.
+	// serial is how long before the end of a rank's previous collective the next one may begin, in
+	// ns: device clocks are inexact, and kernels start early to wait.
 	serial = 5_000
-	// minKnown is which part of the time in collectives has to be of those that can be played.
+	// minKnown is the part of the time in collectives that must be in those that can be played.
 	minKnown = 0.9
-	// maxBeside is which part of the collectives may run beside others of their ranks.
+	// maxBeside is the part of collectives that may overlap with others of their ranks.
 	maxBeside = 0.05
-	// fewPoints is how many collectives are the least that tell what is usual.
+	// fewPoints is the least number of collectives that shows what is usual.
 	fewPoints = 50
-	// pause is how long ranks compute from one collective to the next at most, in ns. Beyond, nobody had
-	// anything to do.
+	// pause is the longest time, in ns, that ranks compute from one collective to the next. Beyond that, nobody had work.
 	pause = 100_000_000
 )
 
-// ReadChain takes the chain out of a set. It walks over the launches and kernels of all ranks.
+// ReadChain extracts the chain from a set. It walks over the launches and kernels of all ranks.
 func ReadChain(set *profile.Set) *Chain {
 	r := &Chain{names: set.Ranks}
 	if len(set.MissingRanks) > 0 {
@@ -109,12 +105,12 @@ func ReadChain(set *profile.Set) *Chain {
 	return r
 }
 
-// besideOthers reports whether a rank was still in another collective when it came.
+// besideOthers reports whether any rank was still in another collective when it came to this one.
 func besideOthers(x *profile.CollectiveMatch, ends []trace.Time) bool {
 	return slices.ContainsFunc(x.Arrivals, func(a profile.Arrival) bool { return a.Start+serial < ends[a.Rank] })
 }
 
-// add adds a collective, and returns how long its ranks were in it, in ns.
+// add adds a collective, and returns how long its ranks were in it in total, in ns.
 func (r *Chain) add(x *profile.CollectiveMatch, ends []trace.Time) (took int64) {
 	p := point{component: x.Component, step: x.Step, apart: x.Apart}
 	p.arrivals[0] = int32(len(r.arrivals))
@@ -132,13 +128,13 @@ func (r *Chain) add(x *profile.CollectiveMatch, ends []trace.Time) (took int64) 
 // at returns the arrivals of a point.
 func (r *Chain) at(p *point) []arrival { return r.arrivals[p.arrivals[0]:p.arrivals[1]] }
 
-// Rank returns the rank that has a name; -1 is none.
+// Rank returns the index of the rank with a name, or -1.
 func (r *Chain) Rank(name string) int { return slices.Index(r.names, name) }
 
 // Name returns the name of a rank.
 func (r *Chain) Name(rank int) string { return r.names[rank] }
 
-// byRank returns the arrivals of each rank, in the order of their starts.
+// byRank returns the arrivals of each rank, ordered by start.
 func (r *Chain) byRank() [][]*arrival {
 	list := make([][]*arrival, len(r.names))
 	for i := range r.arrivals {

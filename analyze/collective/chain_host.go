@@ -13,22 +13,22 @@ import (
 
 // A host is what the host of a rank did that depends on its device.
 type host struct {
-	waits []hostWait // in order
+	waits []hostWait // ordered by end
 }
 
 // A hostWait is a call in which a host waits for its device.
 type hostWait struct{ start, end trace.Time }
 
-// queueFull is how long a launch takes at least that waits for the device to take what was launched
-// before, in ns: one takes some microseconds.
+// queueFull is the least duration of a launch, in ns, that shows that it waits for the device
+// to take earlier launches. Otherwise a launch takes a few microseconds.
 const queueFull = 1_000_000
 
-// waitsForDevice reports whether a call waits for what the device does.
+// waitsForDevice reports whether a call waits for work of the device.
 func waitsForDevice(name string, took int64) bool {
 	switch {
 	case strings.Contains(name, "Synchronize"):
 		return true
-	case strings.Contains(name, "Memcpy"): // of pageable memory, also Async
+	case strings.Contains(name, "Memcpy"): // of pageable memory; Async ones, too
 		return took >= queueFull/20
 	case strings.Contains(name, "Launch"):
 		return took >= queueFull
@@ -36,7 +36,7 @@ func waitsForDevice(name string, took int64) bool {
 	return false
 }
 
-// A launched is a kernel and when its host asked for it, on the clock of the host.
+// A launched is a kernel with the time of its launch, on the host's clock.
 type launched struct{ start, launch trace.Time }
 
 // A hostWalk reads launches of one stream.
@@ -48,11 +48,11 @@ type hostWalk struct {
 
 type hostRank struct {
 	launches profilewalk.Launches
-	kernels  []launched // of collectives
+	kernels  []launched // collective kernels
 	waits    []hostWait
 }
 
-// readHosts finds out when hosts asked for collectives, and when they waited for their devices.
+// readHosts finds when hosts launched collectives, and when they waited for their devices.
 func (r *Chain) readHosts(set *profile.Set) {
 	r.hosts = make([]host, len(r.names))
 	kernels := make([][]launched, len(r.names))
@@ -62,7 +62,7 @@ func (r *Chain) readHosts(set *profile.Set) {
 		join.Run(stream, &profilewalk.Options{})
 		for rank, h := range w.ranks.All() {
 			if int(rank) >= len(r.hosts) {
-				continue // children that are no rank
+				continue // child processes that are not ranks
 			}
 			offset := trace.Time(set.ClockOffsetOf(rank))
 			for _, x := range h.waits {
@@ -75,7 +75,7 @@ func (r *Chain) readHosts(set *profile.Set) {
 	}
 	for rank, list := range r.byRank() {
 		slices.SortFunc(r.hosts[rank].waits, func(x, y hostWait) int { return cmp.Compare(x.end, y.end) })
-		if len(r.hosts[rank].waits) > 0 { // else nobody knows what a host waits for
+		if len(r.hosts[rank].waits) > 0 { // otherwise it is unknown what a host waits for
 			tellLaunches(list, kernels[rank])
 		}
 	}
@@ -89,7 +89,7 @@ func (w *hostWalk) addCall(c *profile.Call) {
 	rank.launches.Add(c)
 }
 
-// addKernel takes a kernel, unless its launch is not known yet.
+// addKernel adds a kernel of a collective. It returns false if the launch is not known yet.
 func (w *hostWalk) addKernel(k *profile.Kernel) bool {
 	if w.classes.Of(k.Name).Class != kernelname.ClassCommunication || k.Correlation == 0 {
 		return true
@@ -103,12 +103,11 @@ func (w *hostWalk) addKernel(k *profile.Kernel) bool {
 	return true
 }
 
-// sameKernel is how far apart the starts of an arrival and of its kernel may be, in ns: clocks drift
-// from the middle of a recording on.
+// sameKernel is how far apart, in ns, the starts of an arrival and of its kernel may be:
+// clocks drift away from the middle of a recording.
 const sameKernel = 200_000
 
-// tellLaunches gives arrivals, in the order of their starts, the launch of the kernel that starts next
-// to them.
+// tellLaunches sets the launches of arrivals, which are ordered by start, to those of the kernels that start closest.
 func tellLaunches(list []*arrival, kernels []launched) {
 	slices.SortFunc(kernels, func(x, y launched) int { return cmp.Compare(x.start, y.start) })
 	k := 0

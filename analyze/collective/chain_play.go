@@ -10,19 +10,18 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A Change gives one rank the level of its peers.
+// A Change makes one rank as fast as its peers.
 type Change struct {
-	Rank         int        // -1 changes nothing
-	Since, Until trace.Time // when; 0 is open
-	// Seed draws by how much it is earlier or later than the median of its peers, as one of them is
-	// at a collective nearby.
+	Rank         int        // -1: no change
+	Since, Until trace.Time // bounds of the change; 0 is open
+	// Seed, unless 0, makes the rank vary around the median of its peers like one of them at a nearby collective.
 	Seed uint64
-	// HostsFollow lets hosts be early whenever their devices are. Else a host is early only if it waited.
+	// HostsFollow lets hosts be early whenever their devices are. Otherwise, a host is early only if it waited.
 	HostsFollow bool
 }
 
-// StepTimes are how long ranks took from collective to collective, by kind of step that asked for
-// them: summed up over the ranks, in ns, without pauses.
+// StepTimes are how long ranks took from collective to collective, in ns, summed over ranks
+// without pauses, by the kind of step that asked for the collective.
 type StepTimes [profile.StepDecode + 1]int64
 
 // Total returns the sum over all kinds.
@@ -33,35 +32,35 @@ func (t *StepTimes) Total() (sum int64) {
 	return sum
 }
 
-// A player plays the chain.
+// A player replays a chain.
 type player struct {
 	*Chain
 	change *Change
 	rng    *rand.Rand
 	ranks  []playing
-	took   []int64 // at the point at hand: from the last collective to this one, recorded
+	took   []int64 // at the current point, by arrival: recorded time since the rank's last collective
 	now    []trace.Time
-	levels []float64 // of peers at a point: what each takes, as part of the median
-	recent []float64 // levels of the last points
-	next   int       // of recent
+	levels []float64 // at the current point: time of each peer since its last collective
+	recent []float64 // levels relative to their median, at recent points
+	next   int       // index of the next one in recent
 }
 
-// A playing is a rank while the chain is played.
+// A playing is the state of a rank during the replay.
 type playing struct {
 	known     bool
-	end       trace.Time // of its last collective, as recorded
+	end       trace.Time // end of its last collective, as recorded
 	at        trace.Time // the same, as played
 	ends      []trace.Time
-	early     []int64 // by how much ends came earlier
-	wait, hit int     // of the waits of its host, and of ends
-	host      int64   // by how much its host is early, ns
+	early     []int64 // how much earlier each of ends is when played
+	wait, hit int     // next indexes into its host's waits, and into ends
+	host      int64   // how early its host is, ns
 }
 
-// window is how many collectives nearby tell how far ranks are from the median.
+// window is the number of values of peers at recent collectives that show how ranks vary around the median.
 const window = 64
 
-// Play plays the chain, and returns how long the ranks of the component of a rank took as recorded
-// and as played. Ranks are those, by index.
+// Play replays the component of the changed rank. It returns how long the component's ranks
+// took as recorded and as played, and the indexes of these ranks.
 func (r *Chain) Play(c *Change) (recorded, played StepTimes, ranks []int) {
 	p := &player{Chain: r, change: c, rng: rand.New(rand.NewPCG(c.Seed, 39)), ranks: make([]playing, len(r.names))}
 	component := r.componentOf(c.Rank)
@@ -78,7 +77,7 @@ func (r *Chain) Play(c *Change) (recorded, played StepTimes, ranks []int) {
 	return recorded, played, ranks
 }
 
-// componentOf returns the component in which a rank meets others; that of the first point of none.
+// componentOf returns the component of a rank; that of the first point if the rank meets nobody.
 func (r *Chain) componentOf(rank int) int32 {
 	for i := range r.arrivals {
 		if int(r.arrivals[i].rank) == rank {
@@ -89,7 +88,7 @@ func (r *Chain) componentOf(rank int) int32 {
 	return r.points[0].component
 }
 
-// meet plays a collective.
+// meet replays a collective.
 func (p *player) meet(x *point, recorded, played *StepTimes) {
 	list := p.at(x)
 	p.took, p.now = p.took[:0], p.now[:0]
@@ -115,8 +114,8 @@ func (p *player) meet(x *point, recorded, played *StepTimes) {
 	p.leave(x, list, idle, recorded, played)
 }
 
-// come returns when a rank comes to a collective. Its device does when it has done what it had to, which
-// is what the fastest rank takes where its host was late; its host does when it is there.
+// come returns when a rank comes to a collective. Its device is ready when its work is done, for which it is
+// assumed to need no longer than the fastest rank if its host launched late. Its host is ready when it launches.
 func (p *player) come(a *arrival, took, least int64, idle bool) trace.Time {
 	s := &p.ranks[a.rank]
 	if took < 0 || idle {
@@ -132,9 +131,9 @@ func (p *player) come(a *arrival, took, least int64, idle bool) trace.Time {
 	return max(s.at+trace.Time(took), a.launch-trace.Time(early))
 }
 
-// hostEarly returns by how much a host is early when it asks for a collective. A host that waits for its
-// device gains as much as the device, and no more than it waited and had before. One that finds the
-// device done was behind it, by the time since.
+// hostEarly returns how early a host is when it launches a collective. A host that waits for its
+// device gains as much as the device does, but no more than it waited plus what it had gained
+// before. If it found the device done, it was behind by the time since then, and can gain that, too.
 func (p *player) hostEarly(s *playing, a *arrival) int64 {
 	waits := p.hosts[a.rank].waits
 	for ; s.wait < len(waits) && waits[s.wait].end <= a.launch; s.wait++ {
@@ -152,7 +151,7 @@ func (p *player) hostEarly(s *playing, a *arrival) int64 {
 	return s.host
 }
 
-// level gives the changed rank the level of its peers.
+// level makes the changed rank as fast as its peers.
 func (p *player) level(list []arrival) {
 	at := slices.IndexFunc(list, func(a arrival) bool { return int(a.rank) == p.change.Rank })
 	if at < 0 || p.took[at] < 0 {
@@ -174,13 +173,13 @@ func (p *player) level(list []arrival) {
 	}
 	own := &p.ranks[list[at].rank]
 	p.now[at] = own.at + trace.Time(median*factor)
-	if launch := list[at].launch; launch != 0 { // its host asks for it no later than that, and goes on from there
+	if launch := list[at].launch; launch != 0 { // its host launches no later than that, and goes on from there
 		own.host = max(own.host, int64(launch-p.now[at]))
 	}
 }
 
-// draw returns what a peer took at a collective nearby, as part of the median there, and keeps what they
-// take here.
+// draw returns a factor on the median: 1, or, with a seed, that of a random peer at a recent
+// collective. It records the peers' factors here.
 func (p *player) draw(median float64) float64 {
 	for _, v := range p.levels {
 		if median <= 0 {
@@ -199,15 +198,15 @@ func (p *player) draw(median float64) float64 {
 	return p.recent[p.rng.IntN(len(p.recent))]
 }
 
-// leave lets ranks go on when the last one has come and the data is through. Where each leaves when
-// it has its own part, it takes as long after the last one as it did.
+// leave lets ranks go on when the last one has come and the data is through. If each rank
+// leaves with its own part, it does so as long after the last arrival as recorded.
 func (p *player) leave(x *point, list []arrival, idle bool, recorded, played *StepTimes) {
 	last, lastRecorded, end := trace.Time(0), trace.Time(0), trace.Time(0)
 	for i := range list {
 		end = max(end, list[i].end)
 	}
 	for i := range list {
-		own := trace.Time(0) // all leave together: when one does is what its clock says
+		own := trace.Time(0) // all leave together: differences between ends are clock errors
 		if !x.apart {
 			own = end - list[i].end
 		}

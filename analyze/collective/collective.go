@@ -14,100 +14,97 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Collectives are the collectives that several ranks were seen in: who came last, how
-// long the others waited for it, and how long the data took.
+// Collectives are the collectives that several ranks were seen in: who came last, how long the
+// others waited, and how long the data took.
 type Collectives struct {
-	Ranks []Rank // those that met others, in the order of the set
-	Kinds []Kind // the one that took most time first
-	Waits []Wait // by rank, and by last
-	// ByStep is the same by kind of the step that asked for them; nil where steps are
-	// not known.
+	Ranks []Rank // those that met others, in the set's order
+	Kinds []Kind // by decreasing time
+	Waits []Wait // ordered by rank, and by last rank
+	// ByStep is the same by kind of the step that asked for them; nil if steps are unknown.
 	ByStep []StepRank
-	// Parts are the kernels of collectives, by rank, whether others were seen or not.
+	// Parts are the kernels of collectives by rank, whether other ranks were seen in them or not.
 	Parts     []PartKind
-	AllToAlls []AllToAll // what ranks send each other, as far as it is known
+	AllToAlls []AllToAll // what ranks send each other, if known
 
-	First, Last trace.Time // of the collectives of several ranks; 0 is none, or unknown
-	OfHosts     bool       // by [MeasureHosts]
+	First, Last trace.Time // bounds of the collectives of several ranks; 0 if none, or unknown
+	OfHosts     bool       // host collectives, from [MeasureHosts]
 
 	peerGroups []*peerGroup
 	Counts     collectiveCounts
-	// without is how many collectives there are of all ranks but one or two, by those; -1 is no second one.
+	// without counts the collectives of all ranks but one or two, by the missing ranks; -1 if there is no second one.
 	without map[[2]int32]absence
-	// lengths are how long the groups were at it, once for each of their ranks, ns.
+	// lengths is the total time of the groups, once for each of their ranks, in ns.
 	lengths int64
 }
 
 // collectiveCounts are numbers of collectives.
 type collectiveCounts struct {
-	all        int // that were measured
+	all        int // measured ones
 	Sync       int // at which ranks wait for the last one
-	byDuration int // of sync: those whose order is that of durations
-	blurred    int // of sync: those of which only how long they took was recorded
-	partial    int // of sync: those of whose group not all ranks were seen
-	unsure     int // of sync: those of whose group nobody knows whether ranks are missing that the job lacks
-	begin      int // of sync, in which nobody is judged: recording began with it on some rank
+	byDuration int // of Sync: order of arrival derived from durations
+	blurred    int // of Sync: only durations were recorded
+	partial    int // of Sync: not all ranks of the group were seen
+	unsure     int // of Sync: unknown whether any of the job's missing ranks belong to the group
+	begin      int // host collectives with which the recording of some rank begins, so that nobody is judged by them
 	impossible int // left out: a rank was gone before the last one came
-	// kernels are those of collectives on all ranks, and alone those of which no other rank
-	// was found, refused those where clocks contradict the others.
+	// kernels counts the collective kernels of all ranks; alone those without any other rank
+	// found, refused those whose clocks contradict the others.
 	kernels, alone, refused int
-	// ran is how long all kernels ran together, and ranAlone those that are alone, ns.
+	// ran is how long all kernels ran in total, ranAlone how long those that are alone did, in ns.
 	ran, ranAlone int64
-	// beginTook is how long ranks were in those of begin, beginWait how much of that beyond the one that was there for
-	// the shortest time, ns.
+	// beginTook is how long ranks were in the collectives of begin, beginWait how much of that
+	// exceeds the time of the rank that was there for the shortest time, in ns.
 	beginTook, beginWait int64
 }
 
-// coverage is how much of the time in collectives went by in those at which it is known who
-// waits for whom.
+// coverage returns how much of the time in collectives is in those for which it is known who waits for whom.
 func (c *Collectives) coverage() finding.Coverage {
 	known := distribution.SumTimes(order.EachRow(c.Ranks, func(r *Rank) int64 { return r.Took }))
-	known = distribution.AddTimes(known, c.Counts.beginTook) // nobody asks who was late there
+	known = distribution.AddTimes(known, c.Counts.beginTook) // nobody is judged there
 	return finding.Coverage{Of: "communication time", Known: known, All: c.Counts.ran}
 }
 
 // Some reports whether there are collectives of several ranks.
 func (c *Collectives) Some() bool { return c.Counts.all > 0 }
 
-// A Rank is what collectives were like on a rank. Times are ns.
+// A Rank sums up the collectives of a rank. Times are in ns.
 type Rank struct {
 	Rank       string
-	SyncPoints int // collectives in which others were seen, too
-	// The rest is about those at which ranks wait for the last one.
+	SyncPoints int // collectives in which other ranks were seen, too
+	// The other fields are about those at which ranks wait for the last one.
 	Sync int
-	Last int // to which it came after all others
-	// LateP50 and LateP99 are of its arrival minus the median (nearest rank) of all
-	// arrivals; negative is early.
+	Last int // those to which it came after all others
+	// LateP50 and LateP99 are percentiles of its arrival minus the median (nearest rank) arrival; negative is early.
 	LateP50, LateP99 int64
 	Took             int64 // from the start of its kernels to their end
-	Wait             int64 // of Took, before the last rank came
-	Blame            int64 // that all others waited where it was last
-	Transfer         int64 // of Took, what the rank that had to wait least took
+	Wait             int64 // part of Took before the last rank came
+	Blame            int64 // total wait of all others where it was last
+	Transfer         int64 // part of Took that the rank with the shortest wait took
 
 	rankIndex int32 // index into Set.Ranks
 }
 
-// A Wait is how long one rank waited for another one: the sum over the collectives to which
-// that one came last. Both are indexes into [Collectives.Ranks].
+// A Wait is how long one rank waited for another, summed over the collectives to which that
+// one came last. Both are indexes into [Collectives.Ranks].
 type Wait struct {
 	Rank, Last int
 	Ns         int64
 }
 
-// A StepRank is what collectives of one kind of steps were like on a rank.
+// A StepRank sums up the collectives of a rank in one kind of steps.
 type StepRank struct {
 	Kind profile.StepKind
 	Rank
 }
 
-// Measure sums up the sync points of a set that overlap [from, to]; 0 is open.
-// It holds about 14 bytes for each rank of a sync point, most of which may be in a file.
+// Measure sums up the sync points of a set that overlap [from, to]; 0 is open. It holds about
+// 14 bytes for each rank of a sync point, most of which may be in a file.
 func Measure(set *profile.Set, from, to trace.Time) *Collectives {
 	return measure(set, from, to, endSpread)
 }
 
-// MeasureHosts is [Measure] for the collectives of hosts; nil if there are none. Arrivals are when a thread began
-// to send and to receive, and kernels are what threads did from there to the end.
+// MeasureHosts is [Measure] for host collectives; it returns nil if there are none. A rank arrives
+// when its thread begins to send or receive; a kernel is what the thread did from then to the end.
 func MeasureHosts(set *profile.Set, from, to trace.Time) *Collectives {
 	if set.HostCollectives == nil {
 		return nil
@@ -127,7 +124,7 @@ func measure(set *profile.Set, from, to trace.Time, spread int64) *Collectives {
 	return out
 }
 
-// MeasureRanks is [Measure] for those who only ask who is late: without Kinds, Parts, and
+// MeasureRanks is [Measure] for callers who only ask who is late: without Kinds, Parts, and
 // AllToAlls, which take a third of the time.
 func MeasureRanks(set *profile.Set, from, to trace.Time) *Collectives {
 	w := newCollectiveWalk(set, from, to, endSpread)
@@ -139,7 +136,7 @@ func MeasureRanks(set *profile.Set, from, to trace.Time) *Collectives {
 	return out
 }
 
-// within passes the sync points that overlap [from, to]; 0 is open.
+// within yields the sync points that overlap [from, to]; 0 is open.
 func within(set *profile.Set, from, to trace.Time) iter.Seq[*profile.CollectiveMatch] {
 	if from == 0 && to == 0 {
 		return set.Matches(false)
@@ -163,20 +160,19 @@ func bounds(x *profile.CollectiveMatch) (start, end trace.Time) {
 	return start, end
 }
 
-// A collectiveWalk goes over the sync points of a set. Times of a component of ranks are held while
-// its sync points pass.
+// A collectiveWalk goes over the sync points of a set. It holds the times of a component of ranks while its sync points pass.
 type collectiveWalk struct {
 	set        *profile.Set
 	out        *Collectives
 	syncPoints []int // by rank of the set
 	bySteps    [stepKinds][]rankTimes
-	late       [][2]int64 // by rank, over all steps: Rank.LateP50 and LateP99
-	kinds      *kindTable // nil if nobody asks
+	late       [][2]int64 // by rank, over all steps: LateP50 and LateP99
+	kinds      *kindTable // nil if not asked for
 	peerGroups *peerGroupTable
-	seen       encounter // of the sync point at hand
+	seen       encounter // the current sync point
 	sorter     timeSorter
 
-	component int32   // of that
+	component int32   // the component of seen
 	met       []int32 // ranks of that component
 }
 
@@ -252,7 +248,7 @@ func (w *collectiveWalk) add(x *profile.CollectiveMatch) {
 	addWaits(w.bySteps[x.Step], e)
 }
 
-// settle finds the percentiles of the component at hand, and gives up its times.
+// settle computes the percentiles of the current component, and frees its times.
 func (w *collectiveWalk) settle() {
 	for _, rank := range w.met {
 		var late []*times
@@ -276,13 +272,13 @@ func (w *collectiveWalk) settle() {
 	}
 }
 
-// rankTimes are the sums of a rank in steps of one kind, and how late it was.
+// rankTimes are the sums of a rank in steps of one kind, with its arrival times relative to the others.
 type rankTimes struct {
 	Rank
 	late times
 }
 
-// addWaits adds a sync point at which ranks wait to the sums of its ranks.
+// addWaits adds a sync point with waits to the sums of its ranks.
 func addWaits(ranks []rankTimes, e *encounter) {
 	median := request.NearestRank(e.sorted, 50)
 	for i, a := range e.Match.Arrivals {
@@ -337,7 +333,7 @@ func (w *collectiveWalk) rank(set *profile.Set, rank int) Rank {
 // stepKinds is how many kinds of steps there are.
 const stepKinds = profile.StepDecode + 1
 
-// finishSteps sums up ranks by kind of step; nil if no kind is known.
+// finishSteps returns the sums by kind of step and rank; nil if no kinds are known.
 func (w *collectiveWalk) finishSteps(set *profile.Set) []StepRank {
 	var out []StepRank
 	known := false
@@ -356,7 +352,7 @@ func (w *collectiveWalk) finishSteps(set *profile.Set) []StepRank {
 	return out
 }
 
-// WaitMatrix returns Waits as a matrix: of each rank, how long it waited for each one, ns.
+// WaitMatrix returns Waits as a matrix: for each rank, how long it waited for each other one, in ns.
 func (c *Collectives) WaitMatrix() [][]int64 {
 	m := make([][]int64, len(c.Ranks))
 	for i := range m {
@@ -368,7 +364,7 @@ func (c *Collectives) WaitMatrix() [][]int64 {
 	return m
 }
 
-// WaitedFor returns how long all others together waited in collectives to which a rank came last, ns.
+// WaitedFor returns how long all others together waited in collectives to which a rank came last, in ns.
 func (c *Collectives) WaitedFor(rank int32) int64 {
 	if r := c.rankOf(rank); r != nil {
 		return r.Blame
@@ -376,7 +372,7 @@ func (c *Collectives) WaitedFor(rank int32) int64 {
 	return 0
 }
 
-// rankOf returns the facts about a rank of the set.
+// rankOf returns the sums of a rank of the set, or nil.
 func (c *Collectives) rankOf(rank int32) *Rank {
 	for i := range c.Ranks {
 		if c.Ranks[i].rankIndex == rank {
@@ -386,20 +382,20 @@ func (c *Collectives) rankOf(rank int32) *Rank {
 	return nil
 }
 
-// Unseen tells, where no rank was seen to wait for another one, that nobody knows how much of the
-// time in collectives is waiting, and how much may be.
+// Unseen says, if no rank was seen to wait for another, that it is unknown how much of the
+// time in collectives is waiting, and how much it may be.
 func (c *Collectives) Unseen() []finding.Evidence {
 	covered := c.coverage()
 	if covered.Known > 0 || covered.All == 0 {
 		return nil
 	}
-	most, ranks := int64(0), map[int32]bool{} // beyond the shortest
+	most, ranks := int64(0), map[int32]bool{} // most: time beyond the shortest kernels
 	for i := range c.Parts {
 		most = distribution.AddTimes(most, c.Parts[i].MostWait)
 		ranks[c.Parts[i].rankIndex] = true
 	}
 	if most == 0 {
-		return nil // there is one of each kind
+		return nil // there is only one kernel of each kind
 	}
 	why := "one rank does not tell"
 	if len(ranks) > 1 {
@@ -409,8 +405,8 @@ func (c *Collectives) Unseen() []finding.Evidence {
 		words.Nearly(covered.All), words.Nearly(min(most, covered.All)), why)}
 }
 
-// Waiting tells how much of the time in collectives ranks wait for the last one of them,
-// and which waited for ranks that were not recorded.
+// Waiting says how much of the time in collectives ranks wait for the last one, and which
+// ranks waited for ranks that were not recorded.
 func (c *Collectives) Waiting() []finding.Evidence {
 	took, wait := int64(0), int64(0)
 	for i := range c.Ranks {
@@ -431,11 +427,11 @@ func (c *Collectives) Waiting() []finding.Evidence {
 	return append([]finding.Evidence{waiting}, c.longWaits()...)
 }
 
-// mostlyStood is the part of what transfers take, from which on those that stood still are told.
+// mostlyStood is the part of transfer time that must be stalls for these to be reported.
 const mostlyStood = 0.5
 
-// Stood says that transfers stood still, "" if they did not: all ranks had come, and yet a few collectives take many times as long
-// as others of their kind and size. A link or the network between hosts does that, or whoever shares it.
+// Stood reports that transfers stood still, or returns "": all ranks had come, and yet a few collectives took many
+// times as long as others of their kind and size. A link or the network between hosts does that, or whoever shares it.
 func (c *Collectives) Stood() string {
 	all, beyond := int64(0), int64(0)
 	var worst *Kind
@@ -460,10 +456,10 @@ func (c *Collectives) Stood() string {
 		100*distribution.Fraction(beyond, all), words.Nearly(worst.Transfer.Max), words.Nearly(worst.Transfer.P50))
 }
 
-// lacking reports whether ranks that are not in the files may have come to collectives after all that are.
+// lacking reports whether ranks that are not in the files may have come to collectives later than all others.
 func (c *Collectives) lacking() bool { return c.Counts.partial+c.Counts.unsure > 0 }
 
-// Begin tells how long ranks waited in collectives of hosts for the profilers of others to start.
+// Begin reports how long ranks waited in host collectives for the profilers of others to start.
 func (c *Collectives) Begin() []finding.Evidence {
 	if c.Counts.begin == 0 {
 		return nil

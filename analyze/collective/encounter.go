@@ -11,44 +11,43 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// endSpread is how far apart the ranks of a collective that leave it together end, in
-// ns: measured are 1 to 3 us of an all-to-all, 5 to 7 us of an all-reduce on a ring.
+// endSpread is how far apart, in ns, the ends of a collective are on ranks that leave it
+// together: 1 to 3 us were measured for an all-to-all, 5 to 7 us for an all-reduce on a ring.
 const endSpread = 5_000
 
-// hostSpread is the same of collectives of hosts: measured are 120 to 160 us of gloo's all-reduce, as threads wait
-// for messages and for a core.
+// hostSpread is the same for host collectives: 120 to 160 us were measured for gloo's
+// all-reduce, as threads wait for messages and for a core.
 const hostSpread = 200_000
 
-// nobody is the index of the last rank where several came last.
+// nobody is the index of the last rank if several came last.
 const nobody = -1
 
-// An encounter is a sync point and who came to it when.
+// An encounter is a sync point with the arrivals of its ranks.
 type encounter struct {
 	Match  *profile.CollectiveMatch
 	spread int64 // endSpread or hostSpread
-	// byClock tells that arrivals are starts. Where the clocks of hosts are known less
-	// well than that ranks leave together, a rank arrived the earlier the longer its
-	// kernel ran: then arrivals are the times from an end that all share, negative.
+	// byClock reports that arrivals are starts. If the clocks of hosts are less exact than endings agree, a
+	// rank arrived earlier the longer its kernel ran: then arrivals are times before the common end, negative.
 	byClock bool
-	// waits tells that ranks wait for the last one, and that it is known who that is. Those
-	// that leave apart show it by clocks alone.
+	// waits reports that ranks wait for the last one, and that it is known who that is. If ranks
+	// leave separately, only clocks can show it.
 	waits    bool
-	begins   bool    // the recording of some rank does, so that nobody is judged by it
-	arrivals []int64 // of Match.Arrivals, ns
-	took     []int64 // by these: how long the kernel of the rank ran, ns
-	last     int     // index of the one after all others, or nobody
-	latest   int64   // arrival of the last
+	begins   bool    // the recording of some rank begins with it, so nobody is judged by it
+	arrivals []int64 // by index in Match.Arrivals, ns
+	took     []int64 // same index: how long the kernel of the rank ran, ns
+	last     int     // index of the rank that came after all others, or nobody
+	latest   int64   // latest arrival
 	transfer int64   // the shortest duration, ns
 
 	sorted []int64
 }
 
-// look takes in a sync point. It is false for one that cannot be: at which ranks wait
-// for each other, and yet one was gone before the last one came.
+// look reads a sync point. It returns false for an impossible one, at which ranks wait for
+// each other, and yet one was gone before the last one came.
 func (e *encounter) look(x *profile.CollectiveMatch) bool {
 	e.Match = x
 	e.byClock = x.Bound >= 0 && x.Bound <= e.spread
-	// What was first recorded of a rank shows when its profiler started. On devices, that is one of very many.
+	// The first event of a rank depends on when its profiler started. On devices, it is one of many, and doesn't matter.
 	e.begins = x.Sync && x.First && e.spread == hostSpread
 	e.waits = x.Sync && (e.byClock || !x.Apart) && !e.begins
 	e.arrivals, e.took = e.arrivals[:0], e.took[:0]
@@ -81,8 +80,7 @@ func (e *encounter) look(x *profile.CollectiveMatch) bool {
 	return true
 }
 
-// wait returns how long a rank waited for the last one, in ns. One that may leave before
-// waited until then at most.
+// wait returns how long a rank waited for the last one, in ns. A rank that may leave earlier waited until then at most.
 func (e *encounter) wait(i int) int64 {
 	wait := e.latest - e.arrivals[i]
 	if e.Match.Apart {
@@ -91,13 +89,13 @@ func (e *encounter) wait(i int) int64 {
 	return wait
 }
 
-// times are differences of times, ns. Most take 4 bytes.
+// times are time differences in ns, most of which take 4 bytes.
 type times struct {
-	near distribution.Sample // nearZero more
+	near distribution.Sample // values plus nearZero
 	far  []int64             // the others
 }
 
-// nearZero is how far from zero a time is that takes 4 bytes.
+// nearZero is the largest absolute time that takes 4 bytes.
 const nearZero = 1 << 31
 
 func (t *times) add(ns int64) {
@@ -108,11 +106,10 @@ func (t *times) add(ns int64) {
 	}
 }
 
-// A timeSorter finds percentiles of times. It keeps its scratch space.
+// A timeSorter computes percentiles of times, reusing scratch space.
 type timeSorter struct{ values, scratch []int64 }
 
-// percentiles returns the median and the 99th percentile, nearest rank, of some times
-// together; 0 of none.
+// percentiles returns the median and the 99th percentile, nearest rank, of several times together; 0 if there are none.
 func (s *timeSorter) percentiles(all ...*times) (p50, p99 int64) {
 	s.values = s.values[:0]
 	far := false
@@ -137,7 +134,7 @@ func (s *timeSorter) percentiles(all ...*times) (p50, p99 int64) {
 	return request.NearestRank(s.values, 50) - nearZero, request.NearestRank(s.values, 99) - nearZero
 }
 
-// A summarizer sums up samples. It keeps its scratch space.
+// A summarizer summarizes samples, reusing scratch space.
 type summarizer struct {
 	Summarizer distribution.Summarizer
 	values     []int64
@@ -149,14 +146,14 @@ func (s *summarizer) of(x *distribution.Sample) distribution.Summary {
 	return s.Summarizer.Summarize(s.values)
 }
 
-// A Stall is that all ranks of a collective but one have come, and wait for that one.
+// A Stall is a time in which all ranks of a collective but one have come, and wait for that one.
 type Stall struct {
 	Match      *profile.CollectiveMatch
-	Last, Next int   // of Match.Arrivals: the one that is waited for, and the last but one
+	Last, Next int   // indexes into Match.Arrivals: the one waited for, and the last but one
 	Ns         int64 // between them
 }
 
-// Stalls yields where ranks waited for one of them, as far as clocks tell. A stall is good until the next one.
+// Stalls yields the stalls in collectives, as far as clocks can tell. A stall is valid until the next one.
 func Stalls(set *profile.Set) iter.Seq[*Stall] {
 	return func(yield func(*Stall) bool) {
 		if set.Collectives == nil {

@@ -13,29 +13,28 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A WaitHistory is who waited for whom as time went on: the sums of [Collectives.Waits] in
-// equal parts of the time.
+// A WaitHistory is who waited for whom over time: the sums of [Collectives.Waits] in equal parts of the time.
 type WaitHistory struct {
 	straggler.Parts
-	Met   []int // in each part: collectives at which ranks wait
+	Met   []int // by part: collectives at which ranks wait
 	Waits []WaitIn
 }
 
-// A WaitIn is how long a rank waited for another one in a part of the time. None is 0.
+// A WaitIn is how long a rank waited for another in a part of the time. Waits of 0 are left out.
 type WaitIn struct {
 	Part int
 	Wait
 }
 
-// How many parts a history has: fewer where many ranks would make it large.
+// Limits on the number of parts of a history, which many ranks would make large.
 const (
 	maxParts   = 200
 	minParts   = 10
-	usualWaits = 30_000  // in all parts, about
-	maxWaits   = 300_000 // beyond, nobody looks
+	usualWaits = 30_000  // in all parts together, about
+	maxWaits   = 300_000 // beyond that, there is no history
 )
 
-// WaitHistory divides the time of the collectives; nil where no rank waits, or there are too many.
+// WaitHistory divides the time of the collectives; it returns nil if no ranks wait, or if there are too many.
 func (c *Collectives) WaitHistory() *WaitHistory {
 	pairs := max(1, len(c.Ranks)*len(c.Ranks))
 	parts := max(minParts, min(maxParts, usualWaits/pairs))
@@ -63,14 +62,14 @@ func (c *Collectives) waitHistory(parts int) *WaitHistory {
 	return h
 }
 
-// waits adds up how long ranks waited for each other, by part, rank, and last; none is 0.
+// waits returns how long ranks waited for each other, by part, rank, and last rank, without zeros.
 func (c *Collectives) waits(part func(trace.Time) int) (list []WaitIn) {
-	at := map[int32]int{} // index into c.Ranks
+	at := map[int32]int{} // by rank of the set: index into c.Ranks
 	for i := range c.Ranks {
 		at[c.Ranks[i].rankIndex] = i
 	}
 	type key struct{ part, last int }
-	sums := map[WaitIn]int64{} // by keys without Ns; two ranks may be in several groups
+	sums := map[WaitIn]int64{} // keys have no Ns; two ranks may be together in several groups
 	for _, g := range c.peerGroups {
 		of := map[key][]int64{} // by rank of the group
 		g.gathering.EachWait(func(when trace.Time, last int, waits []int64) {
@@ -101,29 +100,29 @@ func (c *Collectives) waits(part func(trace.Time) int) (list []WaitIn) {
 
 // Waited is how long ranks waited in collectives, and for whom.
 type Waited struct {
-	Took, Wait int64 // of all ranks; Wait is a part of Took, ns
+	Took, Wait int64 // sums over all ranks, ns; Wait is a part of Took
 	Covered    finding.Coverage
-	// ByClock tells that clocks show who came last; else it follows from durations.
+	// ByClock reports that clocks show who came last; otherwise, durations do.
 	ByClock bool
-	// Lacking tells that some ranks may have waited for others that are not in the files, beyond Wait.
+	// Lacking reports that ranks may also have waited for others that are not in the files, beyond Wait.
 	Lacking bool
-	Groups  []WaitedGroup // where most of the waiting is, that first
+	Groups  []WaitedGroup // the groups with most of the waiting, in decreasing order
 }
 
-// A WaitedGroup are ranks that wait for each other.
+// A WaitedGroup is a group of ranks that wait for each other.
 type WaitedGroup struct {
 	Names  []string
 	Set    []int32 // their indexes in the set, in the same order
 	Spells []straggler.Spell
 }
 
-// Of which groups spells are told: a few that make up most of the waiting, each a good part of it.
+// Only the spells of a few groups are reported, each with a good part of all waiting.
 const (
 	maxWaited  = 8
 	muchWaited = 0.05
 )
 
-// Waited sums up what ranks waited for each other.
+// Waited sums up how long ranks waited for each other.
 func (c *Collectives) Waited() Waited {
 	w := Waited{Covered: c.coverage(), ByClock: c.Counts.byDuration == 0, Lacking: c.lacking()}
 	for i := range c.Ranks {
@@ -142,24 +141,23 @@ func (c *Collectives) Waited() Waited {
 	return w
 }
 
-// What is usual for kernels of unknown size are those around each: the layers of a step send as
-// much each, but steps do not.
+// Kernels of unknown size are compared with the kernels around them: the layers of a step send
+// equal amounts of data, but different steps do not.
 const (
-	// calledAround is how many kernels in a row are compared with each other.
+	// calledAround is how many successive kernels are compared with each other.
 	calledAround = 16
-	// longOfUnknown is longTimes of kernels of unknown size: one in a step may have more to send.
+	// longOfUnknown is longTimes for kernels of unknown size: one in a step may have more to send.
 	longOfUnknown = 16
 )
 
-// judgeAround finds the long ones among kernels of unknown size, which follow each other. What a
-// library of collectives sends may have any size; other kernels, such as custom all-reduces, send
-// so little that data alone makes none of them long.
+// judgeAround finds the long ones among kernels of unknown size, given in order. A collectives library may send any
+// amount of data; other kernels, such as custom all-reduces, send so little that data alone makes none of them long.
 func (p *partTimes) judgeAround(took []int64) {
 	anySize := strings.Contains(strings.ToLower(p.Kernel), "nccl")
 	if len(took) < fewestLong || anySize && len(took) < calledAround {
 		return
 	}
-	var long []int // by position
+	var long []int // positions
 	usual := map[int]int64{}
 	sorted := make([]int64, 0, calledAround)
 	for from := 0; from < len(took); from += calledAround {
@@ -192,18 +190,18 @@ func (p *partTimes) judgeAround(took []int64) {
 }
 
 const (
-	// fewestRounds is how often what is called must come again.
+	// fewestRounds is how many periods there must be.
 	fewestRounds = 3
-	// comesAgain is the part of long kernels that have one a period later, and comesByChance how
-	// many times the part that have one by chance that is at least.
+	// comesAgain is the least part of long kernels that must be followed by another one a period
+	// later; that must also be comesByChance times the part that chance explains.
 	comesAgain    = 0.5
 	comesByChance = 2
-	// maxPeriods and maxAsked are how many periods are tried, and with how many kernels.
+	// maxPeriods limits the periods that are tried, and maxAsked the kernels that each is tried with.
 	maxPeriods, maxAsked = 4096, 512
 )
 
-// periodOf returns after how many of n kernels the long ones come again, as those do that send
-// more than others in every step; 0 is never. long are the positions of these, in order.
+// periodOf returns the period, in kernels, with which long kernels recur, as kernels that send more than
+// the others in every step do; 0 if they do not. long are their positions among n kernels, in order.
 func periodOf(long []int, n int) int {
 	isLong := make([]bool, n)
 	for _, i := range long {

@@ -11,45 +11,41 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A Kind is what collectives of one operation, type and size were like in a
-// group. Times are ns.
+// A Kind sums up the collectives of one operation, type, and size in a group. Times are in ns.
 type Kind struct {
-	Op        string // as the producer calls it; "" is unknown
+	Op        string // as the producer calls it; "" if unknown
 	Kernel    string // without types
-	Dtype     string // "" is unknown
-	Bytes     int64  // see [Kind.BusBandwidth]; -1 is unknown
-	Group     string // "" is unknown
-	GroupSize int32  // -1 is unknown
-	// First is the first of the ranks, in the order of the set: replicas call their
-	// groups the same.
+	Dtype     string // "" if unknown
+	Bytes     int64  // see [Kind.BusBandwidth]; -1 if unknown
+	Group     string // "" if unknown
+	GroupSize int32  // -1 if unknown
+	// First is the first of the ranks, in the set's order: replicas give their groups the same names.
 	First string
-	Ranks int // the most that were seen at one of them
+	Ranks int // the most ranks seen in one collective
 
 	N    int
 	Took int64 // sum over all ranks
-	// Transfer is the shortest duration of each: that of the rank that waited least, of
-	// those that were seen. One that was not may have come later.
+	// Transfer summarizes the shortest duration in each collective: that of the rank that waited
+	// least, of the ranks that were seen. An unseen rank may have come later.
 	Transfer distribution.Summary
-	// Whole is how many of N were seen on all ranks of the group, as far as its size is
-	// known, and WholeP50 the median of their Transfer; 0 of none.
+	// Whole is how many of the N have all ranks of the group, as far as its size is known, and
+	// WholeP50 the median of their Transfer; 0 if there are none.
 	Whole    int
 	WholeP50 int64
 
-	// Long of those at which ranks of the group that are not in the files were missing took longer than
-	// usual behind the last one that was seen, LongWait in sum, ns: each rank waited that, likely for those.
+	// Long counts the collectives, missing ranks of the group that are not in the files, that took longer than usual after the
+	// last seen rank came. LongWait is by how much in total, in ns: each rank waited that long, likely for the missing ones.
 	Long     int
 	LongWait int64
 
-	Sync int                  // of N: those at which ranks wait for the last one
-	Wait distribution.Summary // of all ranks but the last one of each
-	// Last is the rank that came last most often, LastN times; "" and 0 if none did
-	// alone.
+	Sync int                  // of N: at these, ranks wait for the last one
+	Wait distribution.Summary // of all ranks but the last one
+	// Last is the rank that came last most often, LastN times; "" and 0 if no rank ever came last alone.
 	Last  string
 	LastN int
 }
 
-// Name returns what the collective is called: the operation, or else its kernel,
-// without what all kernels of NCCL begin with.
+// Name returns the operation, or else the kernel's name without NCCL's common prefix.
 func (k *Kind) Name() string { return collectiveName(k.Op, k.Kernel) }
 
 func collectiveName(op, kernel string) string {
@@ -63,14 +59,13 @@ func collectiveName(op, kernel string) string {
 	return name
 }
 
-// BusBandwidth returns the bus bandwidth at the median transfer of those that were seen on
-// all ranks, as nccl-tests define it, in GB/s, 0 if it is not known. Bytes is the size by the same definition: what a
-// rank has where each has all, and all parts together where each has one.
+// BusBandwidth returns the bus bandwidth at the median transfer of those with all ranks, as nccl-tests define it, in GB/s; 0 if
+// unknown. Bytes is the size by the same definition: what a rank has if each has all of it, and all parts together if each has one.
 func (k *Kind) BusBandwidth() float64 {
 	return busBandwidth(k.Op, k.Bytes, k.GroupSize, k.WholeP50)
 }
 
-// kindKey is what collectives of one kind have in common.
+// kindKey identifies collectives of one kind.
 type kindKey struct {
 	op, kernel, dtype, group trace.Sym
 	bytes                    int64
@@ -81,32 +76,32 @@ type kindKey struct {
 type kindTimes struct {
 	Kind
 	transfers, waits distribution.Sample
-	whole, part      distribution.Sample // of transfers: all ranks of the group were seen, or some are not in the files
-	last             map[int32]int       // by rank
+	whole, part      distribution.Sample // parts of transfers: all ranks of the group were seen; some are not in the files
+	last             map[int32]int       // by rank: how often it came last
 }
 
-// kindTable tells kinds apart.
+// kindTable maps sync points to kinds.
 type kindTable struct {
 	set   *profile.Set
 	bare  *trace.PerName[trace.Sym]
 	index map[kindKey]int
 	kinds []*kindTimes
-	held  int // of kinds: from here on, their times are held
+	held  int // index of the first kind whose times are still held
 	sums  summarizer
 
-	// Sync points like the one before are of its kind.
+	// Cache: sync points like the previous one are of its kind.
 	like  kindLike
 	known *kindTimes
 }
 
-// kindLike is what sync points of one kind, and of one group of ranks, say.
+// kindLike is what sync points of one kind, and of one group of ranks, have in common.
 type kindLike struct {
 	name, op, dtype, group trace.Sym
 	in, out                int64
 	size, first            int32
 }
 
-// of returns the kind of a sync point of a group with a certain first rank.
+// of returns the kind of a sync point; first is the first rank of its group.
 func (t *kindTable) of(x *profile.CollectiveMatch, first int32) *kindTimes {
 	like := kindLike{x.Name, x.Op, x.Dtype, x.Group, x.In, x.Out, x.GroupSize, first}
 	if t.known == nil || like != t.like {
@@ -158,7 +153,7 @@ func (t *kindTable) add(e *encounter, first int32) {
 	}
 }
 
-// settle sums up the kinds of the component of ranks at hand, and gives up their times.
+// settle summarizes the kinds of the current component of ranks, and frees their times.
 func (t *kindTable) settle() {
 	for _, k := range t.kinds[t.held:] {
 		k.Transfer, k.Wait = t.sums.of(&k.transfers), t.sums.of(&k.waits)
@@ -193,8 +188,7 @@ func (t *kindTable) finish() []Kind {
 	return kinds
 }
 
-// busBandwidth returns the bus bandwidth of a collective in GB/s, 0 if it is not
-// known.
+// busBandwidth returns the bus bandwidth of a collective in GB/s, 0 if unknown.
 func busBandwidth(op string, bytes int64, ranks int32, ns int64) float64 {
 	if ns <= 0 {
 		return 0

@@ -12,43 +12,42 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A PartKind is what the collectives of one operation, type, size and group were like on
-// one rank, whether other ranks were seen there or not. Times are ns.
+// A PartKind sums up the collectives of one operation, type, size, and group on one rank,
+// whether other ranks were seen there or not. Times are in ns.
 type PartKind struct {
 	Rank      string
-	Op        string // "" is unknown
+	Op        string // "" if unknown
 	Kernel    string // without types
-	Dtype     string // "" is unknown
-	Bytes     int64  // as of a [Kind]; -1 is unknown
-	GroupSize int32  // -1 is unknown
+	Dtype     string // "" if unknown
+	Bytes     int64  // as in a [Kind]; -1 if unknown
+	GroupSize int32  // -1 if unknown
 
 	Took  distribution.Summary // of the kernels
-	Alone int                  // of them: at which no other rank was seen
-	// Of those, Long took more than longTimes the median, and LongWait longer than it in
-	// sum. MostWait is how much longer all of them took than the shortest kernel: more they
-	// cannot have waited.
+	Alone int                  // of them: no other rank was seen
+	// Of those, Long took more than longTimes the median, by LongWait in total. MostWait is how
+	// much longer all of them took than the shortest kernel: an upper bound of their waiting.
 	Long               int
 	LongWait, MostWait int64
 
 	rankIndex int32
-	absent    bool // ranks of its group are not in the files
-	meets     bool // on hosts: that they wait for each other
+	absent    bool // some ranks of its group are not in the files
+	meets     bool // host collectives: ranks wait for each other
 }
 
-// A kernel of a collective waited for another rank if it took longTimes as long as the
-// median of its kind, and longFloor longer: neither data nor links make it so long.
+// A collective's kernel waited for another rank if it took longTimes the median of its kind,
+// and longFloor longer: neither data nor links make it so long.
 const (
 	longTimes = 4
 	longFloor = 100_000 // ns
-	// fewestLong is how many kernels tell what is usual.
+	// fewestLong is how many kernels show what is usual.
 	fewestLong = 8
 )
 
 // Name returns what the collective is called.
 func (p *PartKind) Name() string { return collectiveName(p.Op, p.Kernel) }
 
-// BusBandwidth returns the bus bandwidth of the shortest kernel, in GB/s as nccl-tests
-// define it, 0 if it is not known: what none of them was above.
+// BusBandwidth returns the bus bandwidth of the shortest kernel, in GB/s as nccl-tests define
+// it: an upper bound for all of them; 0 if unknown.
 func (p *PartKind) BusBandwidth() float64 {
 	return busBandwidth(p.Op, p.Bytes, p.GroupSize, p.Took.Min)
 }
@@ -56,11 +55,11 @@ func (p *PartKind) BusBandwidth() float64 {
 // partTimes collects the kernels of one kind on one rank.
 type partTimes struct {
 	PartKind
-	exchanges   bool // all-to-alls of which it is known who gets how much
+	exchanges   bool // all-to-alls with known sizes
 	took, alone distribution.Sample
 }
 
-// partTable tells the kinds of kernels of one rank apart, and goes from rank to rank.
+// partTable maps the kernels of one rank to kinds, rank after rank.
 type partTable struct {
 	set   *profile.Set
 	bare  *trace.PerName[trace.Sym]
@@ -70,7 +69,7 @@ type partTable struct {
 	kinds []*partTimes
 	index map[kindKey]*partTimes
 
-	// Parts like the one before are of its kind.
+	// Cache: parts like the previous one are of its kind.
 	like  kindLike
 	known *partTimes
 }
@@ -103,8 +102,8 @@ func (t *partTable) find(p *profile.Part) *partTimes {
 	return k
 }
 
-// isIncomplete reports whether a group is known to have ranks that are not in the files: it has more
-// of them than there are, or it does not say, and its job lacks some.
+// isIncomplete reports whether a group is known to have ranks that are not in the files: it is
+// larger than the set, or its size is unknown and the job lacks some ranks.
 func isIncomplete(set *profile.Set, groupSize int32) bool {
 	if groupSize > 0 {
 		return int(groupSize) > len(set.Ranks)
@@ -112,7 +111,7 @@ func isIncomplete(set *profile.Set, groupSize int32) bool {
 	return len(set.MissingRanks) > 0
 }
 
-// settle sums up the kinds of the rank at hand.
+// settle summarizes the kinds of the current rank.
 func (t *partTable) settle() {
 	for _, k := range t.kinds {
 		k.settle(&t.sums)
@@ -147,7 +146,7 @@ func (c *Collectives) measureParts(set *profile.Set, from, to trace.Time) {
 	c.AllToAlls = exchange.finish()
 }
 
-// partsWithin passes the kernels that overlap [from, to]; 0 is open.
+// partsWithin yields the kernels that overlap [from, to]; 0 is open.
 func partsWithin(set *profile.Set, from, to trace.Time) iter.Seq[*profile.Part] {
 	return func(yield func(*profile.Part) bool) {
 		for p := range set.Parts() {
@@ -170,7 +169,7 @@ func (n *collectiveCounts) addPart(p *profile.Part) {
 	}
 }
 
-// settle sums up the kernels, and finds those that were long.
+// settle summarizes the kernels, and finds the long ones.
 func (p *partTimes) settle(sums *summarizer) {
 	p.Took, p.Alone = sums.of(&p.took), p.alone.Len()
 	took := make([]int64, 0, p.Alone)
@@ -185,7 +184,7 @@ func (p *partTimes) settle(sums *summarizer) {
 	p.judgeAround(took)
 }
 
-// judge counts a kernel if it took so many times as long as usual.
+// judge counts a kernel if it took at least `times` times as long as usual.
 func (p *partTimes) judge(ns, usual, times int64) {
 	if p.isLong(ns, usual, times) {
 		p.Long++
@@ -193,7 +192,7 @@ func (p *partTimes) judge(ns, usual, times int64) {
 	}
 }
 
-// isLong reports whether a kernel took so many times as long as usual.
+// isLong reports whether a kernel took at least `times` times as long as usual, and longFloor longer.
 func (p *partTimes) isLong(ns, usual, times int64) bool {
 	return p.Took.N >= fewestLong && ns-usual >= longFloor && ns/times >= usual
 }

@@ -15,41 +15,39 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A peerGroup is a set of ranks that wait for each other in collectives, whatever the
-// communicators are called: kernels of CUDA graphs do not tell.
+// A peerGroup is a set of ranks that wait for each other in collectives, whatever their
+// communicators are called: kernels of CUDA graphs don't name these.
 type peerGroup struct {
 	ranks     []int32 // indexes into Set.Ranks, ascending
 	gathering *straggler.SyncSamples
-	end       trace.Time // of the sync point before; 0 is none
-	length    int64      // how long the group was at it, once for each rank, ns
-	bound     int64      // the largest of its sync points' that were ordered by clock
-	whole     bool       // all ranks that meet anybody are of it
-	n         int        // sync points, those that cannot be among them
+	end       trace.Time // end of the previous sync point; 0 if none
+	length    int64      // the group's total time, once for each rank, ns
+	bound     int64      // largest clock bound of sync points ordered by clock
+	whole     bool       // it has all ranks that meet anybody
+	n         int        // sync points, including impossible ones
 }
 
-// longestWork is how long ranks work from one collective to the next at most, in ns.
-// Beyond, nobody had anything to do.
+// longestWork is the longest time, in ns, that ranks work from one collective to the next. Beyond that, nobody had work.
 const longestWork = 100_000_000
 
-// A subset of ranks is seen together where the recording of one of the others begins
-// later, or ends earlier. That is rare: a set that is seen a tenth as often as one
-// around it, or more, is a group of its own.
+// A subset of ranks is seen together if the recording of another rank begins later, or ends earlier.
+// That is rare: a set that is seen at least a tenth as often as one around it is a group of its own.
 const rareSubset = 10
 
-// peerGroupTable finds the peer group of a sync point.
+// peerGroupTable maps sync points to peer groups.
 type peerGroupTable struct {
-	of         map[string]*peerGroup // by key
+	of         map[string]*peerGroup // by keyOf
 	peerGroups []*peerGroup
 	key        []byte
 
-	// Most sync points are of the ranks of the one before.
+	// Cache: most sync points have the ranks of the previous one.
 	known   *peerGroup
 	knownOf []int32
 
-	arrivals, stays []int64 // of the sync point at hand, by rank of its group
+	arrivals, stays []int64 // of the current sync point, by rank of its group
 }
 
-// keyOf returns the ranks of a sync point as bytes, which hold until the next call.
+// keyOf returns the ranks of a sync point as bytes that are valid until the next call.
 func (t *peerGroupTable) keyOf(x *profile.CollectiveMatch) []byte {
 	t.key = t.key[:0]
 	for i := range x.Arrivals {
@@ -84,8 +82,8 @@ func newPeerGroupTable(set *profile.Set, syncPoints iter.Seq[*profile.Collective
 		}
 		subsets[i].n++
 	}
-	// The larger ones come first, so that a rare subset finds the peer group around it; of
-	// several the last one found, the smallest.
+	// Larger sets come first, so that a rare subset finds the peer group around it; if there are
+	// several, the last one, which is the smallest.
 	slices.SortFunc(subsets, func(a, b subset) int {
 		return cmp.Or(cmp.Compare(len(b.ranks), len(a.ranks)), slices.Compare(a.ranks, b.ranks))
 	})
@@ -107,7 +105,7 @@ func newPeerGroupTable(set *profile.Set, syncPoints iter.Seq[*profile.Collective
 	return t
 }
 
-// containsAll reports whether all of b, which is ascending as a is, are in a.
+// containsAll reports whether all of b are in a; both are ascending.
 func containsAll(a, b []int32) bool {
 	for _, v := range a {
 		if len(b) > 0 && b[0] == v {
@@ -127,8 +125,7 @@ func newPeerGroup(set *profile.Set, ranks []int32, spread int64) *peerGroup {
 // fewNamed is how many ranks are named one by one.
 const fewNamed = 4
 
-// peers names the ranks of the peer group besides the named one, if they are few and not all
-// that there are.
+// peers names the other ranks of the peer group, if they are few, and if there are ranks outside of it.
 func (c *peerGroup) peers(name string) string {
 	if c.whole || len(c.ranks) > fewNamed {
 		return ""
@@ -146,7 +143,7 @@ func inList(names []string) string {
 	return strings.Join(names[:last], ", ") + " and " + names[last]
 }
 
-// groupOf returns the peer group that meets; nil if ranks do not wait in any such sync point.
+// groupOf returns the peer group of a sync point; nil if ranks don't wait in any sync point of these ranks.
 func (t *peerGroupTable) groupOf(x *profile.CollectiveMatch) *peerGroup {
 	if !slices.EqualFunc(x.Arrivals, t.knownOf, func(a profile.Arrival, rank int32) bool { return a.Rank == rank }) {
 		t.known, t.knownOf = t.of[string(t.keyOf(x))], t.knownOf[:0]
@@ -157,8 +154,7 @@ func (t *peerGroupTable) groupOf(x *profile.CollectiveMatch) *peerGroup {
 	return t.known
 }
 
-// first returns the first rank of the peer group that meets, or of those that were seen
-// where ranks do not wait.
+// first returns the first rank of the peer group of a sync point, or, if ranks don't wait, of the ranks seen.
 func (t *peerGroupTable) first(x *profile.CollectiveMatch) int32 {
 	if c := t.groupOf(x); c != nil {
 		return c.ranks[0]
@@ -166,8 +162,8 @@ func (t *peerGroupTable) first(x *profile.CollectiveMatch) int32 {
 	return x.Arrivals[0].Rank
 }
 
-// add hands a sync point at which ranks wait to its peer group. The time that the peer group was
-// at it goes back to the sync point before, unless there was a pause in between.
+// add adds a sync point at which ranks wait to its peer group. The group's time extends back
+// to the previous sync point, unless there was a pause in between.
 func (t *peerGroupTable) add(e *encounter) {
 	c := t.groupOf(e.Match)
 	t.arrivals, t.stays = t.arrivals[:0], t.stays[:0]
@@ -183,8 +179,8 @@ func (t *peerGroupTable) add(e *encounter) {
 	if e.byClock {
 		c.bound = max(c.bound, e.Match.Bound)
 	}
-	// Ends are nearly the same; by the rank that is nearly always there, times
-	// between them do not depend on clocks.
+	// Ends are nearly the same on all ranks. Always taking the rank that is nearly always there
+	// keeps clock differences out of the times between them.
 	end := e.Match.Arrivals[0].End
 	took := int64(0)
 	c.gathering.Blur = max(c.gathering.Blur, e.Match.Blur)

@@ -11,8 +11,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/words"
 )
 
-// Reports returns the tables of collectives, in the order in which they are read;
-// none if there are no kernels of any.
+// Reports returns the tables of collectives in reading order; none if there are no collective kernels.
 func (c *Collectives) Reports() []*table.Table {
 	var out []*table.Table
 	if len(c.Ranks) > 0 {
@@ -33,7 +32,8 @@ func (c *Collectives) Reports() []*table.Table {
 	return out
 }
 
-// schema is that of a table: hosts have their own, as a rank may be late on its device and not there.
+// schema returns the schema of a table. Tables of host collectives have their own, as a rank
+// may be late on its device but not on its host.
 func (c *Collectives) schema(table string) string {
 	if c.OfHosts {
 		return "sgtrace.report.gloo." + table + "/v1"
@@ -41,7 +41,7 @@ func (c *Collectives) schema(table string) string {
 	return "sgtrace.report.collectives." + table + "/v1"
 }
 
-// title is that of a table of collectives of devices, or the same of hosts.
+// title returns the title of a table, adapted to host collectives.
 func (c *Collectives) title(of string) string {
 	if !c.OfHosts {
 		return of
@@ -50,7 +50,7 @@ func (c *Collectives) title(of string) string {
 	return strings.Replace(of, "Collectives", "Gloo collectives", 1)
 }
 
-// rankReport makes a table of who comes late to collectives, and who waits.
+// rankReport returns a table of which ranks come late to collectives, and which wait.
 func (c *Collectives) rankReport() *table.Table {
 	type row = Rank
 	count := func(name, doc string, of func(*row) int) table.Field[row] {
@@ -86,7 +86,7 @@ func (c *Collectives) rankReport() *table.Table {
 	return r
 }
 
-// noteClocks tells what the numbers rest on.
+// noteClocks adds notes on what the numbers are based on.
 func (c *Collectives) noteClocks(r *table.Table) {
 	if n := c.Counts.blurred; n > 0 {
 		r.Note("at %d of %d collectives, only how long they took was recorded: arrival times come from that, because ranks leave together", n, c.Counts.Sync)
@@ -115,7 +115,7 @@ type waitRow struct {
 	wait, all  int64
 }
 
-// waitReport makes a table of who waited for whom, the longest wait first.
+// waitReport returns a table of who waited for whom, the longest wait first.
 func (c *Collectives) waitReport() *table.Table {
 	var rows []waitRow
 	all := int64(0)
@@ -135,7 +135,7 @@ func (c *Collectives) waitReport() *table.Table {
 	})
 }
 
-// kindReport makes a table of collectives by operation, type, size and group.
+// kindReport returns a table of collectives by operation, type, size, and group.
 func (c *Collectives) kindReport() *table.Table {
 	var columns kindColumns
 	fields := append(columns.what(c.Kinds), columns.times()...)
@@ -156,7 +156,7 @@ func (c *Collectives) kindReport() *table.Table {
 	return r
 }
 
-// notePartial tells where transfer is no more than a bound.
+// notePartial adds a note if transfer times are only upper bounds.
 func (c *Collectives) notePartial(r *table.Table) {
 	all, partial := 0, 0
 	for i := range c.Kinds {
@@ -179,7 +179,7 @@ func (kindColumns) count(name, doc string, of func(*Kind) int64) table.Field[Kin
 	return table.CountColumn(name, doc, of)
 }
 
-// what says which collectives, of whom, and how many.
+// what returns the columns that identify collectives, and their number.
 func (c kindColumns) what(kinds []Kind) []table.Field[Kind] {
 	name := c.text("collective", "operation as the producer calls it; where it tells none, as in CUDA graphs, the name of the kernel without ncclDevKernel_", (*Kind).Name)
 	name.Most = 40
@@ -189,7 +189,7 @@ func (c kindColumns) what(kinds []Kind) []table.Field[Kind] {
 	seen := c.count("seen", "how many of the ranks were seen at one, at most", func(k *Kind) int64 { return int64(k.Ranks) })
 	sync := c.count("sync", "at how many of them ranks wait for the last one", func(k *Kind) int64 { return int64(k.Sync) })
 	kernel.Detail, seen.Detail, sync.Detail = true, true, true
-	// People need one of them to tell groups apart.
+	// People need only one of them to tell groups apart.
 	group.Detail = slices.ContainsFunc(kinds, func(k Kind) bool { return k.First != kinds[0].First })
 	first.Detail = !group.Detail
 	return []table.Field[Kind]{
@@ -204,7 +204,7 @@ func (c kindColumns) what(kinds []Kind) []table.Field[Kind] {
 	}
 }
 
-// times says how long they took, moved data, and waited.
+// times returns the columns of how long collectives took, transferred data, and waited.
 func (kindColumns) times() []table.Field[Kind] {
 	time := func(name, doc string, of func(*Kind) (s *distribution.Summary, ns int64)) table.Field[Kind] {
 		return table.Field[Kind]{Column: table.Column{Name: name, Unit: table.Duration, Doc: doc, Scale: "time"}, Cell: func(k *Kind) table.Cell {
@@ -225,8 +225,7 @@ func (kindColumns) times() []table.Field[Kind] {
 	}
 }
 
-// stepReport makes a table of who comes late and who waits, by kind of step: prefill and
-// decode are two regimes.
+// stepReport returns a table of who comes late and who waits, by kind of step: prefill and decode are different regimes.
 func (c *Collectives) stepReport() *table.Table {
 	type row = StepRank
 	ns := func(name, doc string, of func(*row) int64) table.Field[row] {
@@ -245,8 +244,7 @@ func (c *Collectives) stepReport() *table.Table {
 	}).Stay("wait share", "blame").Leave("last", "transfer")
 }
 
-// partReport makes a table of the kernels of collectives on each rank, whether others were
-// seen or not.
+// partReport returns a table of the collective kernels of each rank, whether other ranks were seen or not.
 func (c *Collectives) partReport() *table.Table {
 	type row = PartKind
 	ns := func(name, doc string, of func(*row) int64) table.Field[row] {
@@ -282,7 +280,7 @@ func (c *Collectives) partReport() *table.Table {
 	return r
 }
 
-// allToAllReport makes a table of what ranks send to each of their group in all-to-alls.
+// allToAllReport returns a table of what ranks send to each other in all-to-alls.
 func (c *Collectives) allToAllReport() *table.Table {
 	type row = AllToAll
 	return table.New("sgtrace.report.collectives.alltoall/v1", "Who sends how much to whom in all-to-alls", c.AllToAlls, []table.Field[row]{
@@ -295,7 +293,7 @@ func (c *Collectives) allToAllReport() *table.Table {
 	}).Stay("of mean")
 }
 
-// noteAlone tells how many kernels of collectives no other rank was found for.
+// noteAlone adds notes on collective kernels that were not matched with those of other ranks.
 func (c *Collectives) noteAlone(r *table.Table) {
 	if n := c.Counts.alone; n > 0 {
 		r.Note("not matched: %d of %d %s, %s of %s; %s.parts lists them", n, c.Counts.kernels, c.parts(), words.Nearly(c.Counts.ranAlone), words.Nearly(c.Counts.ran), strings.Split(c.schema(""), ".")[2])
@@ -305,7 +303,7 @@ func (c *Collectives) noteAlone(r *table.Table) {
 	}
 }
 
-// parts is what the parts of ranks in collectives are called.
+// parts returns the words for the parts of ranks in collectives.
 func (c *Collectives) parts() string {
 	if c.OfHosts {
 		return "calls of gloo collectives"

@@ -17,20 +17,19 @@ import (
 	"github.com/sgtrace/sgtrace/profile/kernelname"
 )
 
-// A late rank makes a collective long on the other ranks, and short on itself. A slow link makes it
-// long on all of them, every time. So what counts is the shortest kernel: even that is slow.
+// A late rank makes a collective long on the other ranks, and short on itself. A slow link makes
+// it long on all of them, every time. So what counts is the shortest kernel: even that is slow.
 
 // A fabric is what connects the accelerators of a host: how many GB/s each can send at once.
 type fabric struct {
-	gpu    string // in the name of the accelerator
+	gpu    string // part of the accelerator's name
 	rate   float64
 	source string
 }
 
-// fabrics are those of accelerators that are built into hosts with one. The first that matches
-// counts.
+// fabrics are those of accelerators that come in hosts with a fabric. The first match counts.
 var fabrics = []fabric{
-	{"PCI", 0, ""}, // nobody knows how a card is connected
+	{"PCI", 0, ""}, // how a card is connected is unknown
 	{"MI300X", 448, "7 Infinity Fabric links of 64 GB/s, CDNA 3 white paper"},
 	{"MI325X", 448, "7 Infinity Fabric links of 64 GB/s, AMD's data sheet"},
 	{"MI350X", 538, "7 Infinity Fabric links of 76.8 GB/s, AMD's data sheet"},
@@ -38,7 +37,7 @@ var fabrics = []fabric{
 	{"B300", 900, "NVLink 5, NVIDIA's data sheet"},
 	{"B200", 900, "NVLink 5, NVIDIA's data sheet"},
 	{"H800", 200, "NVLink 4 with 8 links, NVIDIA's data sheet"},
-	{"H20", 450, "NVLink 4, NVIDIA's data sheet"}, // and H200
+	{"H20", 450, "NVLink 4, NVIDIA's data sheet"}, // also H200
 	{"H100 80GB HBM3", 450, "NVLink 4, NVIDIA's data sheet"},
 	{"A800-SXM", 200, "NVLink 3 with 8 links, NVIDIA's data sheet"},
 	{"A100-SXM", 300, "NVLink 3, NVIDIA's data sheet"},
@@ -46,44 +45,44 @@ var fabrics = []fabric{
 }
 
 const (
-	// largeMessage is from how many bytes on bandwidth counts, and not latency.
+	// largeMessage is the size in bytes from which on bandwidth matters, not latency.
 	largeMessage = 1 << 20
-	// slowStart is how long a collective may take beside its data, in ns, and usablePart how much of
-	// a fabric one reaches at least: algorithms of few channels reach a quarter at 10 MB.
+	// slowStart is how long a collective may take in addition to its data, in ns. usablePart is the part
+	// of a fabric's rate that it must reach: algorithms with few channels reach a quarter at 10 MB.
 	slowStart  = 100_000
 	usablePart = 0.25
-	// slowTimes is how many times longer than that the shortest one takes before the link is called
-	// slow, and muchSlow the part of GPU time that these take.
+	// slowTimes is how many times longer than that even the shortest kernel must take for the link
+	// to be slow, and muchSlow the part of GPU time that slow collectives must take.
 	slowTimes = 4
 	muchSlow  = 1.0 / 20
-	// outOfProportion is how many times longer a collective takes than its share of a larger one
-	// before a link does not explain both: algorithms of small messages waste up to half of it.
+	// outOfProportion is by which factor a collective may exceed its size's share of a larger one's
+	// time, with a link still explaining both: algorithms for small messages waste up to half of it.
 	outOfProportion = 2
 )
 
-// A sized is all collectives of one operation, size and group that tell these.
+// A sized is all collectives of one operation, size, and group, if these are known.
 type sized struct {
 	op, dtype     string
 	bytes         int64
 	ranks         int32
-	n             int // kernels, or collectives if met
+	n             int // kernels
 	fastest, took int64
-	typical       int64 // median, of the rank where it is shortest; ns
-	met           bool  // it is known that all ranks were there as long: no late one makes them long
+	typical       int64 // median on the rank with the shortest one, ns
+	met           bool  // all ranks were seen in all of them: no late rank makes them long
 	seen          []int32
 }
 
-// bandwidth is the bus bandwidth if a collective takes so long, GB/s.
+// bandwidth returns the bus bandwidth of a collective that takes ns, in GB/s.
 func (s *sized) bandwidth(ns int64) float64 { return busBandwidth(s.op, s.bytes, s.ranks, ns) }
 
-// isSlow reports whether even the fastest one is slow on a fabric.
+// isSlow reports whether even the fastest collective is slow for a fabric.
 func (s *sized) isSlow(f *fabric) bool {
 	usual := slowStart + s.bandwidth(1)/(usablePart*f.rate)
 	return float64(s.fastest) > slowTimes*usual
 }
 
-// inProportion reports whether those of other sizes take about as much longer as they are larger,
-// as far as a link is what makes them long. Who waits for a late rank waits as long for little data.
+// inProportion reports whether collectives of other sizes take longer about in proportion to their
+// size, as with a slow link. Ranks that wait for a late one wait equally long for little data.
 func (s *sized) inProportion(all []*sized) bool {
 	for _, o := range all {
 		small, large := s, o
@@ -98,7 +97,7 @@ func (s *sized) inProportion(all []*sized) bool {
 	return true
 }
 
-// sizes returns the collectives whose size counts, the longest first.
+// sizes returns the collectives that are large enough, the longest first.
 func (c *Collectives) sizes() []*sized {
 	type key struct {
 		op, dtype string
@@ -137,8 +136,8 @@ func (c *Collectives) sizes() []*sized {
 	return list
 }
 
-// fabricOf returns the fabric that ranks of one host have, nil if they may have several hosts, or it
-// is not known. sure tells that all of a group are on one, as files tell.
+// fabricOf returns the fabric of the ranks' host; nil if they may be on several hosts, or if the
+// fabric is unknown. sure reports that the files show that all ranks of the group are on one host.
 func (c *Collectives) fabricOf(set *profile.Set, s *sized) (f *fabric, sure bool) {
 	name, host := set.GPU(s.seen[0]), ""
 	sure = len(s.seen) == int(s.ranks) && len(set.Placements) > 0
@@ -163,8 +162,7 @@ func (c *Collectives) fabricOf(set *profile.Set, s *sized) (f *fabric, sure bool
 	return &fabrics[i], sure
 }
 
-// fitsOneHost reports whether a group is the whole job, and its processes saw as many accelerators on
-// their machine.
+// fitsOneHost reports whether a group is the whole job, and its processes saw enough accelerators on their machine.
 func fitsOneHost(set *profile.Set, s *sized) bool {
 	for _, r := range s.seen {
 		if len(set.Placements) == 0 || set.Placements[r].Devices < int(s.ranks) {
@@ -174,10 +172,10 @@ func fitsOneHost(set *profile.Set, s *sized) bool {
 	return len(set.Ranks) <= int(s.ranks) && !slices.ContainsFunc(set.MissingRanks, func(a profile.MissingRanks) bool { return a.Size > int(s.ranks) })
 }
 
-// maxOnFabric is how many accelerators a host has at most; a larger group has several hosts.
+// maxOnFabric is the largest number of accelerators in a host; a larger group is on several.
 const maxOnFabric = 8
 
-// SlowLinks returns the collectives that are slow every time, on all ranks: what connects these is.
+// SlowLinks returns the collectives that are slow every time, on all ranks: then their links are slow.
 func (c *Collectives) SlowLinks(set *profile.Set, g *gpu.GPUs) ([]finding.Finding, finding.Check) {
 	check := finding.Check{What: "bandwidth of collectives", Of: "kernel of 1 MB or more", Needed: 1}
 	sizes := c.sizes()
@@ -207,7 +205,7 @@ func (c *Collectives) SlowLinks(set *profile.Set, g *gpu.GPUs) ([]finding.Findin
 	return []finding.Finding{c.slowLink(set, slow, sizes, share)}, check
 }
 
-// slowLink tells of the slow ones, the longest of which leads.
+// slowLink returns the finding about slow collectives, which leads with the longest.
 func (c *Collectives) slowLink(set *profile.Set, slow, all []*sized, share float64) finding.Finding {
 	s := slow[0]
 	fabric, sure := c.fabricOf(set, s)
@@ -237,14 +235,13 @@ func (c *Collectives) slowLink(set *profile.Set, slow, all []*sized, share float
 	return f
 }
 
-// LinkSubkind is that of findings about slow links.
+// LinkSubkind is the subkind of findings about slow links.
 const LinkSubkind = "slow link"
 
-// name is the operation in the plural.
+// name returns the operation in the plural.
 func (s *sized) name() string { return "`" + s.op + "` calls" }
 
-// fastestOf returns the collectives of large messages that reach most, besides s; nil if none
-// reach more.
+// fastestOf returns the large collectives with the highest bandwidth, or nil if none are faster than s.
 func fastestOf(all []*sized, s *sized) (best *sized) {
 	for _, o := range all {
 		if o != s && o.bandwidth(o.fastest) > s.bandwidth(s.fastest) && (best == nil || o.bandwidth(o.fastest) > best.bandwidth(best.fastest)) {

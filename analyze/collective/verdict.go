@@ -15,9 +15,8 @@ import (
 	"github.com/sgtrace/sgtrace/internal/order"
 )
 
-// Stragglers returns the ranks that others wait for in collectives, the one that
-// costs most first, with the cause as far as devices show it; g may be nil. A rank is
-// told once, of the group that loses most by it. Rank is an index into Ranks.
+// Stragglers returns the ranks that others wait for in collectives, the costliest first, with the cause as far as devices
+// show it; g may be nil. Each rank is returned once, for the group that loses most by it. Rank is an index into Ranks.
 func (c *Collectives) Stragglers(g *gpu.GPUs) []straggler.Straggler {
 	var found []straggler.Straggler
 	for _, peerGroup := range c.peerGroups {
@@ -37,8 +36,7 @@ func (c *Collectives) Stragglers(g *gpu.GPUs) []straggler.Straggler {
 	})
 }
 
-// Histories are how late the ranks of each group were in equal parts of its time, the group
-// that met most often first.
+// Histories returns how late the ranks of each group were in equal parts of its time, the group that met most often first.
 func (c *Collectives) Histories(parts int) []*straggler.History {
 	groups := slices.Clone(c.peerGroups)
 	slices.SortStableFunc(groups, func(a, b *peerGroup) int {
@@ -47,7 +45,7 @@ func (c *Collectives) Histories(parts int) []*straggler.History {
 	return order.Each(groups, func(g *peerGroup) *straggler.History { return g.gathering.History(parts) })
 }
 
-// explain completes what a gathering has found of one of its ranks.
+// explain completes a straggler of a peer group with its place and its cause.
 func (c *Collectives) explain(s *straggler.Straggler, peerGroup *peerGroup, g *gpu.GPUs) {
 	rank := peerGroup.ranks[s.Rank]
 	s.Rank = slices.IndexFunc(c.Ranks, func(r Rank) bool { return r.rankIndex == rank })
@@ -59,14 +57,14 @@ func (c *Collectives) explain(s *straggler.Straggler, peerGroup *peerGroup, g *g
 	}
 	cause, evidence := c.lateCause(peerGroup.ranks, rank, g).explain(float64(s.Mean) * s.Part)
 	if s.Part < 1 {
-		// What devices did is known for all of the time only.
+		// The work of devices is known only as a whole.
 		cause, evidence = cause+" (over the whole capture, including when it was not late)", "over the whole capture, "+evidence
 	}
 	s.Cause, s.Evidence = cause, append(s.Evidence, finding.Sentence("%s", evidence))
 }
 
-// Why says why a rank comes late ns after the others of its group per collective, as devices show it
-// over the whole capture; "" if nothing explains it. Ranks are indexes into the set.
+// Why returns why a rank comes late ns after the others of its group per collective, as devices
+// show it over the whole capture; "" if nothing explains it. Ranks are indexes into the set.
 func (c *Collectives) Why(group []int32, rank int32, g *gpu.GPUs, late float64) string {
 	cause, _ := c.lateCause(group, rank, g).explain(late)
 	if cause == unexplained {
@@ -83,8 +81,8 @@ func (c *Collectives) lateCause(group []int32, rank int32, g *gpu.GPUs) *lateCau
 	return l
 }
 
-// Verdict says in a sentence each which ranks the others wait for, or that there is
-// none, and what was looked at; nothing if no ranks wait for each other.
+// Verdict returns a sentence for each rank that the others wait for, or says that there is
+// none and what was looked at; nil if no ranks wait for each other.
 func (c *Collectives) Verdict(found []straggler.Straggler) []string {
 	switch {
 	case len(found) > 0:
@@ -100,18 +98,18 @@ func (c *Collectives) Verdict(found []straggler.Straggler) []string {
 	return order.EachRow(found, (*straggler.Straggler).Text)
 }
 
-// Late returns the ranks that others wait for, or those of which that is likely.
+// Late returns the ranks that others wait for, or else the likely ones.
 func (c *Collectives) Late(g *gpu.GPUs) []straggler.Straggler {
 	if found := c.Stragglers(g); len(found) > 0 {
 		return found
 	}
 	if !c.OfHosts {
-		g = nil // few collectives do not tell why
+		g = nil // few collectives don't show why
 	}
 	return c.likely(g)
 }
 
-// likely returns the ranks that are likely stragglers, the one that costs most first.
+// likely returns the ranks that are likely stragglers, the costliest first.
 func (c *Collectives) likely(g *gpu.GPUs) []straggler.Straggler {
 	var found []straggler.Straggler
 	for _, peerGroup := range c.peerGroups {
@@ -124,7 +122,7 @@ func (c *Collectives) likely(g *gpu.GPUs) []straggler.Straggler {
 	return found
 }
 
-// nobody says that there is no straggler.
+// nobody says that there is no straggler, or why that is unknown.
 func (c *Collectives) nobody() string {
 	ranks, judged := map[int32]bool{}, 0 // a rank can be in several peer groups
 	for _, peerGroup := range c.peerGroups {
@@ -151,25 +149,23 @@ func (c *Collectives) nobody() string {
 	return fmt.Sprintf("no straggler: in %s, no rank is repeatedly late by more than the clock error and %.0f %% of the time between %s", in, 100*straggler.Matters, c.what())
 }
 
-// fewSyncPoints is how many of a peer group are the least that can show a straggler: of two
-// ranks that are alike, one is behind in eleven blocks in a row as rarely as
-// [straggler.ErrorLevel] asks for.
+// fewSyncPoints is the least number of sync points of a peer group that can show a straggler: of two
+// equal ranks, one is behind in eleven blocks in a row as rarely as [straggler.ErrorLevel] asks for.
 const fewSyncPoints = 11 * straggler.MinInBlock
 
-// Findings returns the ranks that others wait for, and whether there are enough
-// collectives to tell; nothing is what a healthy deployment has.
+// Findings returns the ranks that others wait for, and whether there are enough collectives to tell. A healthy deployment has none.
 func (c *Collectives) Findings(g *gpu.GPUs) ([]finding.Finding, finding.Check) {
 	check := finding.Check{What: "lateness in " + c.what(), Of: c.one(), N: c.mostInPeerGroup(), Needed: fewSyncPoints, Covered: c.coverage()}
 	found := c.Late(g)
 	length := c.lengths
 	if g != nil {
-		length = max(length, g.Length()) // what was before the first collective counts, too
+		length = max(length, g.Length()) // time before the first collective counts, too
 	}
 	var out []finding.Finding
 	for _, s := range found {
 		f := s.Finding(distribution.Fraction(s.Lost, length))
 		f.Rank = s.Name
-		if s.Undated { // how long devices were recorded is not known
+		if s.Undated { // it is unknown how long devices were recorded
 			f.CostBasis = finding.CollectiveTime
 		}
 		out = append(out, f)
@@ -188,7 +184,7 @@ func (c *Collectives) Findings(g *gpu.GPUs) ([]finding.Finding, finding.Check) {
 	return out, check
 }
 
-// one is what one of the collectives is called, and what several are.
+// one returns the word for a collective; what returns the plural.
 func (c *Collectives) one() string {
 	if c.OfHosts {
 		return "gloo collective"
@@ -198,7 +194,7 @@ func (c *Collectives) one() string {
 
 func (c *Collectives) what() string { return c.one() + "s" }
 
-// mostInPeerGroup is how many collectives the peer group with the most of them has.
+// mostInPeerGroup returns the largest number of sync points of a peer group.
 func (c *Collectives) mostInPeerGroup() int {
 	most := 0
 	for _, peerGroup := range c.peerGroups {
