@@ -9,14 +9,14 @@ import (
 )
 
 const (
-	// fewLevels are how many scrapes it takes to compare a log with metrics.
+	// fewLevels is the minimum number of scrapes for comparing a log with metrics.
 	fewLevels = 12
-	// near is how far apart a log and metrics of one server are at most; others, and the same two at other times, are as many times as
-	// far at least. See [apart].
+	// near is the largest distance between the log and the metrics of one server; distances to other servers, and
+	// between the same two at other times, must be at least others times as large. See [apart].
 	near, others = 0.8, 1.5
 )
 
-// levels are what a server says of its load: what nearly every step changes.
+// levels are the load of a server according to an input: the metrics that nearly every step changes.
 type levels struct {
 	server int32
 	of     [3][]Sample
@@ -24,8 +24,8 @@ type levels struct {
 
 var loads = [...]MetricID{Running, Queued, KVUsage}
 
-// alike adds to same the servers of metrics that only their values tell to be those of logs: both say the
-// same at the same times, as no other server does.
+// alike adds to same the servers of metrics that only their values identify with a server of logs: both
+// report the same at the same times, as no other server does.
 func (s *Set) alike(same map[int32]int32) {
 	var logs, scraped []levels
 	joined := map[int32]bool{}
@@ -69,9 +69,9 @@ func (s *Set) alike(same map[int32]int32) {
 	}
 }
 
-// alignedOnly reports whether a log and metrics that there is nothing else to compare with are alike only at the same times: the
-// load of two servers that share it goes up and down together, but what one of their batches does from a scrape to the next says
-// nothing of the other.
+// alignedOnly reports whether a log and metrics without any others to compare with agree only at the same times: two
+// servers that share a load rise and fall together, but what the batches of one do between two scrapes is independent
+// of the other.
 func alignedOnly(log, scrapes *levels, d float64) bool {
 	const few = 3 // scrapes, earlier and later
 	list := scrapes.of[0]
@@ -84,7 +84,7 @@ func alignedOnly(log, scrapes *levels, d float64) bool {
 	return true
 }
 
-// levelsOf are those of the first rank of a server that tells any.
+// levelsOf returns the levels of the first rank of a server that has any.
 func (s *Set) levelsOf(server int32) (x levels) {
 	x.server = server
 	place := int32(-1)
@@ -100,17 +100,17 @@ func (s *Set) levelsOf(server int32) (x levels) {
 	return x
 }
 
-// apart is how far what a log says is from what scrapes say at the same times, by how much that changes from one scrape to
-// the next, beside what it does all along: much less than 1 for one server, and about 1 or more for two, however alike their
-// load is.
-// It is NaN of too few. The scrapes may be put later.
+// apart returns the distance between a log's values and those of scrapes at the same times, relative to how much the
+// values change from one scrape to the next, apart from their trend: much less than 1 for one server, and about 1 or
+// more for two, however similar their load. It is NaN if there are too few scrapes. later is added to the times of the
+// scrapes.
 func apart(log, scrapes *levels, later trace.Time) float64 {
 	const soon = trace.Time(2e9)
 	sum, all := 0.0, 0.0
 	for k := range loads {
 		lines := log.of[k]
 		var n, far, turns float64
-		var last [2]float64 // scrapes before
+		var last [2]float64 // the previous two scrapes
 		for _, y := range scrapes.of[k] {
 			y.Time += later
 			i, _ := slices.BinarySearchFunc(lines, y.Time+1, func(l Sample, t trace.Time) int { return cmp.Compare(l.Time, t) })

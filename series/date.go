@@ -7,8 +7,9 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// dates decides on which day the stamps of inputs are that have none: the only one on which an input and the others were
-// recorded at one time, in whatever zones these are. Else it stays that before the file was written.
+// dates decides the day of inputs whose stamps have no date: the only day on which the input and the others were
+// recorded at the same time, whatever their time zones. If there is not exactly one, it stays the last such time before
+// the file was written.
 func (s *Set) dates(k Known) {
 	for i := range s.Sources {
 		if src := &s.Sources[i]; !src.Undated && src.First != 0 {
@@ -29,13 +30,14 @@ func (s *Set) dates(k Known) {
 	}
 }
 
-// sameDay returns by how many whole days, in ns, an input is to be shifted to overlap with others. Where several fit, none does.
+// sameDay returns by how many whole days, in ns, to shift an input so that it overlaps with the others; ok is false unless
+// exactly one shift fits.
 func sameDay(src *Source, k Known) (by trace.Time, ok bool) {
 	const day = trace.Time(24 * time.Hour)
 	if k.From == 0 {
 		return 0, false
 	}
-	earliest := (k.From - src.Last) / day * day // within a day of the first that overlaps
+	earliest := (k.From - src.Last) / day * day // within a day of the first shift that overlaps
 	n := 0
 	for off := earliest - day; off <= earliest+2*day; off += day {
 		if src.First+off <= k.To && k.From <= src.Last+off {

@@ -1,6 +1,6 @@
-// Package series is the table of what servers, hosts, and GPUs say of themselves while they
-// run, whatever wrote it down: values over time, such as how many requests wait, and instants,
-// such as a retraction. Formats fill a [Set] through a [Filler], one for each input:
+// Package series is the table of what servers, hosts, and GPUs report about themselves while they run,
+// whatever recorded it: values over time, such as the number of waiting requests, and instants, such as a
+// retraction. Formats fill a [Set] through a [Filler], one for each input:
 //
 //	f := opt.Series.Fill(in.Name)
 //	server := f.Server(series.Server{Host: "node1", Name: "decode-0", Role: "decode"})
@@ -9,7 +9,7 @@
 //	f.Add(queued, at, 12)
 //	f.Instant(series.Instant{Time: at, Place: place, Kind: series.Retraction, Count: 3}, "...")
 //
-// What all inputs say of one metric of one place is one series: a log says how many requests
-// run, and so do the metrics of the same server. [Set.Finish] puts local stamps on Unix time,
-// and the samples in order; then reports read them with [Set.Each].
+// All inputs that report one metric of one place contribute to one series: both a log and the metrics
+// of the same server report the number of running requests. [Set.Finish] converts local stamps to Unix
+// time and sorts the samples; then reports read them with [Set.Each].
 package series

@@ -9,8 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Finish puts all times on Unix time, and samples and instants in order. Nothing is added
-// after that.
+// Finish converts all times to Unix time, and sorts samples and instants. Nothing may be added after that.
 func (s *Set) Finish(k Known) {
 	s.nameKernels()
 	same := s.same()
@@ -32,7 +31,7 @@ func (s *Set) Finish(k Known) {
 	})
 }
 
-// shift puts the times of an input later.
+// shift moves the times of an input later.
 func (s *Set) shift(source uint32, by trace.Time) {
 	src := &s.Sources[source]
 	if by == 0 || src.First == 0 {
@@ -53,9 +52,9 @@ func (s *Set) shift(source uint32, by trace.Time) {
 	}
 }
 
-// gather puts the samples of each series together, by time.
+// gather combines the samples of each series, sorted by time.
 //
-// moved is where the samples of a series belong: -1 is nowhere.
+// moved is the series to which the samples of each series belong; -1 drops them.
 func (s *Set) gather(moved []int32) {
 	columns := make([]column, len(s.List))
 	for i := range s.columns {
@@ -70,7 +69,7 @@ func (s *Set) gather(moved []int32) {
 	s.columns = columns
 }
 
-// shorten cuts the folders off the names of servers, as far as names stay different.
+// shorten strips folders from the names of servers, as far as names stay distinct.
 func (s *Set) shorten() {
 	paths := order.EachRow(s.Servers, func(x *Server) []string { return strings.Split(x.Name, "/") })
 	tail := func(i, n int) string { return strings.Join(paths[i][max(0, len(paths[i])-n):], "/") }
@@ -91,7 +90,7 @@ func (s *Set) shorten() {
 	s.addHosts()
 }
 
-// addHosts calls servers by their hosts that have one name on several of these, "sglang".
+// addHosts names servers after their hosts if servers on several hosts share a name, such as "sglang".
 func (s *Set) addHosts() {
 	names := make([]string, len(s.Servers))
 	for i := range s.Servers {

@@ -10,17 +10,17 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A Histogram are the buckets of one family at one place: of how many observations were at most so
-// much. What it counts grows with time.
+// A Histogram is the buckets of one family at one place: how many observations were at most each bound.
+// Counts grow with time.
 type Histogram struct {
 	Metric MetricID
 	Place  int32
 	Label  trace.Sym
-	Bounds []float64 // of its buckets, in order; the last one is +Inf
-	list   []int     // index into Set.List of each
+	Bounds []float64 // upper bounds of its buckets, sorted; the last one is +Inf
+	list   []int     // index into Set.List of each bucket
 }
 
-// Histograms returns those of all places, by metric, then by place. One without a bucket for all is none.
+// Histograms returns the histograms of all places, by metric, then by place. Families without a +Inf bucket are left out.
 func (s *Set) Histograms() (all []Histogram) {
 	type key struct {
 		metric MetricID
@@ -57,14 +57,13 @@ func (s *Set) HistogramName(m MetricID) string {
 	return strings.TrimSuffix(s.Metric(m).Name, "_bucket")
 }
 
-// InSeconds reports whether a family of buckets is of durations.
+// InSeconds reports whether the observations of a histogram are durations in seconds.
 func (s *Set) InSeconds(m MetricID) bool {
 	return m < KnownMetrics || strings.HasSuffix(s.HistogramName(m), "_seconds")
 }
 
-// Grown calls f for each two scrapes that follow each other, with how many observations came between
-// them, by bucket: at most so much, as the buckets have it. With one scrape only, it is all since
-// the server started, and from is 0.
+// Grown calls f for each pair of consecutive scrapes, with the number of observations between them by
+// cumulative bucket. With only one scrape, the counts are since the server started, and from is 0.
 func (s *Set) Grown(h *Histogram, f func(from, to trace.Time, counts []float64)) {
 	columns := order.Each(h.list, func(i int) []Sample { return slices.Collect(s.Each(i)) })
 	last := columns[len(columns)-1]
@@ -78,13 +77,13 @@ func (s *Set) Grown(h *Histogram, f func(from, to trace.Time, counts []float64))
 				at[k]++
 			}
 		}
-		again := n > 0 && now[len(now)-1] < before[len(before)-1] // a process that began anew
+		again := n > 0 && now[len(now)-1] < before[len(before)-1] // the process was restarted
 		for k := range now {
 			grown[k] = now[k]
 			if !again {
 				grown[k] -= before[k]
 			}
-			if k > 0 { // of several processes in one, or scrapes that were cut
+			if k > 0 { // several processes in one, or truncated scrapes
 				grown[k] = max(grown[k], grown[k-1])
 			}
 		}
@@ -98,8 +97,8 @@ func (s *Set) Grown(h *Histogram, f func(from, to trace.Time, counts []float64))
 	}
 }
 
-// Between returns the bounds of a percentile p of n observations, of counts by bucket: it is above
-// least and at most most. All that is known of one above the last bound is that; most is +Inf then.
+// Between returns the bounds of percentile p of the observations in cumulative buckets: it is above least,
+// and at most most. If it is above the last finite bound, most is +Inf.
 func Between(bounds, counts []float64, p float64) (least, most float64) {
 	n := counts[len(counts)-1]
 	if n <= 0 {
@@ -115,7 +114,7 @@ func Between(bounds, counts []float64, p float64) (least, most float64) {
 	return least, math.Inf(1)
 }
 
-// Nanoseconds returns a bound of a histogram of seconds, in ns; -1 is one without an end.
+// Nanoseconds converts a bound from seconds to ns; -1 is unbounded.
 func Nanoseconds(seconds float64) int64 {
 	if math.IsInf(seconds, 0) || math.IsNaN(seconds) || seconds > 1e9 {
 		return -1

@@ -6,8 +6,8 @@ import (
 	"github.com/sgtrace/sgtrace/internal/order"
 )
 
-// nameKernels tells whose a kernel log is that does not say it: that of the host, of those that other inputs know, by which its file or folder
-// is called, "dmesg/gpu-node-04.log".
+// nameKernels determines the host of kernel logs that do not name it: a host, among those that other inputs know, that
+// is in the name of the log's file or folder, "dmesg/gpu-node-04.log".
 func (s *Set) nameKernels() {
 	for i := range s.Sources {
 		src := &s.Sources[i]
@@ -31,7 +31,7 @@ func (s *Set) nameKernels() {
 	}
 }
 
-// hostIn returns the one host whose name is a word of a path, the longest if several are; "" is none.
+// hostIn returns the host whose name is a word of a path, the longest if there are several; "" if none.
 func (s *Set) hostIn(path string) (host string) {
 	for i := range s.Servers {
 		name := s.Servers[i].Host

@@ -11,9 +11,9 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// same tells which servers are one that several kinds of inputs tell of: the log of a pod, its
-// records, and its metrics. It returns for each server that of the log. They are one where they
-// have one name, whatever folder it is in, and nothing else has it.
+// same identifies servers that appear in several kinds of inputs: the log of a pod, its records, and its
+// metrics. It maps each of them to the server of the log. They are the same server if they have the same
+// name, ignoring folders, and nothing else has it.
 func (s *Set) same() map[int32]int32 {
 	const logs, records, metrics, kinds = 0, 1, 2, 3
 	byName := map[string][kinds][]int32{}
@@ -30,7 +30,7 @@ func (s *Set) same() map[int32]int32 {
 		}
 	}
 	of := map[int32]int32{}
-	names := map[string]int32{} // of servers that nothing else is called
+	names := map[string]int32{} // servers by a name that no other server has
 	for name, list := range byName {
 		if len(list[logs]) > 1 || len(list[records]) > 1 || len(list[metrics]) > 1 {
 			continue
@@ -45,8 +45,8 @@ func (s *Set) same() map[int32]int32 {
 	return of
 }
 
-// called tells which servers others speak of: those that routers call by where they listen, or by the name of
-// their pod, and pods of which an orchestrator says on which host they are.
+// called identifies servers that other inputs refer to: those that routers name by address or by pod, and
+// pods whose host an orchestrator reports.
 func (s *Set) called(of map[int32]int32, names map[string]int32, kinds map[int32]int) {
 	root := func(i int32) int32 {
 		if to, ok := of[i]; ok {
@@ -54,7 +54,7 @@ func (s *Set) called(of map[int32]int32, names map[string]int32, kinds map[int32
 		}
 		return i
 	}
-	listens := map[string]int32{} // -1 is several
+	listens := map[string]int32{} // -1 if several
 	for i := range s.Servers {
 		if _, ok := kinds[int32(i)]; !ok || s.Servers[i].Address == "" {
 			continue
@@ -87,8 +87,8 @@ func (s *Set) called(of map[int32]int32, names map[string]int32, kinds map[int32
 	}
 }
 
-// Listening returns what the server is called that an address is of, "10.0.0.9:30000" or "decode-0.decode.llm.svc:30000"; "" is unknown,
-// or several.
+// Listening returns the name of the server at an address, "10.0.0.9:30000" or "decode-0.decode.llm.svc:30000"; "" if it
+// is unknown or ambiguous.
 func (s *Set) Listening(address string) (called string) {
 	pod := podOf(address)
 	for i := range s.Servers {
@@ -105,7 +105,7 @@ func (s *Set) Listening(address string) (called string) {
 	return called
 }
 
-// podOf returns the pod that an address names, "decode-0" of "decode-0.decode.llm.svc:30000"; "" of an IP address.
+// podOf returns the pod in an address, "decode-0" in "decode-0.decode.llm.svc:30000"; "" for an IP address.
 func podOf(address string) string {
 	host, _, _ := strings.Cut(address, ":")
 	pod, _, _ := strings.Cut(host, ".")
@@ -115,8 +115,8 @@ func podOf(address string) string {
 	return pod
 }
 
-// kinds tells by what a server is known: 0 lines of batches, 1 records, 2 metrics. A server of a host
-// that only its devices tell of has none.
+// kinds returns the kind of input that a server appears in: 0 for a log with batches, 1 for records, 2 for
+// metrics. A host that appears only through its devices has none.
 func (s *Set) kinds() map[int32]int {
 	kinds := map[int32]int{}
 	for i := range s.Sources {
@@ -144,8 +144,8 @@ func (s *Set) kinds() map[int32]int {
 	return kinds
 }
 
-// aliases returns the names by which inputs may call a server: its own, without folders, and its host's,
-// where nothing else is logged on that.
+// aliases returns the names by which inputs may refer to a server: its own, without folders, and that of
+// its host if the host has no other server.
 func (s *Set) aliases(i int32, kinds map[int32]int) []string {
 	x := &s.Servers[i]
 	list := []string{x.Name[strings.LastIndexByte(x.Name, '/')+1:]}
@@ -160,8 +160,8 @@ func (s *Set) aliases(i int32, kinds map[int32]int) []string {
 	return append(list, x.Host)
 }
 
-// join makes one server of those that are one, and tells where the samples of each series belong. Of
-// what the log says, too, metrics are left out: they are what its last line was, at another time.
+// join merges servers that are the same, and returns the series to which the samples of each series belong.
+// Metrics that the log also has are dropped: they repeat its last line at another time.
 func (s *Set) join(same map[int32]int32) (moved []int32) {
 	for i, to := range same {
 		x, log := &s.Servers[i], &s.Servers[to]
@@ -208,8 +208,8 @@ func (s *Set) join(same map[int32]int32) (moved []int32) {
 	return moved
 }
 
-// rankAs returns the name that a server's log has for a rank of its metrics: logs leave out what there is only
-// one of, and metrics call it 0.
+// rankAs returns the rank in a server's log that is rank r in its metrics: logs omit dimensions of size 1, and
+// metrics call them 0.
 func (s *Set) rankAs(r trace.Rank, server int32) trace.Rank {
 	best, found := r, false
 	for i := range s.Places {
@@ -228,7 +228,7 @@ func (s *Set) rankAs(r trace.Rank, server int32) trace.Rank {
 	return best
 }
 
-// offsets are those that time zones have, in quarters of an hour: whole hours, and a few others.
+// offsets are the offsets of time zones: whole hours, and a few others in quarters of an hour.
 var offsets = func() (list []time.Duration) {
 	for h := -12; h <= 14; h++ {
 		list = append(list, time.Duration(h)*time.Hour)
@@ -239,13 +239,13 @@ var offsets = func() (list []time.Duration) {
 	return list
 }()
 
-// A level is a value from some time on.
+// A level is a value that holds from some time on.
 type level struct {
 	at    trace.Time
 	value float64
 }
 
-// lastBefore is the last value up to a time; false before the first one, and behind the last one.
+// lastBefore returns the last value up to a time; ok is false before the first value and after the last one.
 func lastBefore(list []level, at trace.Time) (value float64, ok bool) {
 	i, _ := slices.BinarySearchFunc(list, at+1, func(l level, t trace.Time) int { return int(min(1, max(-1, l.at-t))) })
 	if i == 0 || i == len(list) {
@@ -254,8 +254,8 @@ func lastBefore(list []level, at trace.Time) (value float64, ok bool) {
 	return list[i-1].value, true
 }
 
-// agrees finds the zone in which a log says of its server what its metrics say. Prometheus looks at
-// what the last line of the log said, so that in another zone they differ wherever load changes.
+// agrees finds the zone in which a log's values match the metrics of its server. Prometheus reports what
+// the log's last line said, so in any other zone they differ whenever the load changes.
 func (s *Set) agrees(src *Source, same map[int32]int32) (east time.Duration, ok bool) {
 	type key struct {
 		server int32
@@ -287,7 +287,7 @@ func (s *Set) agrees(src *Source, same map[int32]int32) (east time.Duration, ok 
 			each(i, func(k key, l level) { lines[k] = append(lines[k], l) })
 		}
 	}
-	for _, list := range lines { // of several places
+	for _, list := range lines { // from several places
 		slices.SortStableFunc(list, func(a, b level) int { return cmp.Compare(a.at, b.at) })
 	}
 	best, next := math.Inf(1), math.Inf(1)

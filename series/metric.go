@@ -1,40 +1,40 @@
 package series
 
-// Kind says what the values of a metric are.
+// Kind says what kind of values a metric has.
 type Kind uint8
 
 const (
 	// Gauge is a level: it holds from its sample until the next one.
 	Gauge Kind = iota
-	// Counter only grows, and begins again at 0 when a process does.
+	// Counter only grows, and restarts at 0 with its process.
 	Counter
-	// Amount is the increase since the sample before it: adding amounts up gives a total.
+	// Amount is the increase since the previous sample: the sum of amounts is a total.
 	Amount
-	// Bucket is a Counter of how many observations were at most Series.Most, +Inf among them.
+	// Bucket is a Counter of the observations that were at most Series.Most, which may be +Inf.
 	Bucket
-	// Mean is a rate or a mean over the time since the sample before it.
+	// Mean is a rate or a mean over the time since the previous sample.
 	Mean
-	// Shown is what someone chose to export under a name that says nothing here.
+	// Shown is a value that a user exported under a name that is meaningless here.
 	Shown
 )
 
-// String returns the word that tables print.
+// String returns the word used in tables.
 func (k Kind) String() string {
 	return [...]string{"gauge", "counter", "amount", "bucket", "mean", "shown"}[k]
 }
 
-// A Metric is what is measured.
+// A Metric is a quantity that is measured.
 type Metric struct {
-	Name string // as tables print it, without a unit
-	Unit string // "" is a number of things, "%", "tokens/s", "ns"; a share is in "%"
+	Name string // as in tables, without a unit
+	Unit string // "" is a count, "%", "tokens/s", "ns"; a share is in "%"
 	Kind Kind
 	Doc  string
 }
 
-// A MetricID is a place in [Metrics], or, behind these, a metric that only its producer knows.
+// A MetricID is an index into [Metrics] or, beyond these, a metric that only its producer knows.
 type MetricID int32
 
-// What logs and metrics of servers both say, by whatever name, and reports look for.
+// Metrics that logs or metrics of servers report, under whatever name, and that reports use.
 const (
 	Running MetricID = iota
 	Queued
@@ -77,16 +77,17 @@ const (
 	Balancedness
 	ExpertTokens
 	TransferSpeed
-	KnownMetrics // how many there are
+	KnownMetrics // number of known metrics
 )
 
-// Batches are the metrics of those who run batches, and Ranked those that make a place a rank: an export may have nothing else than a queue.
+// Batches are the metrics that show that a place runs batches. Ranked are those that make a place a rank: an export may have
+// nothing but a queue.
 var (
 	Batches = []MetricID{Running, NewTokens, NewSeqs, Generation}
 	Ranked  = append(Batches[:len(Batches):len(Batches)], Queued, KVUsage)
 )
 
-// Metrics are the metrics that reports know.
+// Metrics describes the metrics that reports know.
 var Metrics = [KnownMetrics]Metric{
 	Running:           {"running", "", Gauge, "requests in the running batch"},
 	Queued:            {"queued", "", Gauge, "requests that wait to be scheduled"},
@@ -131,32 +132,32 @@ var Metrics = [KnownMetrics]Metric{
 	GPUUtil:           {"GPU busy", "%", Gauge, "part of the time in which any kernel ran"},
 }
 
-// A Worsening is what a server is spared less of: a change of a metric for which it has more to do, and what reports say
-// of it.
+// A Worsening is a loss of savings: a change of a metric that gives a server more work, and the sentence that reports
+// it.
 type Worsening struct {
-	Name   string // of what falls, as tables and findings name it
+	Name   string // of what falls, in tables and findings
 	Metric MetricID
-	// Part tells that its values are parts of 1: of the sum of some metrics, or of the lines that say it.
+	// Part says that its values are shares: of the sum of some metrics, or of the lines that report it.
 	Part bool
 	Of   []MetricID
-	// Percent has the same in percent, for servers that do not say Metric.
+	// Percent are equivalent metrics in percent, for servers that do not report Metric.
 	Percent []MetricID
 	// Beside are metrics without which a line does not count.
 	Beside []MetricID
-	// BetweenBatches tells that its values are the part of its time in which a scheduler neither launches a batch nor
-	// waits for one: counters tell, instead of Metric. It is worth a word only where requests pay for it.
+	// BetweenBatches says that its values are the share of a scheduler's time in which it neither launches a batch
+	// nor waits for one; they come from counters instead of Metric. It is reported only if it costs requests time.
 	BetweenBatches bool
-	// Matters reports whether a server has much more to do, given the values before and after a change.
+	// Matters reports whether a server has much more work, given the values before and after a change.
 	Matters func(before, after float64) bool
-	// Says is a sentence, with {at}, {before}, and {after}, which are in percent for parts, and {times}: how many times
-	// as large the rest of 1 is.
+	// Says is a sentence with {at}, {before}, and {after}, which are in percent for shares, and {times}: by what factor
+	// the complement (1 minus the share) grew.
 	Says string
 }
 
-// AbortedShare is the name of the worsening of a server more of whose requests are aborted, as its counters have it.
+// AbortedShare is the name of the worsening in which more of a server's requests are aborted, according to its counters.
 const AbortedShare = "share of aborted requests"
 
-// Worsenings are looked for in all logs and metrics. A change that costs nothing is told of as well.
+// Worsenings are searched for in all logs and metrics. Changes that cost nothing are reported as well.
 var Worsenings = []Worsening{
 	{Name: "share of cached tokens", Metric: CachedTokens, Part: true, Of: []MetricID{CachedTokens, NewTokens}, Percent: []MetricID{HitRate},
 		Matters: func(before, after float64) bool { return before-after >= 0.05 && 1-after >= 1.5*(1-before) },
@@ -178,17 +179,17 @@ var Worsenings = []Worsening{
 		Says:    "the scheduler of {at} spends {after} % of its time on work between batches, {before} % before"},
 }
 
-// A Run is what a load generator measured of a whole run, such as bench_serving: it does not tell when.
+// A Run is a load generator's measurement of a whole run, such as bench_serving's: it does not say when.
 type Run struct {
 	Source      uint32 // index into Set.Sources
 	Line        uint32
 	Backend     string  // "sglang", "vllm"
 	Dataset     string  // "random", "sharegpt"
-	Rate        float64 // requests a second that were offered; +Inf is all at once; NaN is unknown
-	Concurrency int     // requests at most at once; 0 is no bound
+	Rate        float64 // offered requests per second; +Inf is all at once; NaN is unknown
+	Concurrency int     // maximum number of concurrent requests; 0 is unlimited
 	Completed   int
-	Failed      int     // 0 is none, or not told
-	Duration    float64 // s
+	Failed      int     // 0 is none or unknown
+	Duration    float64 // in s
 	Input       float64 // tokens; NaN is unknown
 	Output      float64
 	TTFT        Spread
@@ -197,5 +198,5 @@ type Run struct {
 	E2E         Spread
 }
 
-// A Spread is how long something took, in s; NaN is not told.
+// A Spread summarizes a duration, in s; NaN is unknown.
 type Spread struct{ Mean, Median, P90, P99 float64 }

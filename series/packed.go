@@ -12,33 +12,33 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A column is the samples of one series, packed: most are a few bytes after the one before, as stamps are
-// of whole seconds or milliseconds, and values have few decimals.
+// A column has the samples of one series, packed: most differ by a few bytes from the previous one, since
+// stamps are in whole seconds or milliseconds, and values have few decimals.
 type column struct {
 	blocks []block
 	n      int
 }
 
-// A block is samples of one input that follow each other. Each is three numbers: how much later than the one
-// before it is, by how many lines, and by how much more, in units of the block; a value that is no multiple
-// of them is written as it is.
+// A block has consecutive samples of one input. Each sample is three numbers: the differences of time, line,
+// and value from the previous sample, in units of the block. A value that is not a multiple of the unit is
+// written in full.
 type block struct {
 	data     []byte
 	n        int
-	base     trace.Time // what times are told from
-	from, to trace.Time // of its earliest and its latest sample
-	last     Sample     // that was added; its Value is not used
-	number   int64      // what its value was, in units
+	base     trace.Time // origin of times
+	from, to trace.Time // times of its earliest and its latest sample
+	last     Sample     // the last sample added; its Value is not used
+	number   int64      // value of the last sample in units
 	source   uint32
-	unit     uint8 // of times: an index into units
-	decimals uint8 // of values: an index into scales
-	disorder bool  // a sample is before the one before it
+	unit     uint8 // of times: index into units
+	decimals uint8 // of values: index into scales
+	disorder bool  // some sample is earlier than its predecessor
 }
 
-// sealed is from how many bytes on a block is full; then it may lie in the file of package memory.
+// sealed is the size in bytes at which a block is full; then it may move to the file of package memory.
 const sealed = 32 << 10
 
-// longest is how many bytes a sample takes at most.
+// longest is the maximum size of a sample in bytes.
 const longest = 3 * binary.MaxVarintLen64
 
 var (
@@ -46,7 +46,7 @@ var (
 	scales = [...]float64{1, 10, 100, 1000, 10000}
 )
 
-// unitOf returns the longest unit that a time is a multiple of.
+// unitOf returns the longest unit that divides a time.
 func unitOf(t trace.Time) uint8 {
 	for u := len(units) - 1; u > 0; u-- {
 		if t%units[u] == 0 {
@@ -56,7 +56,7 @@ func unitOf(t trace.Time) uint8 {
 	return 0
 }
 
-// asNumber returns a value in units of 10^-decimals; ok is false if it is no multiple of them.
+// asNumber returns a value in units of 10^-decimals; ok is false if it is not a multiple.
 func asNumber(v float64, decimals uint8) (n int64, ok bool) {
 	const exact = 1 << 53
 	if whole := int64(v); decimals == 0 && float64(whole) == v && whole < exact && whole > -exact {
@@ -69,7 +69,7 @@ func asNumber(v float64, decimals uint8) (n int64, ok bool) {
 	return int64(scaled), scaled/scales[decimals] == v
 }
 
-// add adds a sample of an input, whose time is a multiple of a unit.
+// add adds a sample of an input, whose time is a multiple of unit.
 func (c *column) add(x Sample, source uint32, unit uint8) {
 	var b *block
 	if n := len(c.blocks); n > 0 {
@@ -91,7 +91,7 @@ func (c *column) add(x Sample, source uint32, unit uint8) {
 	b.put(x, number, ok)
 }
 
-// begin begins a block as fine as the one before it.
+// begin starts a block with the same resolution as the previous one.
 func (c *column) begin(x *Sample, source uint32, unit uint8) *block {
 	next := block{base: x.Time, from: x.Time, to: x.Time, last: *x, source: source, unit: unit}
 	next.last.mark &^= 1<<lineBits - 1
@@ -123,7 +123,7 @@ func (b *block) put(x Sample, number int64, whole bool) {
 	}
 	b.from, b.to = min(b.from, x.Time), max(b.to, x.Time)
 	ticks := int64(later)
-	switch b.unit { // by constants, as dividing takes long
+	switch b.unit { // division by constants, which is fast
 	case 1:
 		ticks /= 1e3
 	case 2:
@@ -144,18 +144,18 @@ func (b *block) put(x Sample, number int64, whole bool) {
 	b.n++
 }
 
-// A Cursor goes through the samples of a series.
+// A Cursor iterates over the samples of a series.
 type Cursor struct {
-	blocks []block // that are not begun
+	blocks []block // not started yet
 	at     Sample
 	data   []byte
-	left   int // in the block
+	left   int // number of samples left in the block
 	number int64
 	unit   trace.Time
 	scale  float64
 }
 
-// Next returns the next sample; ok is false behind the last one.
+// Next returns the next sample; ok is false after the last one.
 func (c *Cursor) Next() (x Sample, ok bool) {
 	for c.left == 0 {
 		if len(c.blocks) == 0 {
@@ -194,7 +194,7 @@ func (c *Cursor) Next() (x Sample, ok bool) {
 	return c.at, true
 }
 
-// Walk returns a cursor in front of the first sample of a series.
+// Walk returns a cursor before the first sample of a series.
 func (s *Set) Walk(series int) Cursor {
 	if series >= len(s.columns) {
 		return Cursor{}
@@ -202,7 +202,7 @@ func (s *Set) Walk(series int) Cursor {
 	return Cursor{blocks: s.columns[series].blocks}
 }
 
-// Each yields the samples of a series, once the set is finished in the order of their times.
+// Each yields the samples of a series; once the set is finished, in order of time.
 func (s *Set) Each(series int) iter.Seq[Sample] {
 	return func(yield func(Sample) bool) {
 		c := s.Walk(series)
@@ -214,7 +214,7 @@ func (s *Set) Each(series int) iter.Seq[Sample] {
 	}
 }
 
-// from yields what one input says of a series.
+// from yields the samples of one input in a series.
 func (s *Set) from(source uint32, series int) iter.Seq[Sample] {
 	return func(yield func(Sample) bool) {
 		if series >= len(s.columns) {
@@ -231,7 +231,7 @@ func (s *Set) from(source uint32, series int) iter.Seq[Sample] {
 	}
 }
 
-// N returns how many samples a series has.
+// N returns the number of samples in a series.
 func (s *Set) N(series int) int {
 	if series >= len(s.columns) {
 		return 0
@@ -239,7 +239,7 @@ func (s *Set) N(series int) int {
 	return s.columns[series].n
 }
 
-// Extent returns the times of the first and the last sample of a series, and how exact they are at least, in
+// Extent returns the times of the first and the last sample of a series, and their coarsest resolution in
 // ns: see [Sample.Within].
 func (s *Set) Extent(series int) (from, to trace.Time, within int64) {
 	if s.N(series) == 0 {
@@ -252,13 +252,13 @@ func (s *Set) Extent(series int) (from, to trace.Time, within int64) {
 	return from, to, within
 }
 
-// Len returns how many samples there are.
+// Len returns the total number of samples.
 func (s *Set) Len() (n int) {
 	return order.SumRows(s.columns, func(c *column) int { return c.n })
 }
 
-// sort puts samples in the order of their times; those of one time stay as they came. Most are in order
-// already: a log is written as time goes, and one that was rotated is in pieces.
+// sort sorts samples by time; samples with equal times keep their order. Most are sorted already: a log is
+// written in order of time, and a rotated one comes in pieces.
 func (c *column) sort() {
 	byTime := func(a, b block) int { return cmp.Compare(a.from, b.from) }
 	moved := !slices.IsSortedFunc(c.blocks, byTime)

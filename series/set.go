@@ -11,7 +11,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
-// A Set is what all inputs say. The zero value is not ready: see [New].
+// A Set has the data of all inputs. The zero value is not ready: see [New].
 type Set struct {
 	Syms    *trace.Symbols
 	Diags   *trace.Diags
@@ -19,12 +19,12 @@ type Set struct {
 	Servers []Server
 	Places  []Place
 	List    []Series
-	// Instants are by time once the set is finished.
+	// Instants are sorted by time once the set is finished.
 	Instants []Instant
-	Runs     []Run // of load generators, as their files have them
+	Runs     []Run // of load generators, as in their files
 
-	named   []Metric // those that only their producers know, behind Metrics
-	columns []column // the samples of each of List
+	named   []Metric // metrics that only their producers know; their IDs follow Metrics
+	columns []column // the samples of each series in List
 
 	serverOf map[Server]int32
 	placeOf  map[Place]int32
@@ -41,23 +41,23 @@ func New(syms *trace.Symbols, diags *trace.Diags) *Set {
 type Source struct {
 	Name     string
 	Encoding string // "SGLang log", "Prometheus range"
-	// Lines are those of a file that has lines, Read those of which something was kept, and Other those
-	// that tell of trouble in words that nothing here knows; all others say nothing that is looked for.
+	// Lines is the number of lines in a file that has lines, Read the number from which something was kept,
+	// and Other the number that report trouble in unknown words; all other lines have nothing of interest.
 	Lines, Read, Other int
-	FirstOther         int  // the first line that Other counts; 0 is none
-	OnlyRecords        bool // nothing else than records of requests is in it
-	Unnamed            bool // of metrics: no label names their server, which is called by its file
-	Undated            bool // stamps have no date: the last one is taken for the last such time before the file was written
+	FirstOther         int  // the first line counted by Other; 0 is none
+	OnlyRecords        bool // has only records of requests
+	Unnamed            bool // of metrics: no label names their server, which is named after the file
+	Undated            bool // stamps have no date: the last one is assumed to be the last such time before the file was written
 	Bytes              int64
 	Samples            int
 	Zone               Zone
-	// First and Last are the first and the last stamp; 0 without any.
+	// First and Last are the first and last stamp; 0 without any.
 	First, Last trace.Time
 	part        span
-	places      []uint64 // bits of indexes into Set.Places
+	places      []uint64 // bit set of indexes into Set.Places
 }
 
-// About yields the places that an input says something about, as indexes into Set.Places.
+// About yields the places that an input has data about, as indexes into Set.Places.
 func (s *Source) About() iter.Seq[int] {
 	return func(yield func(int) bool) {
 		for i := range 64 * len(s.places) {
@@ -68,13 +68,13 @@ func (s *Source) About() iter.Seq[int] {
 	}
 }
 
-// IsLog reports whether a source is a log, a list of events, or a dump of requests; else it is of metrics.
+// IsLog reports whether a source is a log, a list of events, or a dump of requests; otherwise it has metrics.
 func (s *Source) IsLog() bool {
 	return slices.ContainsFunc([]string{" log", " events", " dump"}, func(kind string) bool { return strings.HasSuffix(s.Encoding, kind) })
 }
 
-// Logs returns how many inputs are logs of servers or routers, which say what failed and what ended. Records of
-// requests do not, and metrics, kernels, and orchestrators say so of other things.
+// Logs returns how many inputs are logs of servers or routers, which report failures and ends of requests.
+// Records of requests do not, and metrics, kernels, and orchestrators report other things.
 func (s *Set) Logs() (n int) {
 	for i := range s.Sources {
 		switch x := &s.Sources[i]; {
@@ -85,45 +85,45 @@ func (s *Set) Logs() (n int) {
 	return n
 }
 
-// A span is where what an input says happened lies in Instants.
+// A span is the range of an input's events in Instants.
 type span struct{ instant, instants int }
 
-// A Server is one server, or a host where Name is "".
+// A Server is a server, or a host if Name is "".
 type Server struct {
 	Host string // "" is unknown
-	Name string // tells servers of a host apart: the pod, or the file of its log
+	Name string // distinguishes the servers of a host: the pod, or the file of its log
 	Role string // "prefill", "decode", "unified", "router"; "" is unknown
-	// Engine is "SGLang", "vLLM", "TensorRT-LLM"; "" is unknown.
+	// Engine is "SGLang", "vLLM", or "TensorRT-LLM"; "" is unknown.
 	Engine string
 	// Address is where it listens, "10.0.0.9:30000"; "" is unknown.
 	Address string
-	EP      int32 // GPUs that share the experts, as it was told; 0 is unknown
+	EP      int32 // number of GPUs that share the experts, as reported; 0 is unknown
 }
 
-// On reports whether a server runs on a host, as far as names tell.
+// On reports whether a server runs on a host, as far as names show.
 func (s *Server) On(host string) bool {
 	at, _, _ := strings.Cut(s.Address, ":")
 	return host != "" && (s.Host == host || at == host)
 }
 
-// NoGPU is the GPU of what is not about one.
+// NoGPU is the GPU of a place that is not a GPU.
 const NoGPU = -1
 
 // A Place is what a series is about: a rank of a server, or a GPU of a host.
 type Place struct {
 	Server int32 // index into Set.Servers
 	Rank   trace.Rank
-	GPU    int32  // index on its host; NoGPU
+	GPU    int32  // index on its host, or NoGPU
 	UUID   string // of the GPU; "" is unknown
-	User   string // the pod that the GPU is given to; "" is unknown
+	User   string // the pod that has the GPU; "" is unknown
 }
 
-// A Series are the values of a metric at a place.
+// A Series is the values of a metric at a place.
 type Series struct {
 	Metric MetricID
 	Place  int32   // index into Set.Places
-	Most   float64 // of a Bucket: the most that it counts; else 0
-	// Label is what else the producer tells series apart by, "stage=prefill_forward"; 0 is nothing.
+	Most   float64 // upper bound of a Bucket; otherwise 0
+	// Label is what else distinguishes the producer's series, "stage=prefill_forward"; 0 is nothing.
 	Label trace.Sym
 }
 
@@ -131,17 +131,17 @@ type Series struct {
 type Sample struct {
 	Time  trace.Time // Unix ns
 	Value float64
-	mark  uint32 // a line, and how exact its time is
+	mark  uint32 // the line, and the resolution of the time
 }
 
 const lineBits = 24
 
-// Line tells samples of one line of a log from those of others of the same time: the last bits of its
-// number. It is 0 where there are no lines.
+// Line returns the last bits of the line number, which distinguishes samples on different log lines with
+// the same time. It is 0 if there are no lines.
 func (s Sample) Line() uint32 { return s.mark & (1<<lineBits - 1) }
 
-// Within returns how much later than Time it may have been, in ns: a stamp of whole seconds is the
-// beginning of its second.
+// Within returns how much later than Time the sample may have been taken, in ns: a stamp in whole seconds
+// is the start of its second.
 func (s Sample) Within() int64 {
 	if s.mark>>lineBits == 0 {
 		return 0
@@ -153,7 +153,7 @@ func (s Sample) Within() int64 {
 	return ns
 }
 
-// InstantKind says what happens at an instant.
+// InstantKind is the kind of an event.
 type InstantKind uint8
 
 const (
@@ -161,27 +161,27 @@ const (
 	Ready                             // a server is up
 	Starting                          // a step of a server's start
 	Stopping                          // a server was told to shut down
-	Retraction                        // requests were thrown out of a full KV cache; Count of them
-	OutOfMemory                       // memory of a device ran out
+	Retraction                        // requests were removed from the batch because the KV cache was full; Count of them
+	OutOfMemory                       // a device ran out of memory
 	PeerLost                          // a server lost the other side of its transfers
 	TransferFailed                    // the KV cache of a request did not arrive
-	Timeout                           // a watchdog saw that something does not come back
+	Timeout                           // a watchdog saw that something does not return
 	Unhealthy                         // a health check failed
 	Exception                         // a traceback
 	Crash                             // a process ended
-	Hardware                          // a driver or a kernel reports an error of a device
-	Cluster                           // what an orchestrator says
+	Hardware                          // a driver or kernel reports an error of a device
+	Cluster                           // a report of an orchestrator
 	ClientGone                        // a client went away
-	Unrouted                          // a router takes a server for ill, or takes it out
+	Unrouted                          // a router considers a server unhealthy, or removes it
 	Routed                            // a router sends to a server, or does so again
-	Refusal                           // a router has no server for a request, or no place in its queue
-	Traceback                         // an exception that need not be the end of anything
-	Halt                              // a scheduler does something that no batch runs beside
-	Communication                     // a library of collectives says that it failed
-	Complaint                         // a line that its program calls an error, in words that nothing here knows; Count of them
+	Refusal                           // a router has no server for a request, or its queue is full
+	Traceback                         // an exception that need not be fatal
+	Halt                              // a scheduler does something during which no batch can run
+	Communication                     // a collectives library reports a failure
+	Complaint                         // a line that its program calls an error, in unknown words; Count of them
 )
 
-// String returns the word that tables print.
+// String returns the word used in tables.
 func (k InstantKind) String() string {
 	return [...]string{"note", "ready", "start", "stop", "retraction", "out of memory", "peer lost", "transfer failed", "timeout", "unhealthy", "exception",
 		"crash", "hardware", "cluster", "client gone", "unrouted", "routed", "refusal", "traceback", "halt", "communication", "complaint"}[k]
@@ -190,35 +190,35 @@ func (k InstantKind) String() string {
 // An Instant is something that happened.
 type Instant struct {
 	Time   trace.Time // Unix ns; 0 is unknown
-	Within uint32     // as of a Sample
+	Within uint32     // as in a Sample
 	Kind   InstantKind
 	Place  int32     // index into Set.Places
 	Source uint32    // index into Set.Sources
-	Line   uint32    // in its file; 0 has no lines
-	Count  int32     // of requests or repetitions; at least 1
+	Line   uint32    // in its file; 0 if it has no lines
+	Count  int32     // number of requests or repetitions; at least 1
 	Text   trace.Sym // one line, without prompts or keys
-	Stack  trace.Sym // frames, innermost first, divided by newlines; 0 is none
+	Stack  trace.Sym // frames, innermost first, separated by newlines; 0 is none
 }
 
 // Warns begins the text of a Complaint that its program calls a warning.
 const Warns = "a warning: "
 
-// Sleeps and Wakes are what a Note says of an engine that gives its memory back until it is needed again.
+// Sleeps and Wakes are the texts of Notes about an engine that releases its memory until it is needed again.
 const Sleeps, Wakes = "sleeps: gave its memory back", "woke up: has its memory again"
 
-// OutOfRouter begins what an Unrouted says by metrics of a router, which tell until when it is so.
+// OutOfRouter begins the text of an Unrouted from a router's metrics, which say until when it lasts.
 const OutOfRouter = "gets no requests of the router: "
 
-// NoBatch is what a Note says of requests that a server took without a batch behind its last one.
+// NoBatch is the text of a Note about requests that a server accepted without logging another batch.
 const NoBatch = "takes requests, and logs no batch any more"
 
-// Untold begins what a PeerLost says of a prefill server that does not answer the first question of a decode server.
+// Untold begins the text of a PeerLost about a prefill server that does not answer the first question of a decode server.
 const Untold = "a prefill server does not tell where it takes transfers"
 
-// AbortedWaiting begins what a ClientGone says of a request that was aborted while it waited for something of a KV cache.
+// AbortedWaiting begins the text of a ClientGone about a request that was aborted while it waited for a KV cache.
 const AbortedWaiting = "a request was aborted while it waited "
 
-// Metric returns what series s is of.
+// Metric returns the metric with an ID.
 func (s *Set) Metric(id MetricID) *Metric {
 	if id < KnownMetrics {
 		return &Metrics[id]
@@ -226,10 +226,10 @@ func (s *Set) Metric(id MetricID) *Metric {
 	return &s.named[id-KnownMetrics]
 }
 
-// Empty reports whether no input says anything.
+// Empty reports whether the set has no inputs.
 func (s *Set) Empty() bool { return s == nil || len(s.Sources) == 0 }
 
-// Pos returns where an instant stands.
+// Pos returns the position of an instant.
 func (s *Set) Pos(i *Instant) trace.Pos {
 	return trace.Pos{File: s.Sources[i.Source].Name, Line: int64(i.Line), Offset: -1}
 }
@@ -249,8 +249,8 @@ func (s *Set) Bounds() (from, to trace.Time, ok bool) {
 	return from, to, ok
 }
 
-// LastErrors returns the samples of the metrics that keep the last error of a device, by place. Some exporters have the code in a label,
-// too: then each code is a series of its own.
+// LastErrors returns the samples of the metrics that hold the last error of a device, by place. Some exporters also put
+// the code into a label, which makes each code a series of its own.
 func (s *Set) LastErrors() map[int32][]Sample {
 	of := map[int32][]Sample{}
 	for i := range s.List {
@@ -264,8 +264,8 @@ func (s *Set) LastErrors() map[int32][]Sample {
 	return of
 }
 
-// reported makes instants of them: where the code changes from one scrape to the next, whatever files these are in. The one that the
-// first scrape has was there before it.
+// reported adds an instant for each change of LastErrors from one scrape to the next, even across files. The code in
+// the first scrape was there before.
 func (s *Set) reported() {
 	source := map[int32]uint32{}
 	for i := range s.List {
@@ -282,17 +282,17 @@ func (s *Set) reported() {
 	}
 }
 
-// Called returns the name that people have for a server: logs tell servers apart, and not hosts.
+// Called returns the name of a server for people: logs distinguish servers rather than hosts.
 func (x *Server) Called() string { return cmp.Or(x.Name, x.Host) }
 
-// At returns the place of an index of Places, of a role that naming knows, as its names need it.
+// At returns the naming.Place for an index into Places.
 func (s *Set) At(i int32) naming.Place {
 	p := &s.Places[i]
 	x := &s.Servers[p.Server]
 	return naming.Place{Role: cmp.Or(x.Role, "other"), Host: x.Called(), Rank: p.Rank}
 }
 
-// Names returns the names of all ranks: where ranks of a server speak, what else speaks there is none.
+// Names returns the names of all ranks: on a server with ranks, places without a rank get no name.
 func (s *Set) Names() *naming.Names {
 	ranked := map[int32]bool{}
 	for _, p := range s.Places {
@@ -310,8 +310,7 @@ func (s *Set) Names() *naming.Names {
 // IsDevice reports whether a place is a GPU.
 func (p *Place) IsDevice() bool { return p.GPU != NoGPU || p.UUID != "" }
 
-// Device returns the name of a host's GPU: its number and host, or its UUID where that is all
-// there is.
+// Device returns the name of a GPU: its number and host, or its UUID if nothing else is known.
 func Device(host, uuid string, gpu int32) string {
 	switch {
 	case gpu == NoGPU && uuid != "":
@@ -322,8 +321,7 @@ func Device(host, uuid string, gpu int32) string {
 	return fmt.Sprintf("GPU %d of %s", gpu, host)
 }
 
-// NameOf returns the name that people have for a place: a GPU of a host, a rank, or else a server. names are those of
-// the set.
+// NameOf returns the name of a place for people: of a GPU, a rank, or else a server. names are those of the set.
 func (s *Set) NameOf(i int32, names *naming.Names) string {
 	p := &s.Places[i]
 	x := &s.Servers[p.Server]
@@ -332,18 +330,18 @@ func (s *Set) NameOf(i int32, names *naming.Names) string {
 		return Device(x.Host, p.UUID, p.GPU)
 	case p.Rank != trace.NoRank:
 		return names.Rank(s.At(i))
-	case p.User != "": // a pod of which its host tells
+	case p.User != "": // a pod, as reported by its host
 		return p.User
 	}
 	return x.Called()
 }
 
-// HasLabel reports whether a label, of several, is "category=idle".
+// HasLabel reports whether one of the labels, separated by commas, is the given one, such as "category=idle".
 func (s *Set) HasLabel(label trace.Sym, is string) bool {
 	return slices.Contains(strings.Split(s.Syms.Name(label), ","), is)
 }
 
-// Labeled returns a name with the labels that tell it apart from others, in parentheses.
+// Labeled returns a name followed by the label in parentheses, if there is one.
 func (s *Set) Labeled(name string, label trace.Sym) string {
 	if label == 0 {
 		return name

@@ -9,8 +9,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// unnamed adds to same those files of metrics without the name of a server that are of one: of one process, which says when
-// it created its counters; or that are called before and after, where all that counts went on. All others are of a server each.
+// unnamed adds to same the files of metrics without a server's name that come from the same server: from one process, which reports when it
+// created its counters, or with names like before and after, between which all counters went on. All others are from different servers.
 func (s *Set) unnamed(same map[int32]int32) {
 	type file struct {
 		source, server int32
@@ -48,10 +48,10 @@ func (s *Set) unnamed(same map[int32]int32) {
 	}
 }
 
-// moment is what a file is called by that was saved before or after something.
+// moment matches the part of a file name that says when the file was saved, such as before or after.
 var moment = regexp.MustCompile(`(?i)[-_.]?(?:before|after|start|end|begin|first|last|pre|post)[-_.]?`)
 
-// goesOn reports whether a file of metrics is of the process that an earlier one is of.
+// goesOn reports whether a file of metrics is from the same process as an earlier one.
 func (s *Set) goesOn(a, serverA, b, serverB int32) bool {
 	type key struct {
 		metric MetricID

@@ -8,25 +8,25 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A Zone is how the stamps of an input relate to Unix time.
+// A Zone relates the stamps of an input to Unix time.
 type Zone struct {
-	// Local tells that stamps are of a wall clock, without a zone: as if that were UTC.
+	// Local says that stamps are of a wall clock without a zone, stored as if it were UTC.
 	Local bool
-	// East is how much the wall clock is ahead of UTC, once By is not "".
+	// East is how far the wall clock is ahead of UTC, once By is not "".
 	East time.Duration
-	By   string // how it was found, in words
-	// votes are how often stamps beside Unix times said which zone it is, in quarters of an hour.
+	By   string // how it was determined, in words
+	// votes counts, by zone in quarters of an hour, the stamps with a Unix time beside them.
 	votes map[int32]int
 }
 
-// Assumed is how the zone of an input was found of which nothing tells it: it is taken for UTC.
+// Assumed is By for an input without evidence of its zone: it is assumed to be UTC.
 const Assumed = "nothing"
 
 // quarter divides the offset of every time zone.
 const quarter = 15 * time.Minute
 
-// Beside says that a stamp of the wall clock stands beside a moment in Unix time. A stamp that
-// fits no zone to within a few minutes says nothing.
+// Beside records that a wall-clock stamp is beside a Unix time. A stamp that is more than a few minutes
+// from any zone is ignored.
 func (z *Zone) Beside(stamp, unix trace.Time) {
 	const most, slack = 14 * time.Hour, 5 * time.Minute
 	off := time.Duration(stamp - unix)
@@ -43,7 +43,7 @@ func (z *Zone) Beside(stamp, unix trace.Time) {
 	z.votes[int32(q)]++
 }
 
-// decide takes the zone that nearly all stamps say; the rest may be clocks that were set.
+// decide chooses the zone that nearly all votes are for; the rest may be from clocks that were set.
 func (z *Zone) decide() bool {
 	best, all := int32(0), 0
 	for q, n := range z.votes {
@@ -59,7 +59,7 @@ func (z *Zone) decide() bool {
 	return false
 }
 
-// Name returns what a zone is called, "UTC-4", "UTC+5:30".
+// Name returns the name of a zone, "UTC-4", "UTC+5:30".
 func (z *Zone) Name() string {
 	if z.East == 0 {
 		return "UTC"
@@ -74,19 +74,19 @@ func (z *Zone) Name() string {
 	return fmt.Sprintf("UTC%c%d", sign, east/time.Hour)
 }
 
-// Known holds what other inputs tell about when it was.
+// Known is what other inputs know about the time of the recording.
 type Known struct {
 	// Given is the zone that the user gave; GivenBy is "" without one.
 	Given   *time.Location
 	GivenBy string
-	// From and To bound what other inputs recorded, in Unix time; 0 without any.
+	// From and To bound the recordings of other inputs, in Unix time; 0 without any.
 	From, To trace.Time
 }
 
-// zones decides the zone of each input with local stamps, best evidence first: Unix times in
-// itself, what the user says, those of other inputs, when others recorded.
+// zones decides the zone of each input with local stamps, by the best evidence first: Unix times in the
+// input, the user, other inputs' zones, agreement with metrics, overlap with other inputs.
 func (s *Set) zones(k Known, same map[int32]int32) {
-	for i := range s.Sources { // what has Unix times says when it was, too
+	for i := range s.Sources { // inputs with Unix times also show when it was
 		if src := &s.Sources[i]; !src.Zone.Local && src.First != 0 {
 			k.From, k.To = order.Earlier(k.From, src.First), max(k.To, src.Last)
 		}
@@ -127,8 +127,8 @@ func (s *Set) zones(k Known, same map[int32]int32) {
 	}
 }
 
-// fits returns the only zone, of whole hours, in which an input and the others were recorded
-// at one time. Where several fit, none does.
+// fits returns the zone, in whole hours, in which an input and the others were recorded at the same time;
+// ok is false unless exactly one fits.
 func fits(src *Source, k Known) (east time.Duration, ok bool) {
 	if k.From == 0 {
 		return 0, false

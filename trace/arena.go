@@ -8,30 +8,29 @@ import (
 	"github.com/sgtrace/sgtrace/internal/memory"
 )
 
-// Args is an append-only arena of argument lists. A list is a byte string of
-// (key, kind, value) triples; keys are symbols, values are inline.
+// Args is an append-only arena of argument lists. A list is a byte string of (key, kind, value) triples;
+// keys are symbols, values are inline.
 //
-// Lists are addressed in units of argsAlign bytes, so that 32 bits reach 32 GiB.
-// About 64 MB stay in memory; what comes after moves to a temporary file that
-// has no name, so that it is gone with the process, however that ends.
+// Lists are addressed in units of argsAlign bytes, so 32 bits reach 32 GiB. About 64 MB stay in memory;
+// later blocks move to a nameless temporary file, which disappears with the process, however it ends.
 //
-// Several goroutines may Put at the same time, but none may read meanwhile.
+// Several goroutines may call Put concurrently, but none may read meanwhile.
 type Args struct {
 	mu      sync.Mutex
 	shared  ArgsAppender
 	blocks  [][]byte
-	large   map[ArgsID][]byte // lists that no block can hold
-	idle    []*ArgsAppender   // that were released
+	large   map[ArgsID][]byte // lists that are too long for a block
+	idle    []*ArgsAppender   // released ones
 	dropped atomic.Int64
 }
 
 const (
 	argsAlign     = 8
 	argsBlockBits = 20
-	argsBlock     = 1 << argsBlockBits // a list never crosses a block
+	argsBlock     = 1 << argsBlockBits // a list never crosses a block boundary
 	argsMaxBlocks = argsAlign << 32 >> argsBlockBits
 	maxInBlock    = argsBlock - argsAlign - binary.MaxVarintLen64
-	argsFirst     = argsBlock / 16 // bytes of an appender's first block: most files are small
+	argsFirst     = argsBlock / 16 // size of an appender's first block: most files are small
 )
 
 // NewArgs returns an empty arena.
@@ -41,22 +40,21 @@ func NewArgs() *Args {
 	return a
 }
 
-// Put copies an encoded list and returns its id. When the arena's 32 GiB are
-// full the list is left out and counted by [Args.Dropped].
+// Put copies an encoded list and returns its ID. If the arena's 32 GiB are full, the list is dropped and
+// counted by [Args.Dropped].
 func (a *Args) Put(list []byte) ArgsID {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.shared.Put(list)
 }
 
-// Dropped returns how many lists did not fit into the arena.
+// Dropped returns the number of lists that did not fit into the arena.
 func (a *Args) Dropped() int { return int(a.dropped.Load()) }
 
 // Size returns the number of bytes in the arena's blocks.
 func (a *Args) Size() uint64 { return uint64(len(a.blocks)) << argsBlockBits }
 
-// Raw returns the encoded list of id. It must not be modified, and is valid for
-// the life of the arena.
+// Raw returns the encoded list of id. It must not be modified, and is valid for the life of the arena.
 func (a *Args) Raw(id ArgsID) []byte {
 	if id == 0 {
 		return nil
@@ -70,12 +68,12 @@ func (a *Args) Raw(id ArgsID) []byte {
 	return b[h : h+int(n)]
 }
 
-// Touch says that about so many bytes of tables and arguments are being read, which may lie in
-// a temporary file. A reader calls it from time to time: see [memory.Touch].
+// Touch says that roughly this many bytes of tables and arguments, which may be in a temporary file, are
+// being read. Readers call it from time to time: see [memory.Touch].
 func Touch(bytes int) { memory.Touch(bytes) }
 
-// Appender returns an appender, with which one goroutine fills blocks of its own
-// without waiting for others. It takes at least one block, unless another was released.
+// Appender returns an appender, with which one goroutine fills its own blocks without waiting for others.
+// It takes at least one new block, unless another appender was released.
 func (a *Args) Appender() *ArgsAppender {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -87,14 +85,14 @@ func (a *Args) Appender() *ArgsAppender {
 	return &ArgsAppender{args: a}
 }
 
-// An ArgsAppender puts lists into an arena from one goroutine.
+// An ArgsAppender adds lists to an arena from one goroutine.
 type ArgsAppender struct {
 	args  *Args
-	block int    // index of the block under way
-	buf   []byte // the part of it that is in use
+	block int    // index of the current block
+	buf   []byte // the used part of the block
 }
 
-// Release gives an appender up: who asks for one next goes on with its block.
+// Release releases an appender; the next caller of Appender continues with its block.
 func (p *ArgsAppender) Release() {
 	p.args.mu.Lock()
 	defer p.args.mu.Unlock()
@@ -108,7 +106,7 @@ func (p *ArgsAppender) Put(list []byte) ArgsID {
 	}
 	inBlock := list
 	if len(list) > maxInBlock {
-		inBlock = nil // kept beside the blocks, under the id of an empty list
+		inBlock = nil // stored outside of the blocks, under the ID of an empty list
 	}
 	if need := binary.MaxVarintLen64 + len(inBlock); len(p.buf)+need > cap(p.buf) {
 		p.next(need)
@@ -126,8 +124,8 @@ func (p *ArgsAppender) Put(list []byte) ArgsID {
 	return id
 }
 
-// next takes a new block, for a list that needs so many bytes. The full one moves to the temporary file where the
-// budget has no room for another; its memory then becomes the new block's.
+// next starts a new block, for a list that needs this many bytes. If the memory budget has no room for another
+// block, the full one moves to the temporary file, and the new block reuses its memory.
 func (p *ArgsAppender) next(need int) {
 	a := p.args
 	var fresh []byte
@@ -151,11 +149,11 @@ func (p *ArgsAppender) next(need int) {
 	}
 	p.buf = fresh[:0]
 	if p.block == 0 {
-		p.buf = fresh[:argsAlign] // id 0 is taken
+		p.buf = fresh[:argsAlign] // ID 0 is taken
 	}
 }
 
-// lock guards the arena's tables. Who uses the shared appender has them already.
+// lock guards the arena's tables. Users of the shared appender hold the lock already.
 func (a *Args) lock(p *ArgsAppender) {
 	if p != &a.shared {
 		a.mu.Lock()

@@ -8,7 +8,7 @@ import (
 	"unsafe"
 )
 
-// ArgsID locates one list of arguments in [Args]; 0 is the empty list.
+// ArgsID refers to a list of arguments in [Args]; 0 is the empty list.
 type ArgsID uint32
 
 // ArgKind is the type of an argument's value.
@@ -22,7 +22,7 @@ const (
 	ArgBool
 	ArgArray
 	ArgDict
-	argExtends // the list continues with that of another ArgsID
+	argExtends // the list continues with the list of another ArgsID
 )
 
 // All yields the arguments of id in order. The yielded values alias the arena.
@@ -46,10 +46,9 @@ func (a *Args) All(id ArgsID) func(yield func(Arg) bool) {
 	}
 }
 
-// Next decodes the first argument of list, which is not empty, and returns what
-// follows it. list is the result of [Args.Raw] or of an earlier Next. Walking a
-// list in this way costs less than [Args.All], for the loops that decide how
-// long a command takes.
+// Next decodes the first argument of list, which must not be empty, and returns the rest. list is the
+// result of [Args.Raw] or of an earlier Next. Walking a list this way is cheaper than [Args.All], for loops
+// that dominate a command's run time.
 func (a *Args) Next(list []byte) (arg Arg, rest []byte) {
 	arg, rest = decodeArg(list)
 	for arg.Kind == argExtends {
@@ -68,9 +67,8 @@ func (a *Args) Find(id ArgsID, key Sym) (Arg, bool) {
 	return Arg{}, false
 }
 
-// An Arg is one argument. At 32 bytes the compiler keeps it in registers, which
-// makes walking a list twice as fast; with a slice in place of the string it
-// would have 40.
+// An Arg is one argument. At 32 bytes, the compiler keeps it in registers, which makes walking a list twice
+// as fast; with a slice in place of the string, it would have 40.
 type Arg struct {
 	Key  Sym
 	Kind ArgKind
@@ -78,8 +76,8 @@ type Arg struct {
 	data string // aliases the arena
 }
 
-// Bytes returns the text of an ArgString, or what is encoded of an ArgArray or
-// ArgDict. It must not be modified.
+// Bytes returns the text of an ArgString, or the encoded elements of an ArgArray or ArgDict. It must not be
+// modified.
 func (a Arg) Bytes() []byte { return unsafe.Slice(unsafe.StringData(a.data), len(a.data)) }
 
 // Int returns the value of an ArgInt.
@@ -94,8 +92,7 @@ func (a Arg) Float() float64 { return math.Float64frombits(a.num) }
 // Bool returns the value of an ArgBool.
 func (a Arg) Bool() bool { return a.num != 0 }
 
-// Elems yields the elements of an ArgArray (their keys are 0) or the entries
-// of an ArgDict.
+// Elems yields the elements of an ArgArray, whose keys are 0, or the entries of an ArgDict.
 func (a Arg) Elems(yield func(Arg) bool) {
 	for list := a.Bytes(); len(list) > 0; {
 		var e Arg
@@ -128,8 +125,8 @@ func decodeArg(b []byte) (Arg, []byte) {
 	return a, b
 }
 
-// uvarint is [binary.Uvarint] without a branch for each byte: their number is
-// hard to guess for a processor.
+// uvarint is [binary.Uvarint] without a branch per byte, since processors predict the number of bytes
+// poorly.
 func uvarint(b []byte) (v uint64, n int) {
 	if b[0] < 1<<7 {
 		return uint64(b[0]), 1
@@ -138,7 +135,7 @@ func uvarint(b []byte) (v uint64, n int) {
 		return binary.Uvarint(b)
 	}
 	v = binary.LittleEndian.Uint64(b)
-	last := ^v & 0x8080808080808080 // its lowest bit is in the last byte
+	last := ^v & 0x8080808080808080 // its lowest set bit is in the last byte
 	if last == 0 {
 		return binary.Uvarint(b)
 	}
@@ -184,7 +181,7 @@ func (l ArgList) Float(key Sym, v float64) ArgList {
 	return binary.LittleEndian.AppendUint64(l.head(key, ArgFloat), math.Float64bits(v))
 }
 
-// Bool appends a truth value.
+// Bool appends a boolean.
 func (l ArgList) Bool(key Sym, v bool) ArgList {
 	var n uint64
 	if v {
@@ -213,17 +210,17 @@ func (l ArgList) Extend(id ArgsID) ArgList {
 	return binary.AppendUvarint(l.head(0, argExtends), uint64(id))
 }
 
-// All yields the arguments of an encoded list, without those it extends.
+// All yields the arguments of an encoded list, without those of the list that it extends.
 func (l ArgList) All(yield func(Arg) bool) {
 	Arg{data: alias(l)}.Elems(yield)
 }
 
-// MapText replaces the texts in the arguments of all events of t, at any depth, by what
-// f makes of them. key is the name of the argument, or of the entry, that holds the text.
+// MapText replaces every text in the arguments of all events of t, at any depth, by f(key, text). key is
+// the name of the argument or entry that holds the text.
 func MapText(t *Trace, f func(key, text string) string) {
 	m := textMapper{old: t.Args, names: t.Syms.Names(), f: f}
 	t.Args = NewArgs()
-	t.Subjects = slices.Clone(t.Subjects) // other windows of one trace have them, too
+	t.Subjects = slices.Clone(t.Subjects) // shared with other windows of the same trace
 	m.put = t.Args.Appender()
 	for i := range t.Slices {
 		t.Slices[i].Args = m.list(t.Slices[i].Args)
@@ -244,7 +241,7 @@ type textMapper struct {
 	buf   ArgList
 }
 
-// list returns the mapped list of id. What it extends becomes a part of it.
+// list returns the mapped list of id. A list that it extends is copied into it.
 func (m *textMapper) list(id ArgsID) ArgsID {
 	if id == 0 {
 		return 0
@@ -256,7 +253,7 @@ func (m *textMapper) list(id ArgsID) ArgsID {
 	return m.put.Put(m.buf)
 }
 
-// add appends an argument, which is called by key.
+// add appends an argument named key.
 func (m *textMapper) add(l ArgList, a Arg, key Sym) ArgList {
 	switch a.Kind {
 	case ArgString:

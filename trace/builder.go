@@ -16,19 +16,18 @@ type Builder struct {
 	t     *Trace
 	diags *Diags
 	pos   Pos
-	// names of the arguments that keep the true interval of a moved slice
+	// names of the arguments that keep the true interval of a slice that was moved
 	trueStart, trueEnd Sym
 	moved              *moved
 }
 
-// moved are the argument lists that keep a true interval, since a slice may be cut more than once.
+// moved records the argument lists that already have a true interval, since a slice may be cut more than once.
 type moved struct {
 	sync.Mutex
 	lists map[ArgsID]bool
 }
 
-// NewBuilder returns an empty Builder that shares the readers' symbols and
-// arguments, and reports to diags.
+// NewBuilder returns an empty Builder that shares the readers' symbols and arguments, and reports to diags.
 func NewBuilder(syms *Symbols, args *Args, diags *Diags) *Builder {
 	return &Builder{
 		t: &Trace{
@@ -43,9 +42,9 @@ func NewBuilder(syms *Symbols, args *Args, diags *Diags) *Builder {
 	}
 }
 
-// Grow makes room for that many more rows.
+// Grow makes room for additional rows.
 func (b *Builder) Grow(r Capacity) {
-	parallel.All( // what is new is cleared, which takes a second for some gigabytes
+	parallel.All( // clearing new memory takes a second for some gigabytes
 		func() { b.t.Slices = memory.Grow(b.t.Slices, r.Slices) },
 		func() { b.t.Flows = memory.Grow(b.t.Flows, r.Flows) },
 		func() { b.t.Instants = memory.Grow(b.t.Instants, r.Instants) },
@@ -53,7 +52,7 @@ func (b *Builder) Grow(r Capacity) {
 		func() { b.t.Samples = memory.Grow(b.t.Samples, r.Samples) })
 }
 
-// SetPos says where in the inputs the events that follow come from.
+// SetPos sets where in the inputs the following events come from.
 func (b *Builder) SetPos(p Pos) { b.pos = p }
 
 // Intern returns the symbol of s.
@@ -62,7 +61,7 @@ func (b *Builder) Intern(s string) Sym { return b.t.Syms.Intern(s) }
 // Args returns the arena for the arguments of events.
 func (b *Builder) Args() *Args { return b.t.Args }
 
-// Attribute adds to the description of the whole trace.
+// Attribute adds an attribute of the whole trace.
 func (b *Builder) Attribute(key, value string) {
 	b.t.Attributes = append(b.t.Attributes, Attribute{key, value})
 }
@@ -79,8 +78,8 @@ func (b *Builder) Subject(s Subject) SubjectID {
 	return SubjectID(len(b.t.Subjects) - 1)
 }
 
-// Slice adds a slice. One that ends before it starts is kept with no duration,
-// its true times in its arguments, and counted.
+// Slice adds a slice. One that ends before it starts gets zero duration, with its true times in its
+// arguments, and is reported.
 func (b *Builder) Slice(s Slice, about SubjectID) SliceID {
 	if s.Dur < 0 {
 		b.diags.Add(NegativeDuration.At(b.pos, b.t.Syms.Name(s.Name), FormatDuration(-s.Dur)))
@@ -92,9 +91,9 @@ func (b *Builder) Slice(s Slice, about SubjectID) SliceID {
 	return SliceID(len(b.t.Slices) - 1)
 }
 
-// Child adds a slice inside the slice parent, on the same track. Where it
-// reaches over its parent it is cut, and its true times stay in its arguments.
-// Producers whose clock has a coarse grid (SGLang: 256 ns) overreach normally.
+// Child adds a slice inside the slice parent, on the same track. If it extends beyond its parent, it is
+// cut, with its true times in its arguments. That is normal for producers with a coarse clock (SGLang: 256
+// ns).
 func (b *Builder) Child(parent SliceID, s Slice, about SubjectID) SliceID {
 	id := b.Slice(s, about)
 	p, c := b.t.Slices[parent], &b.t.Slices[id]
@@ -109,7 +108,7 @@ func (b *Builder) Instant(i Instant) { b.t.Instants = memory.Append(b.t.Instants
 // Sample adds a value of a counter.
 func (b *Builder) Sample(s Sample) { b.t.Samples = memory.Append(b.t.Samples, s) }
 
-// Flow adds an arrow; one that lacks an end is counted and left out.
+// Flow adds an arrow; an arrow without both ends is reported and left out.
 func (b *Builder) Flow(f Flow) {
 	if f.From == 0 || f.To == 0 || f.From == f.To {
 		b.diags.Add(FlowLost.At(b.pos, b.t.Syms.Name(f.Name)))
@@ -118,8 +117,8 @@ func (b *Builder) Flow(f Flow) {
 	b.t.Flows = memory.Append(b.t.Flows, f)
 }
 
-// keepTrue returns args with the true interval of a slice that is being moved in
-// front, unless they have it already.
+// keepTrue returns args preceded by the true interval of a slice that is being moved, unless they have one
+// already.
 func (b *Builder) keepTrue(args ArgsID, from, to Time) ArgsID {
 	b.moved.Lock()
 	defer b.moved.Unlock()
@@ -131,7 +130,7 @@ func (b *Builder) keepTrue(args ArgsID, from, to Time) ArgsID {
 	return id
 }
 
-// cut changes s to [from, to), or to no duration at from if that is empty.
+// cut changes s to [from, to), or to zero duration at from if that is empty.
 func (b *Builder) cut(s *Slice, from, to Time) {
 	to = max(from, to)
 	if from == s.Time && to == s.End() {
@@ -141,8 +140,8 @@ func (b *Builder) cut(s *Slice, from, to Time) {
 	s.Time, s.Dur = from, int64(to-from)
 }
 
-// Finish orders all tables, makes the slices of every track nest and returns
-// the trace. The Builder must not be used afterward.
+// Finish sorts all tables, makes the slices of every track nest, and returns the trace. The Builder must
+// not be used afterward.
 func (b *Builder) Finish() *Trace {
 	byTrack := b.orderSlices()
 	parallel.All(
@@ -162,25 +161,24 @@ func (b *Builder) Finish() *Trace {
 	return b.t
 }
 
-// sortStable sorts a table that is usually in order.
+// sortStable sorts a table that is usually sorted already.
 func sortStable[T any](table []T, compare func(x, y T) int) {
 	if !slices.IsSortedFunc(table, compare) {
 		slices.SortStableFunc(table, compare)
 	}
 }
 
-// scattered is about how many bytes the kernel maps for each slice of a track: they lie between
-// those of others.
+// scattered is roughly how many bytes the kernel maps for each slice of a track: slices of different tracks
+// are interleaved.
 const scattered = 512
 
-// flowSize is about how many bytes a walk over arrows looks at in each: what it has of the slices
-// at its ends lies apart.
+// flowSize is roughly how many bytes a walk over arrows touches per arrow: the slices at its ends are far
+// apart.
 const flowSize = 256
 
-// orderSlices sorts slices by track, time and falling duration, and renames
-// them in the flows. Those of track i are then from begin[i] up to begin[i+1].
-// Tracks are ordered by counting, so that the comparison
-// sort sees one track at a time, and none that was filled in order.
+// orderSlices sorts slices by track, time, and descending duration, and renumbers them in the flows. The
+// slices of track i are then from begin[i] to begin[i+1]. Tracks are sorted by counting, so that the
+// comparison sort handles one track at a time, and skips those that are sorted.
 func (b *Builder) orderSlices() (begin []uint32) {
 	tracks := len(b.t.Tracks)
 	begin = make([]uint32, tracks+2)
@@ -209,13 +207,13 @@ func (b *Builder) orderSlices() (begin []uint32) {
 			slices.SortFunc(of, before)
 		}
 	})
-	if !slices.IsSorted(by) { // the identity is sorted
+	if !slices.IsSorted(by) { // the identity permutation is sorted
 		b.permute(by)
 	}
 	return begin
 }
 
-// permute puts slice by[i] at place i.
+// permute moves slice by[i] to index i.
 func (b *Builder) permute(by []SliceID) {
 	if len(b.t.Flows) > 0 {
 		place := memory.Make[SliceID](len(by))
@@ -237,7 +235,7 @@ func (b *Builder) permute(by []SliceID) {
 		func() { order.Apply(b.t.About, by) })
 }
 
-// maxDepth is how deep slices may nest; Perfetto drops what is below 512.
+// maxDepth is the maximum nesting depth of slices; Perfetto drops anything below 512.
 const maxDepth = 500
 
 // closeUntil returns how many of the open slices are still open at t.
@@ -249,15 +247,15 @@ func closeUntil(open []*Slice, t Time) int {
 	return n
 }
 
-// flatten takes the duration from a slice that is nested too deep.
+// flatten sets the duration of a slice that is nested too deep to zero.
 func (b *Builder) flatten(s *Slice) {
 	b.diags.Add(NestedTooDeep.At(b.pos, b.t.Syms.Name(s.Name), maxDepth))
 	b.cut(s, s.Time, s.Time)
 }
 
-// nest makes the slices of one track, ordered by time, nest. Of two that
-// overlap in part, the later one is cut where less is lost: at its end, as a
-// child that overhangs, or at its start, as a sibling that begins too early.
+// nest makes the slices of one track, which are sorted by time, nest. Of two that partly overlap, the later
+// one is cut where less is lost: at its end, as a child that overhangs, or at its start, as a sibling that
+// begins too early.
 func (b *Builder) nest(track []Slice) {
 	var open []*Slice
 	for i := range track {

@@ -10,37 +10,37 @@ import (
 	"sync"
 )
 
-// Severity orders diagnostics by what they mean for the result.
+// Severity orders diagnostics by their effect on the result.
 type Severity uint8
 
 const (
 	Info     Severity = iota // worth knowing
-	Notice                   // the input is unusual, the result is whole
-	DataLoss                 // part of the input is not in the result, or not as it was
+	Notice                   // the input is unusual, but the result is complete
+	DataLoss                 // part of the input is missing from the result, or changed
 	Error                    // an input could not be used at all
 )
 
-// String returns the word that messages print.
+// String returns the word used in messages.
 func (s Severity) String() string {
 	return [...]string{"info", "notice", "data loss", "error"}[s]
 }
 
-// A Pos is a place in an input: line (1-based) where the format has lines, else
-// the byte offset in the decompressed stream. -1 is unknown.
+// A Pos is a position in an input: a line (from 1) if the format has lines, otherwise the byte offset in
+// the decompressed stream. -1 is unknown.
 type Pos struct {
 	File   string
 	Line   int64
 	Offset int64
 }
 
-// A Place is where something stands in a file, in 4 bytes: in a line, or, in a file without lines,
-// at one of a list of offsets.
+// A Place is a position in a file, in 4 bytes: a line or, in a file without lines, an index into a list of
+// offsets.
 type Place uint32
 
-// listed marks a number in a list of offsets. No file has so many lines.
+// listed marks an index into a list of offsets. No file has that many lines.
 const listed Place = 1 << 31
 
-// InLine returns the place in a line, from 1; 0 is not known.
+// InLine returns the place in a line, from 1; 0 is unknown.
 func InLine(line uint32) Place { return Place(line) &^ listed }
 
 // AtOffset returns the place at offset n of a list.
@@ -54,7 +54,7 @@ func (p Place) Line() uint32 {
 	return uint32(p)
 }
 
-// In returns p as a position in a file with these offsets.
+// In returns the position of p in a file with these offsets.
 func (p Place) In(file string, offsets []int64) Pos {
 	if p&listed != 0 {
 		return Pos{File: file, Offset: offsets[p&^listed]}
@@ -79,16 +79,16 @@ func (p Pos) Compare(o Pos) int {
 	return cmp.Or(strings.Compare(p.File, o.File), cmp.Compare(p.Line, o.Line), cmp.Compare(p.Offset, o.Offset))
 }
 
-// A Diag describes the data; importing goes on after it. Count tells how many
-// times the same thing was met; Pos and Msg are those of the first.
+// A Diag describes a problem with the data; importing continues after it. Count is the number of
+// occurrences; Pos and Msg are those of the first.
 type Diag struct {
 	*Message
 	Pos   Pos
-	Msg   string // the text of the message with values put in
+	Msg   string // the text of the message with its values
 	Count int
 }
 
-// Times is d, met n times.
+// Times returns d with the count n.
 func (d Diag) Times(n int) Diag {
 	d.Count = n
 	return d
@@ -113,8 +113,8 @@ type Diags struct {
 	list []Diag
 }
 
-// Add counts d. Of all diagnostics with the same code and file, the one with
-// the lowest position is kept, whatever the order of the calls.
+// Add counts d. Among diagnostics with the same code and file, it keeps the one with the lowest position,
+// whatever the order of calls.
 func (l *Diags) Add(d Diag) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -144,7 +144,7 @@ func (l *Diags) All() []Diag {
 	return out
 }
 
-// Worst returns the highest severity met, Info if there is none.
+// Worst returns the highest severity, Info if there are no diagnostics.
 func (l *Diags) Worst() Severity {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -155,36 +155,36 @@ func (l *Diags) Worst() Severity {
 	return worst
 }
 
-// A Message is a row of the table of messages: a code with its severity, what it says of
-// an input, and what the user can do about it.
+// A Message is a row of the table of messages: a code with its severity, what it says about an input, and
+// what the user can do about it.
 type Message struct {
 	Code     string // stable, kebab-case: "otlp-truncated"
 	Severity Severity
-	// Text is the sentence, with a name in braces for each value that is put in, and the
-	// verb to print it with if it is not %v: "skipped {bytes} bytes of {name%q}".
+	// Text is the sentence, with a name in braces for each value, optionally followed by the verb for
+	// printing it, by default %v: "skipped {bytes} bytes of {name%q}".
 	Text   string
 	Advice string // what to do, in Markdown
 }
 
-// slot matches what stands for a value in a text.
+// slot matches the placeholder of a value in a text.
 var slot = regexp.MustCompile(`\{[^{}%]+(%[^{}]+)?\}`)
 
-// messages are all rows, in the order of the source.
+// messages are all rows, in source order.
 var messages []*Message
 
-// message makes a row of the table.
+// message adds a row to the table.
 func message(code string, s Severity, text, advice string) *Message {
 	m := &Message{Code: code, Severity: s, Text: text, Advice: advice}
 	messages = append(messages, m)
 	return m
 }
 
-// Messages returns the table, ordered by code.
+// Messages returns the table, sorted by code.
 func Messages() []*Message {
 	return slices.SortedFunc(slices.Values(messages), func(a, b *Message) int { return strings.Compare(a.Code, b.Code) })
 }
 
-// Says puts values into the text of m. Damaged inputs make it say millions.
+// Says returns the text of m with values. It must be fast: damaged inputs call it millions of times.
 func (m *Message) Says(values ...any) string {
 	said, rest := make([]byte, 0, 256), m.Text
 	for _, v := range values {
@@ -201,7 +201,7 @@ func (m *Message) Says(values ...any) string {
 	return string(append(said, rest...))
 }
 
-// cutSlot cuts a text around the first thing that [slot] matches, for which verb prints.
+// cutSlot cuts a text around the first placeholder, see [slot], and returns its verb.
 func cutSlot(text string) (before, verb, after string, ok bool) {
 	before, rest, _ := strings.Cut(text, "{")
 	name, after, ok := strings.Cut(rest, "}")
@@ -212,7 +212,7 @@ func cutSlot(text string) (before, verb, after string, ok bool) {
 	return before, verb, after, ok
 }
 
-// Shown returns the text of m with the names of the values that are put in.
+// Shown returns the text of m with the names of its values.
 func (m *Message) Shown() string {
 	return slot.ReplaceAllStringFunc(m.Text, func(s string) string {
 		name, _, _ := strings.Cut(strings.Trim(s, "{}"), "%")
@@ -220,12 +220,12 @@ func (m *Message) Shown() string {
 	})
 }
 
-// At returns the diagnostic that says m of a place in an input.
+// At returns a diagnostic with message m about a position in an input.
 func (m *Message) At(pos Pos, values ...any) Diag {
 	return Diag{Message: m, Pos: pos, Msg: m.Says(values...), Count: 1}
 }
 
-// Of returns the diagnostic that says m of a whole file.
+// Of returns a diagnostic with message m about a whole file.
 func (m *Message) Of(file string, values ...any) Diag {
 	return m.At(Pos{File: file, Offset: -1}, values...)
 }

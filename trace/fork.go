@@ -5,29 +5,29 @@ import (
 	"github.com/sgtrace/sgtrace/internal/parallel"
 )
 
-// Capacity is how many rows the tables of a [Builder] have room for.
+// Capacity is a number of rows for each table of a [Builder].
 type Capacity struct{ Slices, Instants, Samples, Flows int }
 
-// Plus returns room for the rows of both.
+// Plus returns the sum of both capacities.
 func (r Capacity) Plus(o Capacity) Capacity {
 	return Capacity{r.Slices + o.Slices, r.Instants + o.Instants, r.Samples + o.Samples, r.Flows + o.Flows}
 }
 
 // A Fork is a Builder that draws a part of a trace from another goroutine. It shares the symbols,
-// arguments and subjects of the first one, which has all subjects by then. Its tracks and slices have
-// IDs of their own until [Join].
+// arguments, and subjects of the first Builder, which must have all subjects by then. Its tracks and slices
+// have their own IDs until [Join].
 type Fork struct {
 	*Builder
-	// Under is the track of the first Builder that those without a parent lie below; 0 is none.
+	// Under is the track of the first Builder that becomes the parent of tracks without one; 0 is none.
 	Under TrackID
 
 	first *Builder
-	full  *Trace   // the tables of the first one with all of their room
+	full  *Trace   // the tables of the first Builder with all of their room
 	end   Capacity // where the room of this fork ends in them
 }
 
-// Fork makes a Builder for each of some rooms, which lie behind one another, and behind room for rows that b
-// gets before they join. Any of them may turn out to need more or less; only then rows are moved by [Join].
+// Fork makes a Builder for each of rooms, which follow one another in memory after the room for rows that b
+// adds before the join. If one of them needs more or less than its room, [Join] moves rows.
 func (b *Builder) Fork(own Capacity, rooms ...Capacity) []*Fork {
 	total := own
 	for _, r := range rooms {
@@ -49,7 +49,7 @@ func (b *Builder) Fork(own Capacity, rooms ...Capacity) []*Fork {
 		second := *b
 		second.t = &Trace{
 			Syms: t.Syms, Args: t.Args, Tracks: make([]Track, 1), Subjects: t.Subjects,
-			// Row 0 is the last row before: no Builder writes row 0.
+			// Row 0 is the last row before this room: no Builder writes row 0.
 			Slices: full.Slices[at.Slices-1 : at.Slices : end.Slices], About: full.About[at.Slices-1 : at.Slices : end.Slices],
 			Instants: full.Instants[at.Instants:at.Instants:end.Instants], Samples: full.Samples[at.Samples:at.Samples:end.Samples],
 			Flows: full.Flows[at.Flows:at.Flows:end.Flows],
@@ -60,8 +60,8 @@ func (b *Builder) Fork(own Capacity, rooms ...Capacity) []*Fork {
 	return forks
 }
 
-// Join puts the rows of forks, all of one call of [Builder.Fork] in its order, behind those of the Builder that they
-// are of. It returns by how much the IDs of the slices of each grew.
+// Join appends the rows of forks, all from one call of [Builder.Fork] and in its order, to the Builder that they
+// came from. It returns how much the slice IDs of each fork were increased.
 func Join(forks ...*Fork) []SliceID {
 	shifts, tracks := make([]SliceID, len(forks)), make([]TrackID, len(forks))
 	for i, f := range forks {
@@ -92,7 +92,7 @@ func Join(forks ...*Fork) []SliceID {
 	return shifts
 }
 
-// shift adds to the IDs of tracks and slices in all rows.
+// shift increases the IDs of tracks and slices in all rows.
 func (t *Trace) shift(track TrackID, slice SliceID) {
 	for i := range t.AllSlices() {
 		t.Slices[i].Track += track
@@ -109,7 +109,7 @@ func (t *Trace) shift(track TrackID, slice SliceID) {
 	}
 }
 
-// join returns the rows of a table and those of a fork behind it, whose room ends there in the full one.
+// join appends the rows of a fork to a table; end is where the fork's room ends in the full table.
 func join[T any](full, table, fork []T, end int) []T {
 	n := len(table) + len(fork)
 	if n > end || len(table) > 0 && &table[0] != &full[0] { // one of them had too little room

@@ -1,6 +1,6 @@
 package trace
 
-// What several messages advise.
+// Advice shared by several messages.
 const (
 	copyAgain    = "copy the file again; if the original is damaged too, the count shows how much is lost"
 	exportAgain  = "copy the file again, or run `nsys export` again on the report"

@@ -6,18 +6,17 @@ import (
 	"sync"
 )
 
-// Sym is an interned string; 0 is the empty string. The number of a Sym depends
-// on the order in which goroutines met the strings, so it must never decide an
-// order or reach an output: compare the strings.
+// Sym is an interned string; 0 is the empty string. The number of a Sym depends on the order in which
+// goroutines intern strings, so it must never decide an order or appear in output: compare the strings.
 type Sym uint32
 
-// Symbols interns strings. It is safe for concurrent use; a goroutine that
-// interns a lot puts a [SymbolCache] in front of it.
+// Symbols interns strings. It is safe for concurrent use; a goroutine that interns a lot uses a
+// [SymbolCache] in front of it.
 type Symbols struct {
 	shards [64]symbolShard // by hash, so that goroutines seldom wait for each other
-	mu     sync.RWMutex    // of what follows; a shard is locked before it
+	mu     sync.RWMutex    // guards the following fields; lock a shard before it
 	names  []string
-	// rename tells what strings are called; nil is as they are.
+	// rename changes the strings that Name and Names return; nil keeps them.
 	rename func(string) string
 }
 
@@ -36,7 +35,7 @@ func NewSymbols() *Symbols {
 
 var shardSeed = maphash.MakeSeed()
 
-// shard returns the one of s.
+// shard returns the shard of s.
 func (t *Symbols) shard(s string) *symbolShard {
 	return &t.shards[maphash.String(shardSeed, s)%uint64(len(t.shards))]
 }
@@ -47,7 +46,7 @@ func (t *Symbols) Intern(s string) Sym {
 	return sym
 }
 
-// intern is Intern; known tells that s was interned before.
+// intern is Intern; known reports whether s was interned before.
 func (t *Symbols) intern(s string) (sym Sym, known bool) {
 	shard := t.shard(s)
 	shard.mu.Lock()
@@ -63,7 +62,7 @@ func (t *Symbols) intern(s string) (sym Sym, known bool) {
 	return sym, false
 }
 
-// add gives a string that is new the next symbol.
+// add assigns the next symbol to a new string.
 func (t *Symbols) add(s string) Sym {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -74,14 +73,13 @@ func (t *Symbols) add(s string) Sym {
 	return Sym(len(t.names) - 1)
 }
 
-// Rename makes Name and Names return what rename makes of strings, of those that were
-// interned and of those that will be. Intern and Lookup still go by the strings as they
-// were, so that whoever looks for one finds it. rename must leave alone what it made
-// itself. It gets what an earlier one made of a string.
+// Rename makes Name and Names return rename(s) for strings s interned before and after. Intern and Lookup
+// still use the original strings, so that looking up a string finds it. rename must not change its own
+// results. It gets the results of earlier renames.
 func (t *Symbols) Rename(rename func(string) string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	names := make([]string, len(t.names)) // snapshots stay
+	names := make([]string, len(t.names)) // snapshots must not change
 	for i, name := range t.names {
 		names[i] = rename(name)
 	}
@@ -124,15 +122,15 @@ func (t *Symbols) Names() []string {
 	return t.names[:len(t.names):len(t.names)]
 }
 
-// A SymbolCache makes interning from one goroutine lock-free for strings that
-// it has met before. It is not safe for concurrent use.
+// A SymbolCache makes interning lock-free for one goroutine and strings that it has seen before. It is not
+// safe for concurrent use.
 type SymbolCache struct {
 	table  *Symbols
 	local  map[string]interned
-	recent [1 << recentBits]interned // by what recentOf makes of a string
+	recent [1 << recentBits]interned // by recentOf the string
 }
 
-// interned is a string, and its symbol.
+// interned is a string with its symbol.
 type interned struct {
 	name string
 	sym  Sym
@@ -143,8 +141,8 @@ func NewSymbolCache(t *Symbols) *SymbolCache {
 	return &SymbolCache{table: t, local: make(map[string]interned)}
 }
 
-// maxCached bounds a cache: past it new strings go to the shared table alone.
-// Names repeat, so a reader that meets more distinct ones is being fed noise.
+// maxCached limits a cache: beyond it, new strings go only to the shared table. Names repeat, so an input
+// with more distinct names is noise.
 const maxCached = 1 << 16
 
 // Intern returns the symbol of b; b is copied if it is new.
@@ -158,7 +156,7 @@ func (c *SymbolCache) Intern(b []byte) Sym {
 		s := string(b)
 		sym, known := c.table.intern(s)
 		if in = (interned{s, sym}); known && len(c.local) < maxCached {
-			c.local[s] = in // what is met once, such as the name of a request, takes no room here
+			c.local[s] = in // strings seen only once, such as names of requests, take no room here
 		}
 	}
 	*recent = in
@@ -167,8 +165,8 @@ func (c *SymbolCache) Intern(b []byte) Sym {
 
 const recentBits = 8
 
-// recentOf tells strings apart by their length, their first, and their last bytes, which takes less
-// time than to look at all: most of what is interned was among the last few hundred strings.
+// recentOf hashes the length, the first, and the last bytes of a string, which is faster than hashing all
+// of it: most strings are among the last few hundred.
 func recentOf(b []byte) uint64 {
 	const odd = 0x9e3779b97f4a7c15
 	h := uint64(len(b))
@@ -183,12 +181,12 @@ func recentOf(b []byte) uint64 {
 	return h * odd >> (64 - recentBits)
 }
 
-// A PerName holds what a function says of names, each of which it looks at once. It takes memory for
-// those that are asked for, and is not safe for concurrent use.
+// A PerName caches the results of a function of names, which it calls once per name. It needs memory only
+// for names that were asked for, and is not safe for concurrent use.
 type PerName[T any] struct {
 	syms  *Symbols
 	look  func(name string) T
-	pages []*namePage[T] // by symbol; nil where none was asked for
+	pages []*namePage[T] // by symbol; nil if none of its names was asked for
 }
 
 const namesOfPage = 256
@@ -198,17 +196,17 @@ type namePage[T any] struct {
 	says  [namesOfPage]T
 }
 
-// EachName returns what look says of names among syms.
+// EachName returns a cache of look for names in syms.
 func EachName[T any](syms *Symbols, look func(name string) T) *PerName[T] {
 	return &PerName[T]{syms: syms, look: look}
 }
 
-// Renamed returns the symbols of the names that form makes of names.
+// Renamed returns a cache of the symbols of form(name).
 func Renamed(syms *Symbols, form func(name string) string) *PerName[Sym] {
 	return EachName(syms, func(name string) Sym { return syms.Intern(form(name)) })
 }
 
-// Of returns what the function says of the name of s.
+// Of returns the function's result for the name of s.
 func (n *PerName[T]) Of(s Sym) T {
 	at, i := int(s/namesOfPage), s%namesOfPage
 	if at >= len(n.pages) {

@@ -47,11 +47,11 @@ type Sample struct {
 	Track TrackID
 }
 
-// LiesApart implements [memory.Apart]: each track is a place of its own in the tables of its rows, and
-// what writes a timeline is at all tracks at once.
+// LiesApart implements [memory.Apart]: the rows of each track are in a different place of the table, and
+// writing a timeline visits all tracks at once.
 func (Slice) LiesApart() {}
 
-// LiesApart is that of the slice that has the subject.
+// LiesApart is like that of the slice that has the subject.
 func (SubjectID) LiesApart() {}
 
 // LiesApart is like that of slices.
@@ -60,24 +60,24 @@ func (Instant) LiesApart() {}
 // LiesApart is like that of slices.
 func (Sample) LiesApart() {}
 
-// A Flow is an arrow from one slice to another. Every edge is its own flow;
-// ids of the inputs never survive, so that inputs cannot be cross-linked.
+// A Flow is an arrow from one slice to another. Every edge is its own flow; the IDs in inputs are dropped,
+// so that inputs cannot be cross-linked.
 type Flow struct {
 	From, To SliceID
 	Name     Sym
 }
 
-// TrackKind says what a track stands for.
+// TrackKind says what a track represents.
 type TrackKind uint8
 
 const (
-	KindGroup   TrackKind = iota // a heading, with a few events of its own at most
+	KindGroup   TrackKind = iota // a heading, with at most a few events of its own
 	KindHost                     // a machine
-	KindProcess                  // a process, with its rank where known
+	KindProcess                  // a process, with its rank if known
 	KindThread                   // a thread or one of its lanes
 	KindStream                   // a GPU stream
 	KindRequest                  // one request
-	KindCounter                  // a counter; holds samples only
+	KindCounter                  // a counter, which has only samples
 )
 
 // A Track is a row, or a group of rows, of the timeline.
@@ -86,24 +86,23 @@ type Track struct {
 	Kind     TrackKind
 	Name     Sym
 	Host     Sym
-	PID, TID int64 // as the producer reported them; 0 is unknown
+	PID, TID int64 // as reported by the producer; 0 is unknown
 	Rank     Rank
 	Order    int32 // among the children of Parent, ascending
 	Desc     Sym   // where the track comes from, for the viewer's help popup
 	Unit     Sym   // of a counter
 }
 
-// A Rank is the place of a process in its parallel groups. -1 is unknown: a
-// missing rank is not rank 0.
+// A Rank is the position of a process in its parallel groups. -1 is unknown: a missing rank is not rank 0.
 type Rank struct {
 	TP, PP, DP, EP int16
 	Global         int32
 }
 
-// NoRank is a Rank of which nothing is known.
+// NoRank is a completely unknown Rank.
 var NoRank = Rank{-1, -1, -1, -1, -1}
 
-// String prints the known parts as "DP2 PP1 TP0 EP3", else "rank N", else "".
+// String formats the known parts as "DP2 PP1 TP0 EP3", or else "rank N", or else "".
 func (r Rank) String() string {
 	var b []byte
 	for _, p := range [...]struct {
@@ -124,8 +123,8 @@ func (r Rank) String() string {
 	return string(b)
 }
 
-// ParseRank reads what String prints, its parts in any order and case, and joined by
-// hyphens, too: "DP1 TP0", "TP0-PP0-DP1", "rank 7". The word may be left out: "7".
+// ParseRank parses the output of String, with parts in any order and case, and optionally joined by
+// hyphens: "DP1 TP0", "TP0-PP0-DP1", "rank 7". The word may be omitted: "7".
 func ParseRank(text string) (Rank, error) {
 	r := NoRank
 	parts := map[string]*int16{"TP": &r.TP, "PP": &r.PP, "DP": &r.DP, "EP": &r.EP}
@@ -145,21 +144,21 @@ func ParseRank(text string) (Rank, error) {
 	return r, nil
 }
 
-// Matches reports whether every part that want knows is equal in r.
+// Matches reports whether every known part of want is equal in r.
 func (want Rank) Matches(r Rank) bool {
 	eq := func(w, have int32) bool { return w < 0 || w == have }
 	return eq(int32(want.TP), int32(r.TP)) && eq(int32(want.PP), int32(r.PP)) && eq(int32(want.DP), int32(r.DP)) &&
 		eq(int32(want.EP), int32(r.EP)) && eq(want.Global, r.Global)
 }
 
-// Contradicts reports whether a part that both know differs.
+// Contradicts reports whether a part that is known in both differs.
 func (r Rank) Contradicts(o Rank) bool {
 	differ := func(a, b int32) bool { return a >= 0 && b >= 0 && a != b }
 	return differ(int32(r.TP), int32(o.TP)) || differ(int32(r.PP), int32(o.PP)) || differ(int32(r.DP), int32(o.DP)) ||
 		differ(int32(r.EP), int32(o.EP)) || differ(r.Global, o.Global)
 }
 
-// Known counts the parts that are known.
+// Known returns the number of known parts.
 func (r Rank) Known() (n int) {
 	for _, part := range [...]int32{int32(r.TP), int32(r.PP), int32(r.DP), int32(r.EP), r.Global} {
 		if part >= 0 {
@@ -169,7 +168,7 @@ func (r Rank) Known() (n int) {
 	return n
 }
 
-// Fill returns r with what only o knows.
+// Fill returns r with its unknown parts taken from o.
 func (r Rank) Fill(o Rank) Rank {
 	fill := func(to *int16, from int16) {
 		if *to < 0 {
@@ -186,8 +185,7 @@ func (r Rank) Fill(o Rank) Rank {
 	return r
 }
 
-// Compare orders ranks by DP, PP, TP, EP, Global: the order in which people
-// lay out a deployment.
+// Compare orders ranks by DP, PP, TP, EP, and Global, the order in which people lay out a deployment.
 func (r Rank) Compare(o Rank) int {
 	for _, d := range [...]int32{
 		int32(r.DP) - int32(o.DP), int32(r.PP) - int32(o.PP),
@@ -207,24 +205,23 @@ const (
 	SyncGiven    SyncBasis = iota // by the user
 	SyncRecorded                  // by the producer
 	SyncMatched                   // from events seen on both clocks
-	SyncAssumed                   // nothing is known: taken as equal
+	SyncAssumed                   // no evidence: assumed to be equal
 )
 
-// String returns the word that reports print.
+// String returns the word used in reports.
 func (w SyncBasis) String() string {
 	return [...]string{"given", "recorded", "matched", "assumed"}[w]
 }
 
-// A Subject is what events on several tracks are about, a request as a rule:
-// viewers color all of its events alike, and all of them show its Args.
+// A Subject is what events on several tracks are about, usually a request: viewers give all of its events
+// one color, and show its Args with each.
 type Subject struct {
 	ID   Sym
 	Args ArgsID
 }
 
-// A Trace is a finished model. Slices are ordered by track, then time, then
-// longest first, and nest; instants and samples by track, then time. Index 0 of
-// Tracks, Slices and Subjects is reserved.
+// A Trace is a finished timeline. Slices are sorted by track, then time, then longest first, and nest;
+// instants and samples are sorted by track, then time. Index 0 of Tracks, Slices, and Subjects is reserved.
 type Trace struct {
 	Syms     *Symbols
 	Args     *Args
@@ -239,11 +236,10 @@ type Trace struct {
 	Attributes []Attribute
 }
 
-// An Attribute is one key and value of a trace's description.
+// An Attribute is a key and value that describe a trace.
 type Attribute struct{ Key, Value string }
 
-// AllSlices yields the ids of all slices, in order. Large tables are walked over with it: see
-// [memory.Each].
+// AllSlices yields the IDs of all slices, in order. Use it to walk over large tables: see [memory.Each].
 func (t *Trace) AllSlices() iter.Seq[SliceID] {
 	return func(yield func(SliceID) bool) {
 		for i := range memory.Each(len(t.Slices)-1, int(unsafe.Sizeof(Slice{}))) {
@@ -254,13 +250,12 @@ func (t *Trace) AllSlices() iter.Seq[SliceID] {
 	}
 }
 
-// AllInstants does that for instants, whose numbers begin with 0.
+// AllInstants is AllSlices for instants, whose indexes begin with 0.
 func (t *Trace) AllInstants() iter.Seq[int] {
 	return memory.Each(len(t.Instants), int(unsafe.Sizeof(Instant{})))
 }
 
-// Bounds returns the first and the last instant of the trace; ok is false when
-// it has no events.
+// Bounds returns the first and the last instant of the trace; ok is false if it has no events.
 func (t *Trace) Bounds() (from, to Time, ok bool) {
 	b := noBounds
 	extend(&b, t.Slices[1:], func(s *Slice) bounds { return bounds{s.Time, s.End()} })
@@ -272,7 +267,7 @@ func (t *Trace) Bounds() (from, to Time, ok bool) {
 	return b.from, b.to, true
 }
 
-// bounds are the first and the last instant of some rows.
+// bounds are the first and last instant of some rows.
 type bounds struct{ from, to Time }
 
 var noBounds = bounds{math.MaxInt64, math.MinInt64}
@@ -290,17 +285,16 @@ func extend[T any](b *bounds, table []T, of func(*T) bounds) {
 		}, func(part *bounds) { b.add(*part) })
 }
 
-// An Opening says what a viewer shows first of a trace. The trace itself tells it, as
-// attributes, for whoever opens the file.
+// An Opening says what a viewer should show first. It is stored in the attributes of the trace itself.
 type Opening struct {
-	// Pin are rows to keep in sight, by their paths: the names of their ancestors and
-	// their own, joined by PathSeparator. A path has no line break.
+	// Pin has the rows to keep in sight, by path: the names of their ancestors and their own, joined by
+	// PathSeparator. A path has no line break.
 	Pin []string
-	// From and To are the time to look at; 0 is all of it.
+	// From and To are the time to show; 0 is all of it.
 	From, To Time
 }
 
-// PathSeparator stands between the names of a path of tracks.
+// PathSeparator separates the names in a path of tracks.
 const PathSeparator = " > "
 
 // Keys of the attributes of an opening.
@@ -310,7 +304,7 @@ const (
 	openingTo   = "sgtrace.open.to"
 )
 
-// Attributes returns what tells an opening; nothing of one that says nothing.
+// Attributes returns an opening as attributes; none if it is empty.
 func (o *Opening) Attributes() (list []Attribute) {
 	if len(o.Pin) > 0 {
 		list = append(list, Attribute{openingPin, strings.Join(o.Pin, "\n")})
@@ -321,7 +315,7 @@ func (o *Opening) Attributes() (list []Attribute) {
 	return list
 }
 
-// OpeningOf returns what attributes tell. What cannot be read says nothing.
+// OpeningOf reads an opening from attributes. Invalid values are ignored.
 func OpeningOf(attributes map[string]string) (o Opening) {
 	if pin := attributes[openingPin]; pin != "" {
 		o.Pin = strings.Split(pin, "\n")

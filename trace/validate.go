@@ -6,9 +6,8 @@ import (
 	"fmt"
 )
 
-// Validate reports every broken invariant of t, up to the first of each kind:
-// references in range, slices ordered and nesting, no negative duration, no
-// track inside itself, counters that hold samples only.
+// Validate reports the first broken invariant of each kind in t: references in range, slices sorted and
+// nesting, no negative durations, parents before children, and only samples on counters.
 func Validate(t *Trace) error {
 	return errors.Join(
 		validateTracks(t), validateSlices(t), validatePoints(t), validateFlows(t),

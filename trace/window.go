@@ -1,9 +1,9 @@
 package trace
 
-// Window returns the part of t in [from, to): slices that overlap it, cut to fit
-// with their true times in their arguments; instants and samples within, and for
-// every counter its value at from; arrows whose ends are both there. Tracks
-// without any of that are left out. t stays as it is; the arguments are shared.
+// Window returns the part of t in [from, to): slices that overlap it, cut to fit, with their true times in
+// their arguments; instants and samples within it, and for every counter its value at from; and arrows
+// whose ends are both included. Tracks without any of these are left out. t is not changed; the arguments
+// are shared.
 func Window(t *Trace, from, to Time) *Trace {
 	w := windowing{t: t, from: from, to: to, tracks: make([]TrackID, len(t.Tracks))}
 	w.out = NewBuilder(t.Syms, t.Args, &Diags{})
@@ -40,14 +40,14 @@ type windowing struct {
 	t        *Trace
 	from, to Time
 	out      *Builder
-	tracks   []TrackID // of the tracks of t; 0 is left out
+	tracks   []TrackID // by track of t; 0 is left out
 }
 
-// has reports whether an event that lasts from a to b is in the window. One without
-// a duration is at its time only.
+// has reports whether an event from a to b is in the window. An event without a duration is only at its
+// time.
 func (w *windowing) has(a, b Time) bool { return a < w.to && (b > w.from || a >= w.from) }
 
-// keepTracks adds the tracks that hold events of the window, and those above.
+// keepTracks adds the tracks that have events in the window, and their ancestors.
 func (w *windowing) keepTracks() {
 	t, used := w.t, make([]bool, len(w.t.Tracks))
 	use := func(id TrackID) {
@@ -82,8 +82,7 @@ func (w *windowing) keepTracks() {
 	}
 }
 
-// samples adds the samples of the window, each counter's last value before it
-// included.
+// samples adds the samples in the window, including each counter's last value before it.
 func (w *windowing) samples() {
 	all := w.t.Samples
 	for i, x := range all {

@@ -8,11 +8,10 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// same reports whether two files are of one rank: captures of it one after the
-// other, as SGLang's EXTEND and DECODE are, unless their times overlap, which
-// only the caller can see. Then they are of two deployments whose host is
-// unknown. A host or part that only one knows does not tell them apart; a rank
-// that not both know is not the same, except in one process by its pid.
+// same reports whether two files are of one rank: consecutive captures of it, such as SGLang's EXTEND and
+// DECODE. If their times overlap, which only the caller can see, they are of two deployments with unknown
+// hosts. A host or part that only one of them knows does not distinguish them; without a part that both
+// know, they are the same only if they are of one process, by pid and host.
 func same(a, b *Resolved) bool {
 	if a.NotRank || b.NotRank || a.Name.Role != b.Name.Role ||
 		a.hostKnown() && b.hostKnown() && !sameHost(a.Host, b.Host) {
@@ -27,12 +26,11 @@ type Group struct {
 	Rank  trace.Rank
 	Host  string
 	Role  string
-	Files []int // indexes, in the order of the names' times, then stages, parts, paths
+	Files []int // indexes, by the times in their names, then stage, part, and path
 }
 
-// Captures groups the files of each rank. Files that are no rank's are in no
-// group; one whose rank is unknown, or that fits several groups, is in one of
-// its own. Groups are in the order of ranks, whatever the order of files.
+// Captures groups the files by rank. Files of no rank are in no group; a file whose rank is unknown, or
+// that fits several groups, gets its own. Groups are sorted by rank, whatever the order of files.
 func Captures(files []Resolved) []Group {
 	best := make([]int, 0, len(files))
 	for i := range files {
@@ -40,15 +38,15 @@ func Captures(files []Resolved) []Group {
 			best = append(best, i)
 		}
 	}
-	// What knows most goes first, so that a file which knows little meets all
-	// groups that it could be in.
+	// Files with the most information come first, so that a file with little is compared with all groups
+	// that it might belong to.
 	slices.SortStableFunc(best, func(i, j int) int {
 		a, b := &files[i], &files[j]
 		return cmp.Or(-order.Bool(a.hostKnown(), b.hostKnown()), cmp.Compare(b.Rank.Known(), a.Rank.Known()),
 			a.Rank.Compare(b.Rank), cmp.Compare(a.Host, b.Host), cmp.Compare(a.Path, b.Path))
 	})
 	var groups []Group
-	var common []Resolved // the facts about each group
+	var common []Resolved // the combined facts of each group
 	index := groupIndex{}
 	for _, i := range best {
 		g := index.home(common, &files[i])
@@ -73,17 +71,17 @@ func Captures(files []Resolved) []Group {
 	return groups
 }
 
-// A groupIndex finds the groups that have a part of the rank, or the process, of a
-// file: no other one can be the same.
+// A groupIndex finds the groups that share a part of the rank, or the process, with a file: no other group
+// can be the same.
 type groupIndex map[groupPart][]int
 
-// A groupPart is one of the parts of a rank, or the number of a process.
+// A groupPart is one part of a rank, or a process ID.
 type groupPart struct {
-	part   int // in fields, len(fields) is the process
+	part   int // index in fields; len(fields) is the process
 	number int64
 }
 
-// parts lists the facts about rank and process. Files of one group share some of them.
+// parts lists the facts about rank and process. Files of one group share at least one.
 func (r *Resolved) parts() []groupPart {
 	var parts []groupPart
 	known := fields(&r.Rank)
@@ -98,7 +96,7 @@ func (r *Resolved) parts() []groupPart {
 	return parts
 }
 
-// add notes the new facts about group g, beside those known before.
+// add records the new facts about group g, besides those known before.
 func (x groupIndex) add(g int, before, now []groupPart) {
 	for _, p := range now {
 		if !slices.Contains(before, p) {
@@ -107,7 +105,7 @@ func (x groupIndex) add(g int, before, now []groupPart) {
 	}
 }
 
-// home returns the only group that f fits, else -1.
+// home returns the only group that f fits, or -1.
 func (x groupIndex) home(groups []Resolved, f *Resolved) int {
 	found := -1
 	for _, p := range f.parts() {
@@ -124,7 +122,7 @@ func (x groupIndex) home(groups []Resolved, f *Resolved) int {
 	return found
 }
 
-// inTime orders the captures of one rank.
+// inTime compares captures of one rank by time.
 func inTime(a, b *Resolved) int {
 	stage := func(n *Name) int {
 		if n.Stage == "DECODE" || n.Stage == "decode" {

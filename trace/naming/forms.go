@@ -8,25 +8,25 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A form is one way in which a producer names its files. The named groups of
-// re say what a part of the name is:
+// A form is one way in which a producer names its files. The named groups of re say what the parts of the
+// name are:
 //
-//	tp dp pp ep rank   numbers; one that is out of range fails the form
-//	ranks              several like -TP-0-DP-1
+//	tp dp pp ep rank   numbers; an out-of-range one fails the form
+//	ranks              several, like -TP-0-DP-1
 //	host pid stage part time
-//	run                Run; a profile id at its end becomes Run and Time
+//	run                Run; a profile ID at its end becomes Run and Time
 type form struct {
 	producer string
-	// ext is what the extension without compression must end with.
+	// ext is the required end of the extension, without compression.
 	ext  string
-	what string // why a file of this form is no rank's trace
+	what string // why a file of this form is not a rank's trace
 	role string
 	re   *lazyregexp.Regexp
 }
 
 const (
 	memorySnapshot = "memory snapshot"
-	// GraphCapture is the [Name.What] of a trace of a worker before it serves.
+	// GraphCapture is the [Name.What] of a worker's trace from before it serves.
 	GraphCapture = "trace of CUDA graph capture at start"
 
 	stamp   = `\d{13}|\d{16}|\d{19}` // ms, µs, ns
@@ -36,19 +36,19 @@ const (
 		`(?:-(?P<stage>EXTEND|DECODE|prefill))?(?:\.part(?P<part>\d{1,5}))?`
 )
 
-// pattern is compiled when it is first needed: all of them are a tenth of what the program
-// would allocate to start.
+// pattern is compiled on first use: all patterns together would be a tenth of the program's allocations at
+// startup.
 func pattern(s string) *lazyregexp.Regexp {
 	return lazyregexp.New(`(?is)^` + s + `$`)
 }
 
-// forms is searched from the top; the first row that matches is taken.
+// forms is searched from the top; the first match wins.
 var forms = []form{
-	// The sure forms: no other name looks like these.
-	// Every rank of the node records into one trace.rpd; TP 0 converts it.
+	// The unambiguous forms: no other name looks like these. Every rank of the node records into one
+	// trace.rpd; TP 0 converts it.
 	{producer: "rpd", what: "RPD trace of all ranks of a node", re: pattern(`rpd-(?P<run>` + seconds + `)-TP-\d+`)},
-	// SGLang's scheduler, [prefix-]{profile_id}-TP-.., parts whose size is 1
-	// left out. ".part0" are windows of a stage that was interrupted.
+	// SGLang's scheduler, [prefix-]{profile_id}-TP-..., without parts of size 1. ".part0" are windows of an
+	// interrupted stage.
 	{producer: "sglang", re: pattern(`(?P<run>(?:.*?[-_])??` + seconds + `)-` + scheduler)},
 	// vLLM >= 0.17, get_worker_rank_suffix; the prefix is profile_prefix.
 	{producer: "vllm",
@@ -62,14 +62,14 @@ var forms = []form{
 	// SGLang's --enable-profile-cuda-graph: one file per rank, or one per batch size and rank.
 	{producer: "sglang", what: GraphCapture, re: pattern(`cuda_graph_capture-(?P<run>.+)-TP-(?P<tp>\d+)`)},
 	{producer: "sglang", what: GraphCapture, re: pattern(`(?:(?P<run>.+)_)?bs_\d+_rank(?P<rank>\d+)`)},
-	// vLLM writes the rank on the node, which is no rank of the deployment.
+	// vLLM writes the rank within the node, which is not a rank of the deployment.
 	{producer: "vllm", what: GraphCapture, re: pattern(`(?P<run>graph_capture)(?:_rank_?\d+(?:_\w+)?)?(?:\.(?P<time>` + stamp + `))?`)},
 	// vLLM's API server; CPU only.
 	{producer: "vllm", what: "vLLM's front end (async_llm)",
 		re: pattern(`(?P<host>[a-z0-9.-]+)_(?P<pid>\d{1,10})\.async_llm(?:\.(?P<time>` + stamp + `))?`)},
 	{producer: "vllm", what: "vLLM's front end (async_llm)", re: pattern(`(?:.*[^a-z0-9])?async_llm(?:[^a-z0-9].*?)??(?:\.(?P<time>` + stamp + `))?`)},
 
-	// SGLang's scheduler without its profile id: files that were renamed.
+	// SGLang's scheduler without its profile ID: renamed files.
 	{producer: "sglang", re: pattern(`(?:(?P<run>.*?)[-_])??` + scheduler)},
 	// SGLang's encoder server (prefix "encoder" unless given).
 	{producer: "sglang", ext: ".trace.json", role: "encoder",
@@ -91,7 +91,7 @@ var forms = []form{
 	{producer: "torchtitan", re: pattern(`rank(?P<rank>\d+)_trace`)},
 	// HTA's samples; the date has no year and so gives no time.
 	{producer: "hta", re: pattern(`(?:sampled_)?rank[-_](?P<rank>\d+)\.[a-z]{3}_\d{2}_\d{2}_\d{2}_\d{2}(?:\.\d+)?`)},
-	// TensorRT-LLM since 2026-04; before, all ranks wrote to one file.
+	// TensorRT-LLM since 2026-04; earlier, all ranks wrote to one file.
 	{producer: "trtllm", ext: ".json", re: pattern(`(?P<run>.+)-rank-(?P<rank>\d+)`)},
 
 	// torch.profiler's tensorboard_trace_handler: worker.{ms, since 2023 ns}.
@@ -99,15 +99,15 @@ var forms = []form{
 	{producer: "tensorboard", ext: ".pt.trace.json", re: pattern(`worker[-_]?(?P<rank>\d+)\.(?P<time>` + stamp + `)`)},
 	{producer: "tensorboard", ext: ".pt.trace.json",
 		re: pattern(`(?P<host>[a-z0-9.-]+)_(?P<pid>\d{1,10})(?:_epoch\d+)?\.(?P<time>` + stamp + `)`)},
-	// Ascend's profiler names a folder: {worker}_{UTC, of ms}_ascend_pt, where a worker is {host}_{pid} unless the
+	// Ascend's profiler names a folder: {worker}_{UTC in ms}_ascend_pt, where a worker is {host}_{pid} unless the
 	// user names it.
 	{producer: "ascend", re: pattern(`(?:(?P<run>.+?)[-_.])?rank[-_]?(?P<rank>\d+)(?:_\d{14,17})?_ascend_pt`)},
 	{producer: "ascend", re: pattern(`(?P<host>[a-z0-9.-]+)_(?P<pid>\d{1,10})_\d{14,17}_ascend_pt`)},
-	// Kineto on demand, without a name given.
+	// Kineto on demand, without a given name.
 	{producer: "kineto", re: pattern(`libkineto_activities_(?P<pid>\d{1,10})`)},
 }
 
-// match reads a name that has the form; stem and ext are those of [split].
+// match parses a name of this form; stem and ext come from [split].
 func (f *form) match(stem, ext string) (Name, bool) {
 	if !strings.HasSuffix(ext, f.ext) || f.producer == "trtllm" && ext != f.ext {
 		return Name{}, false
@@ -123,12 +123,12 @@ func (f *form) match(stem, ext string) (Name, bool) {
 		}
 	}
 	if word := lastWord(n.Run); n.Rank.Global >= 0 && n.Rank.TP < 0 && (otherRank[word] || isPart(word)) {
-		return Name{}, false // "lora-rank-16" is no process, "tp-rank-3" no global rank
+		return Name{}, false // "lora-rank-16" is not a process, "tp-rank-3" not a global rank
 	}
 	return n, true
 }
 
-// set takes the text of a form's group; false means that it cannot be one.
+// set sets the field of a form's group from its text; false if the text is invalid.
 func (n *Name) set(group, text string) bool {
 	switch group {
 	case "tp", "dp", "pp", "ep", "rank":
@@ -163,13 +163,13 @@ func (n *Name) set(group, text string) bool {
 
 var profileID = lazyregexp.New(`(?:^|[-_.])(` + seconds + `)$`)
 
-// notHost are words that a number follows in names of workers; what stands
-// before the number is then no host, and the number no pid.
+// notHost are words before a number in names of workers: such a word is not a host, and the number is not a
+// pid.
 var notHost = map[string]bool{"rank": true, "worker": true, "tp": true, "pp": true, "dp": true, "ep": true,
 	"epoch": true, "step": true, "iter": true, "iteration": true, "gpu": true, "device": true, "node": true,
 	"trace": true, "profile": true, "run": true}
 
-// stage spells a stage as its producer does, whatever case it came in.
+// stage returns a stage as its producer spells it, whatever its case in the name.
 func stage(text string) string {
 	switch {
 	case strings.EqualFold(text, "extend"):
@@ -182,8 +182,8 @@ func stage(text string) string {
 	return "DECODE"
 }
 
-// parseTime reads Unix seconds (with a fraction), ms, µs or ns, told apart by
-// the number of digits, as ns. 0 is none, or one outside 2001 to 2096.
+// parseTime parses Unix seconds (with an optional fraction), ms, µs, or ns, distinguished by the number of
+// digits, and returns ns. 0 is invalid, or outside of 2001 to 2096.
 func parseTime(s string) int64 {
 	whole, frac, _ := strings.Cut(s, ".")
 	if len(whole) == 10 {

@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// shortID is how many digits of a host's id are shown at least, as SGLang does.
+// shortID is the minimum number of digits shown of a host ID, as in SGLang.
 const shortID = 8
 
-// HostNames are the names of hosts by their ids; "" where inputs do not agree.
+// HostNames maps host IDs to names; "" if inputs disagree.
 type HostNames map[string]string
 
-// Learn notes what an input calls the host with an id. Containers of one machine may each
-// call it something else: then none of that is its name.
+// Learn records an input's name for the host with an ID. Containers on one machine may each have their own
+// name: then none of these is the host's name.
 func (h HostNames) Learn(id, name string) {
 	if before, ok := h[id]; ok && before != name {
 		name = ""
@@ -22,11 +22,10 @@ func (h HostNames) Learn(id, name string) {
 	h[id] = name
 }
 
-// hosts are the names of hosts, by what inputs call them.
+// hosts are the names of hosts to show, by the inputs' names.
 type hosts map[string]string
 
-// nameHosts names the hosts of places: by known, else by the beginning of an id that no
-// other has.
+// nameHosts names the hosts of places: by known, or else by a unique prefix of the ID.
 func nameHosts(places []Place, known HostNames) hosts {
 	names := hosts{}
 	for _, p := range places {
@@ -34,7 +33,7 @@ func nameHosts(places []Place, known HostNames) hosts {
 			names[p.Host] = ""
 		}
 	}
-	owners := map[string]int{} // of each name that is known
+	owners := map[string]int{} // number of hosts with each known name
 	for host := range names {
 		if name := known[host]; name != "" && name != host {
 			owners[name]++
@@ -51,8 +50,8 @@ func nameHosts(places []Place, known HostNames) hosts {
 	return names
 }
 
-// short returns the beginning of an id that its neighbors in alphabetical order do not
-// have; all of a text that is not an ID.
+// short returns a prefix of an ID that its neighbors in alphabetical order do not share; a text that is not
+// an ID is returned in full.
 func short(host string, neighbors ...[]string) string {
 	n := shortID
 	for _, list := range neighbors {
@@ -83,13 +82,13 @@ func (n *Names) Host(host string) string {
 	return cmp.Or(n.hosts[host], host)
 }
 
-// IsHost reports whether a host is meant by text: the beginning of its name or of its id.
+// IsHost reports whether text is a prefix of the name or the ID of a host.
 func (n *Names) IsHost(host, text string) bool {
 	return host != "" && text != "" && (strings.HasPrefix(host, text) || strings.HasPrefix(n.Host(host), text))
 }
 
-// Rename gives hosts other names, such as pseudonyms: what inputs call them is mapped by f,
-// and so are names that are not the beginning of that.
+// Rename replaces host names, for example by pseudonyms: f maps the inputs' names, and shown names that are
+// not prefixes of these.
 func (n *Names) Rename(f func(host string) string) *Names {
 	if n == nil {
 		return nil

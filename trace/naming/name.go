@@ -7,33 +7,31 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A Name is what the name of a file says. The zero Name is not the unknown
-// one: an unknown Rank is [trace.NoRank].
+// A Name is the information in a file name. The zero Name is not the unknown one: an unknown Rank is
+// [trace.NoRank].
 type Name struct {
-	// Rank has the parts that the name tells. Global is the number after the
-	// word "rank"; producers count it within one torch.distributed world, so
-	// that several replicas have the same.
+	// Rank has the parts in the name. Global is the number after the word "rank"; producers count it within
+	// one torch.distributed world, so several replicas have the same number.
 	Rank trace.Rank
 	Host string
-	// Run is equal in all files of one capture: SGLang's profile id, else what
-	// stands before the rank. "" where the name has neither.
+	// Run is equal in all files of one capture: SGLang's profile ID, or else the text before the rank; ""
+	// if the name has neither.
 	Run   string
 	Stage string // "EXTEND", "DECODE", "prefill", "decode" as the producer writes it, or ""
-	Time  int64  // Unix ns of the name's time stamp; 0 is unknown
-	PID   int64  // of names that have one; 0 is unknown
-	// Part counts the windows of an interrupted capture from 1 (SGLang's
-	// ".part0"); 0 is a whole one.
+	Time  int64  // Unix ns of the timestamp in the name; 0 is unknown
+	PID   int64  // if the name has one; 0 is unknown
+	// Part counts the windows of an interrupted capture from 1 (SGLang's ".part0"); 0 is a complete
+	// capture.
 	Part     int
 	Role     string // "encoder" for SGLang's encoder server, whose ranks are its own
-	Producer string // "sglang", "vllm", ...; "" when only words were recognized
-	// NotRank is set on files that do not belong into a merge of ranks, with
-	// the reason in What. Rank is known nevertheless where the file is about
-	// one rank, as a memory snapshot is.
+	Producer string // "sglang", "vllm", ...; "" if only words were recognized
+	// NotRank is set for files that do not belong in a merge of ranks; What says why. Rank may still be
+	// known if the file is about one rank, such as a memory snapshot.
 	NotRank bool
 	What    string
 }
 
-// ParseFile tells what the name of the file at path says.
+// ParseFile returns the information in the name of the file at path.
 func ParseFile(path string) Name {
 	stem, ext := split(path)
 	if folder := ascendFolder.FindStringSubmatch(path); folder != nil {
@@ -51,24 +49,24 @@ func ParseFile(path string) Name {
 	return n
 }
 
-// ascendFolder finds the folder that Ascend's profiler names, while the traces in it are all named alike.
+// ascendFolder finds the folder that Ascend's profiler names; the traces in it all have the same name.
 var ascendFolder = lazyregexp.New(`([^/\\]+_ascend_pt)[/\\](?:ASCEND_PROFILER_OUTPUT[/\\])?trace_view\.json`)
 
 var (
 	compressed = [...]string{".gz", ".gzip", ".zst", ".zstd", ".lz4", ".xz", ".bz2", ".br"}
 	extensions = [...]string{".json", ".jsonl", ".trace", ".pt", ".pickle", ".pkl", ".tmp", ".txt", ".pftrace", ".pb", ".sqlite", ".sqlite3"}
-	// copied is what browsers and file managers add to a second download.
+	// copied matches the suffix that browsers and file managers add to a second download.
 	copied = lazyregexp.New(` ?\(\d{1,4}\)$`)
 )
 
-// IsCompressed reports whether a file is called as compressed ones are.
+// IsCompressed reports whether a file has the extension of a compressed file.
 func IsCompressed(path string) bool {
 	_, _, ok := cutExt(path, compressed[:])
 	return ok
 }
 
-// split cuts directories and extensions off path. ext is in lower case and has
-// no compression: ".pt.trace.json".
+// split strips directories and extensions from path. ext is in lowercase, without compression:
+// ".pt.trace.json".
 func split(path string) (stem, ext string) {
 	stem = path[strings.LastIndexAny(path, `/\`)+1:]
 	for {
@@ -88,7 +86,7 @@ func split(path string) (stem, ext string) {
 	}
 }
 
-// cutExt cuts the one of exts that s ends with, in any case.
+// cutExt cuts off the one of exts that s ends with, in any case.
 func cutExt(s string, exts []string) (rest, ext string, ok bool) {
 	for _, e := range exts {
 		if len(s) > len(e) && strings.EqualFold(s[len(s)-len(e):], e) {
@@ -98,14 +96,13 @@ func cutExt(s string, exts []string) (rest, ext string, ok bool) {
 	return s, "", false
 }
 
-// worker is the title of a process that runs a model. SGLang leaves the parts
-// of size 1 out, and all of them with one GPU: "sglang::scheduler".
+// worker matches the title of a process that runs a model. SGLang omits the parts of size 1, and all parts
+// with one GPU: "sglang::scheduler".
 var worker = lazyregexp.New(`(?i)^(?:sglang::scheduler|vllm::worker|vllm::enginecore|worker)((?:[-_ ][a-z]+\d*)*)$`)
 
-// parseProcess reads the title that SGLang ("sglang::scheduler_DP1_TP0_EP0")
-// and vLLM ("VLLM::Worker_TP1_EP1") give their processes; other names know no
-// rank. "ATTN_CP0", "MOE_DP0", "PCP0", "DCP0" and "NP0" (the node) are parts
-// that a [trace.Rank] does not have.
+// parseProcess parses the titles that SGLang ("sglang::scheduler_DP1_TP0_EP0") and vLLM
+// ("VLLM::Worker_TP1_EP1") give their processes; other names have no rank. "ATTN_CP0", "MOE_DP0", "PCP0",
+// "DCP0", and "NP0" (the node) are parts that a [trace.Rank] does not have.
 func parseProcess(name string) trace.Rank {
 	r := trace.NoRank
 	m := worker.FindStringSubmatch(strings.TrimSpace(name))

@@ -1,34 +1,32 @@
-// Package naming decides what ranks and hosts are called, so that every report and every
-// timeline calls one thing by one name:
+// Package naming decides the names of ranks and hosts, so that every report and timeline uses the same name
+// for the same thing:
 //
-//   - A rank is "decode DP1 TP0": its role, then its place in the parallel groups. Parts
-//     that are 0 on every rank are left out, and so is the role "unified" where no server
-//     has another one. The host follows in parentheses, "decode TP0 (node7)", on the
-//     ranks of a role that has a rank twice.
-//   - A host is called by its name if any input tells it, else by the beginning of its id.
-//   - A process of a rank is "DP1 TP0 · decode scheduler": what tells rows apart comes first.
-//   - Any other process is "python3 111". Its host and its file are mentioned only where
-//     another one is called the same.
+//   - A rank is "decode DP1 TP0": its role, then its position in the parallel groups. Parts
+//     that are 0 on every rank are omitted, and so is the role "unified" if no server has
+//     another one. The host follows in parentheses, "decode TP0 (node7)", on the ranks of a
+//     role in which a rank occurs twice.
+//   - A host is shown by its name if any input has it, otherwise by the beginning of its ID.
+//   - A process of a rank is "DP1 TP0 · decode scheduler": what distinguishes rows comes first.
+//   - Any other process is "python3 111". Its host and its file are added only if another
+//     process would have the same name.
 //
-// [Parse] reads the names of ranks and of their processes, and what users type for them.
+// [Parse] parses the names of ranks and of their processes, and what users type for them.
 //
-// It also tells which rank and which host a profiler trace belongs to. It reads names
-// only and opens nothing; what it takes from inside a file (rank, host, process names)
-// the caller hands over.
+// The package also determines the rank and host of a profiler trace. It uses only names and opens
+// nothing; the caller passes in what comes from inside a file (rank, host, process names).
 //
-//  1. [ParseFile] reads one file name. Every producer names its files in its own
-//     way; the ways are rows of a table in forms.go. What matches no row is
-//     searched for words like "rank3" (words.go).
-//  2. [ParseLabel] reads the label of "label=path", parseProcess the title
-//     that a serving process gives itself.
-//  3. [Resolve] weighs them against each other and against the file's header,
-//     for all files of a merge, and reports what does not fit.
-//  4. [Captures] groups the files of one rank.
+//  1. [ParseFile] parses a file name. Every producer has its own naming conventions, which
+//     are rows of a table in forms.go. A name that matches no row is searched for words like
+//     "rank3" (words.go).
+//  2. [ParseLabel] parses the label of "label=path", parseProcess the title of a serving
+//     process.
+//  3. [Resolve] weighs these against each other and against the file's header, for all files
+//     of a merge, and reports conflicts.
+//  4. [Captures] groups the files of each rank.
 //
-// Matching is anchored: a rank word starts the name or follows a separator, so
-// that "STEP-3" is not EP 3. Directories never count: "runs-TP-8/" is a
-// configuration, not a rank. In doubt the rank stays unknown: a missing rank
-// can be asked for, a wrong one misleads.
+// Matching is anchored: a rank word starts the name or follows a separator, so that "STEP-3" is not
+// EP 3. Directories never count: "runs-TP-8/" is a configuration, not a rank. In doubt, the rank stays
+// unknown: the user can be asked for a missing rank, but a wrong one misleads.
 package naming
 
 import (
@@ -41,33 +39,32 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A Place is what inputs tell about the place of a rank.
+// A Place is what inputs say about the place of a rank.
 type Place struct {
 	Role   string     // "prefill", "decode", "unified"; "" is unknown
-	Host   string     // as the input calls it: a name, or an id; "" is unknown
-	Server int        // of those of its role and host, from 1 on; 0 is the only one
-	Rank   trace.Rank // NoRank for a process that does the work of its role without being a rank
+	Host   string     // as in the input: a name or an ID; "" is unknown
+	Server int        // number among the servers of its role and host, from 1; 0 if there is only one
+	Rank   trace.Rank // NoRank for a process that works for its role without being a rank
 }
 
 // Unknown is the name of a host that no input names.
 const Unknown = "?"
 
 const (
-	unified = "unified" // the role that needs no mention
-	other   = "other"   // what is not known to have a role
+	unified = "unified" // the role that may be omitted
+	other   = "other"   // without a known role
 )
 
-// Names holds the names of the ranks and hosts of some inputs. Nil knows nothing about
-// them: then hosts, roles and parts are shown as far as they are known.
+// Names holds the names of ranks and hosts. A nil Names shows hosts, roles, and parts as they are.
 type Names struct {
 	hosts  hosts
-	hidden trace.Rank      // parts that no rank shows are 0 here, others -1
-	twice  map[string]bool // roles that show hosts, as they have a rank twice
+	hidden trace.Rank      // 0 for parts that are not shown when 0, otherwise -1
+	twice  map[string]bool // roles whose ranks show their host, since a rank occurs twice
 	roles  bool            // "unified" is shown, too
 }
 
-// New names the ranks and the hosts of places, of which those without role and rank are
-// hosts only. Known has the names of hosts of which places may tell ids.
+// New names the ranks and hosts of places; places without role and rank contribute only their hosts. known
+// has the names of hosts that places may identify by ID.
 func New(places []Place, known HostNames) *Names {
 	n := &Names{hosts: nameHosts(places, known), hidden: hiddenParts(places), twice: map[string]bool{}}
 	type rank struct {
@@ -98,8 +95,8 @@ func New(places []Place, known HostNames) *Names {
 	return n
 }
 
-// hiddenParts returns the parts that are left out, as those that are 0: no rank has
-// another one. Of a rank with nothing else a part stays, TP if it is known.
+// hiddenParts returns 0 for each part to omit when it is 0, because it is 0 on every rank. If that would
+// leave a rank without a name, a part is kept, preferably TP.
 func hiddenParts(places []Place) trace.Rank {
 	hidden := trace.Rank{Global: -1}
 	for _, p := range places {
@@ -114,7 +111,7 @@ func hiddenParts(places []Place) trace.Rank {
 	}
 	for _, p := range places {
 		r := p.Rank
-		r.Global = -1 // is shown where there is no part
+		r.Global = -1 // it is shown if there are no parts
 		if hide(r, hidden) != trace.NoRank {
 			continue
 		}
@@ -133,7 +130,7 @@ func hiddenParts(places []Place) trace.Rank {
 	return hidden
 }
 
-// hide returns r without the parts that are hidden.
+// hide returns r without the hidden parts.
 func hide(r, hidden trace.Rank) trace.Rank {
 	for _, part := range [...]struct {
 		of *int16
@@ -146,7 +143,7 @@ func hide(r, hidden trace.Rank) trace.Rank {
 	return r
 }
 
-// shown returns the parts of r that its name has.
+// shown returns the parts of r that are in its name.
 func (n *Names) shown(r trace.Rank) trace.Rank {
 	if n == nil {
 		return r
@@ -154,10 +151,10 @@ func (n *Names) shown(r trace.Rank) trace.Rank {
 	return hide(r, n.hidden)
 }
 
-// Short names a rank among those of its server: "DP1 TP0", "rank 7"; "" is unknown.
+// Short names a rank within its server: "DP1 TP0", "rank 7"; "" is unknown.
 func (n *Names) Short(r trace.Rank) string { return n.shown(r).String() }
 
-// role returns the role as names begin with it; "" where that goes without saying.
+// role returns the role for the start of a name; "" if it is obvious.
 func (n *Names) role(role string) string {
 	if role == unified && n != nil && !n.roles {
 		return ""
@@ -165,7 +162,7 @@ func (n *Names) role(role string) string {
 	return role
 }
 
-// Server names a server by its host, with its number if others are there: "node7 #2".
+// Server names a server by its host, with its number if the host has several: "node7 #2".
 func (n *Names) Server(host string, number int) string {
 	if number == 0 {
 		return n.Host(host)
@@ -173,11 +170,11 @@ func (n *Names) Server(host string, number int) string {
 	return n.Host(host) + ServerMark + strconv.Itoa(number)
 }
 
-// ServerMark stands before the number of a server.
+// ServerMark precedes the number of a server.
 const ServerMark = " #"
 
-// Rank names a rank: "decode DP1 TP0", "prefill TP0 (node7 #2)". A place of a group of
-// ranks, of which some parts are unknown, names that: "decode DP1".
+// Rank names a rank: "decode DP1 TP0", "prefill TP0 (node7 #2)". A place with some unknown parts is a group
+// of ranks: "decode DP1".
 func (n *Names) Rank(p Place) string {
 	name := join(n.role(p.Role), n.Short(p.Rank))
 	return join(cmp.Or(name, p.Role), n.where(p))
@@ -191,8 +188,8 @@ func (n *Names) where(p Place) string {
 	return "(" + n.Server(p.Host, p.Server) + ")"
 }
 
-// Process names a process or one of its threads by its place, and by the label that it
-// has: "DP1 TP0 · decode scheduler", "mooncake transfer worker 0".
+// Process names a process or one of its threads by its place and its label: "DP1 TP0 · decode scheduler",
+// "mooncake transfer worker 0".
 func (n *Names) Process(p Place, label string) string {
 	rank, what := n.Short(p.Rank), plain(label)
 	if rank == "" {
@@ -204,8 +201,8 @@ func (n *Names) Process(p Place, label string) string {
 	return rank + Separator + what
 }
 
-// ProcessOn is Process with the server in parentheses, "PrefillTokenizer (node7)": of a
-// rank where others are called the same, of all else where it is known.
+// ProcessOn is Process followed by the server in parentheses, "PrefillTokenizer (node7)": for a rank if its
+// name is not unique, and for any other process if the server is known.
 func (n *Names) ProcessOn(p Place, label string) string {
 	on := n.where(p)
 	if p.Rank == trace.NoRank && p.Host != "" {
@@ -214,10 +211,10 @@ func (n *Names) ProcessOn(p Place, label string) string {
 	return join(n.Process(p, label), on)
 }
 
-// Separator stands between what tells rows apart and what they are.
+// Separator separates what distinguishes rows from what they are.
 const Separator = " · "
 
-// plain writes the words of a label small that are no more than capitalized.
+// plain lowercases the words of a label that are merely capitalized.
 func plain(label string) string {
 	words := strings.Split(label, " ")
 	for i, w := range words {
@@ -228,7 +225,7 @@ func plain(label string) string {
 	return strings.Join(words, " ")
 }
 
-// join joins what is not empty.
+// join joins non-empty texts with a space.
 func join(a, b string) string {
 	if a == "" || b == "" {
 		return a + b
@@ -236,18 +233,18 @@ func join(a, b string) string {
 	return a + " " + b
 }
 
-// A Want is what a user asks for: all ranks of which nothing differs.
+// A Want is what a user asks for: all ranks that match it.
 type Want struct {
 	Role string     // "" is any
-	Host string     // or its beginning, with the number of a server: "node7 #2"; "" is any
-	Rank trace.Rank // parts that are not known may be any
+	Host string     // or its prefix, with an optional server number: "node7 #2"; "" is any
+	Rank trace.Rank // unknown parts match any
 }
 
-// rankRoles are the roles that names of ranks begin with.
+// rankRoles are the roles that may begin the name of a rank.
 var rankRoles = []string{"prefill", "decode", unified, "encoder", other}
 
-// Parse reads the name of a rank, "decode DP1 TP0 (node7)", of a process, "DP1 TP0 ·
-// decode scheduler", or what a producer calls a rank: "TP0-PP0-DP1", "7".
+// Parse parses the name of a rank, "decode DP1 TP0 (node7)", of a process, "DP1 TP0 · decode scheduler", or
+// a producer's name for a rank: "TP0-PP0-DP1", "7".
 func Parse(text string) (Want, error) {
 	w := Want{Rank: trace.NoRank}
 	name, server, _ := strings.Cut(text, " (")
@@ -268,12 +265,12 @@ func Parse(text string) (Want, error) {
 	return w, err
 }
 
-// Is reports whether a place is wanted.
+// Is reports whether a place matches w.
 func (n *Names) Is(p Place, w Want) bool {
 	return (w.Role == "" || w.Role == p.Role) && w.Rank.Matches(p.Rank) && n.isServer(p, w.Host)
 }
 
-// isServer reports whether the server of a place is meant by text.
+// isServer reports whether text refers to the server of a place.
 func (n *Names) isServer(p Place, text string) bool {
 	if text == "" || text == n.Server(p.Host, p.Server) {
 		return true
@@ -281,18 +278,17 @@ func (n *Names) isServer(p Place, text string) bool {
 	return !strings.Contains(text, ServerMark) && n.IsHost(p.Host, text)
 }
 
-// A Process is what inputs tell about a process of which no rank is known.
+// A Process is what inputs say about a process without a known rank.
 type Process struct {
 	Name string // "python3"; "" is unknown
 	PID  int64  // 0 is unknown
-	Host string // as the input calls it; "" is unknown
-	File string // that it was recorded in
+	Host string // as in the input; "" is unknown
+	File string // in which it was recorded
 }
 
-// Processes names processes of which no rank is known: "python3 111". The host goes before
-// processes that are called alike on several hosts, "node7 python3 111". The file follows
-// where that does not tell them apart, either: "python3 of run2". Processes of which all of
-// this is equal have equal names.
+// Processes names processes without a known rank: "python3 111". Processes with the same name on several
+// hosts are preceded by the host, "node7 python3 111". If that does not distinguish them, the file follows:
+// "python3 of run2". Processes with all of these equal have equal names.
 func (n *Names) Processes(all []Process) []string {
 	names := make([]string, len(all))
 	for i, p := range all {
@@ -311,7 +307,7 @@ func (n *Names) Processes(all []Process) []string {
 	return names
 }
 
-// tellApart gives those that have one name longer ones, if these differ.
+// tellApart replaces equal names by longer ones, if these differ.
 func tellApart(names []string, longer func(i int) string) {
 	alike := map[string][]int{}
 	for i, name := range names {
@@ -331,7 +327,7 @@ func tellApart(names []string, longer func(i int) string) {
 	}
 }
 
-// File names a file: without folders, and without what all recordings end in.
+// File names a file: without folders and the usual extensions of recordings.
 func File(path string) string {
 	name := filepath.Base(path)
 	for _, suffix := range []string{".gz", ".zst", ".json", ".trace", ".pt", ".sqlite"} {

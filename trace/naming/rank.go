@@ -8,13 +8,12 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// fields lists the parts of r; -1 is unknown.
+// fields returns the parts of r; -1 is unknown.
 func fields(r *trace.Rank) [5]int32 {
 	return [5]int32{int32(r.DP), int32(r.PP), int32(r.TP), int32(r.EP), r.Global}
 }
 
-// compare counts the parts that a and b both know, and reports whether one of
-// them differs.
+// compare returns the number of parts known in both a and b, and reports whether any of them differs.
 func compare(a, b trace.Rank) (shared int, differ bool) {
 	x, y := fields(&a), fields(&b)
 	for i := range x {
@@ -26,7 +25,7 @@ func compare(a, b trace.Rank) (shared int, differ bool) {
 	return shared, differ
 }
 
-// text is r for messages. Unlike String it has both TP3 and rank 3.
+// text formats r for messages. Unlike String, it includes both TP3 and rank 3.
 func text(r trace.Rank) string {
 	g := trace.NoRank
 	g.Global, r.Global = r.Global, -1
@@ -39,13 +38,12 @@ func text(r trace.Rank) string {
 	return r.String() + " (" + g.String() + ")"
 }
 
-// inWorld reports whether a process with the parts r can be rank global of a
-// torch.distributed world of the given size (0 is unknown). The two are
-// different notions:
-//   - A DP replica may have a world of its own, in which ranks start at 0
+// inWorld reports whether a process with the parts r can be rank global in a torch.distributed world of the
+// given size (0 is unknown). The two are different concepts:
+//   - A DP replica may have its own world, in which ranks start at 0
 //     again, or share one, in which they are shifted by its number.
-//   - SGLang's DP attention divides the TP ranks, so that TP alone tells;
-//     with PP the rank is PP * TP size + TP.
+//   - SGLang's DP attention divides the TP ranks, so TP alone decides;
+//     with PP, the rank is PP * TP size + TP.
 //   - EP is ignored.
 //
 // shifted says that r.Global may be the rank inside a replica although r does
@@ -65,8 +63,7 @@ func inWorld(r trace.Rank, global, size int32, shifted bool) bool {
 	return true
 }
 
-// shift reports whether global = inner + outer * n, for blocks of n > inner ranks
-// that divide the world.
+// shift reports whether global = inner + outer * n for blocks of n > inner ranks that divide the world.
 func shift(global, inner, outer, size int32) bool {
 	d := global - inner
 	return d > 0 && d%outer == 0 && d/outer > inner && (size <= 0 || size%(d/outer) == 0)
@@ -74,7 +71,7 @@ func shift(global, inner, outer, size int32) bool {
 
 // anyShift is shift for some outer > 0.
 func anyShift(global, inner, size int32) bool {
-	const most = 1 << 20 // no world is that large; a damaged header may say so
+	const most = 1 << 20 // no world is that large; a damaged header may claim it
 	for n := inner + 1; n <= min(global-inner, size-1, most); n++ {
 		if size%n == 0 && (global-inner)%n == 0 {
 			return true
@@ -83,12 +80,11 @@ func anyShift(global, inner, size int32) bool {
 	return false
 }
 
-// SplitLabel splits "label=path" at its first "=". There is no label, and all
-// of arg is the path, when
-//   - exists says that arg is the name of a file ("lr=3.json"); nil is none,
-//   - nothing stands before or after the "=",
-//   - what stands before it is a path: it has a "/" or "\" and is not of the
-//     form host/rank, with a rank that [ParseLabel] reads ("node1/TP3").
+// SplitLabel splits "label=path" at its first "=". All of arg is the path, without a label, if
+//   - exists reports that arg is the name of a file ("lr=3.json"); exists may be nil,
+//   - the text before or after the "=" is empty,
+//   - the text before it is a path: it contains "/" or "\" and is not of the
+//     form host/rank, with a rank that [ParseLabel] accepts ("node1/TP3").
 func SplitLabel(arg string, exists func(path string) bool) (label, path string) {
 	label, path, ok := strings.Cut(arg, "=")
 	if !ok || label == "" || path == "" || exists != nil && exists(arg) {
@@ -103,9 +99,9 @@ func SplitLabel(arg string, exists func(path string) bool) (label, path string) 
 	return label, path
 }
 
-// ParseLabel reads the label of "label=path": a host ("node1"), a rank ("TP3",
-// "TP3-DP0", "TP-3", "rank 7", "rank7", "7") or host/rank ("node1/TP3-DP0").
-// A host that reads like a rank can be given as "7/TP0" only.
+// ParseLabel parses the label of "label=path": a host ("node1"), a rank ("TP3", "TP3-DP0", "TP-3", "rank
+// 7", "rank7", "7"), or host/rank ("node1/TP3-DP0"). A host that looks like a rank can be given only as
+// "7/TP0".
 func ParseLabel(label string) (host string, rank trace.Rank, err error) {
 	label = strings.TrimSpace(label)
 	host, text, both := strings.Cut(label, "/")
@@ -131,7 +127,7 @@ var (
 	globalLabel = lazyregexp.New(`(?i)^(?:rank[-_= ]?)?(\d+)$`)
 )
 
-// labelRank reads a rank; isRank is false when text does not look like one.
+// labelRank parses a rank; isRank is false if text does not look like one.
 func labelRank(text string) (r trace.Rank, isRank bool, err error) {
 	r = trace.NoRank
 	if m := globalLabel.FindStringSubmatch(text); m != nil {

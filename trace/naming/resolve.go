@@ -9,25 +9,25 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// An Input is one file of a merge, with what the caller knows of it.
+// An Input is one file of a merge, with what the caller knows about it.
 type Input struct {
 	Path string
-	// Said is what the name of the file said where Path is a pseudonym of it; nil reads Path.
+	// Said is the information in the original file name if Path is a pseudonym; if nil, Path is parsed.
 	Said  *Name
-	Label string // as the user gave it; "" is none. See [ParseLabel].
-	// HeaderRank and WorldSize are distributedInfo's rank and world_size, each -1 if the
-	// header lacks it; a WorldSize of 0 says that there is no header. A rank that is not
-	// below its WorldSize does not count.
+	Label string // from the user; "" is none. See [ParseLabel].
+	// HeaderRank and WorldSize are rank and world_size in distributedInfo, each -1 if the header lacks it;
+	// a WorldSize of 0 means that there is no header. A rank that is not less than its WorldSize is
+	// ignored.
 	HeaderRank int32
 	WorldSize  int32
 	HeaderHost string   // host_name
 	Processes  []string // names of the file's processes
 	PID        int64    // of its only process; 0 is unknown
-	// Hints are ranks in groups that need not be the whole world, best first. One
-	// counts where it does not contradict what else is known.
+	// Hints are ranks in groups that need not be the whole world, best first. The first one that does not
+	// contradict the other facts counts.
 	Hints []Hint
-	// Shared says that the input is one of several processes of a file, so that the
-	// file's name tells no rank.
+	// Shared says that the input is one of several processes in a file, so that the name of the file does
+	// not identify a rank.
 	Shared bool
 }
 
@@ -40,15 +40,15 @@ type Hint struct {
 // Resolved has the facts about one file.
 type Resolved struct {
 	Path string
-	// Rank has the parts and Global where each is known. Global is the rank in
-	// the file's own torch.distributed world: replicas have the same.
+	// Rank has the parts and Global as far as each is known. Global is the rank in the file's own
+	// torch.distributed world: replicas have the same.
 	Rank     trace.Rank
 	Host     string // "" is unknown
-	From     string // best source of Rank: "label", "header", "process", "name", that of a Hint, "" for none
+	From     string // best source of Rank: "label", "header", "process", "name", the From of a Hint, or "" for none
 	HostFrom string // of Host: "label", "header", "name", ""
 	PID      int64  // of its only process; 0 is unknown
-	// NotRank says that the file is not a trace of a rank; Name.What says what
-	// it is. A label with a rank overrules.
+	// NotRank says that the file is not a trace of a rank; Name.What says what it is. A label with a rank
+	// overrides it.
 	NotRank bool
 	Name    Name
 }
@@ -56,21 +56,20 @@ type Resolved struct {
 // hostKnown reports whether the host is known.
 func (r *Resolved) hostKnown() bool { return r.Host != "" }
 
-// A Conflict is something about the files of a merge that the user should
-// know. Messages say what was done about it.
+// A Conflict is a finding about the files of a merge that the user should know. Messages say what was done
+// about it.
 type Conflict struct {
 	Path string
-	// Message is nil where two names look like one capture.
+	// Message is nil if two names look like the same capture.
 	Message *trace.Message
-	What    string // contradicts, as the message says it
+	What    string // the contradiction, in words
 }
 
-// Resolve decides rank and host of the files of a merge. Sources, best first:
-// the user's label, the file's header, the names of its processes, its name.
-// They complement each other, a header knowing the global rank and a name TP,
-// DP, PP, EP; where two contradict, the better is taken and the other dropped.
-// The result is in the order of in; conflicts of one file come first, then
-// those between files.
+// Resolve determines rank and host of the files of a merge. Sources, best first: the user's label, the
+// file's header, the names of its processes, its name. They complement each other: a header knows the
+// global rank, and a name knows TP, DP, PP, EP. If two contradict, the better one is used and the other
+// dropped. The result is in the order of in; conflicts within one file come first, then those between
+// files.
 func Resolve(in []Input) ([]Resolved, []Conflict) {
 	out := make([]Resolved, len(in))
 	var all []Conflict
@@ -92,7 +91,7 @@ func Resolve(in []Input) ([]Resolved, []Conflict) {
 	return out, append(all, duplicates(out)...)
 }
 
-// resolver decides one file.
+// resolver resolves one file.
 type resolver struct {
 	Resolved
 	in        *Input
@@ -118,14 +117,14 @@ func (r *resolver) resolve() {
 	if r.Rank != trace.NoRank {
 		r.From = "name"
 	}
-	// A file of several ranks has one rank's header and everybody's processes.
+	// A merged file has the header of one rank and the processes of all.
 	if !r.NotRank || r.Rank != trace.NoRank || r.Name.What == GraphCapture {
 		r.processes()
 		r.header()
 		r.hints()
 	}
-	// A worker captured its graphs before it served: it is the same rank. The name has
-	// only the number on the node.
+	// A worker that captured its graphs before it served is the same rank. The name has only its number
+	// within the node.
 	if r.Name.What == GraphCapture && r.From != "" && r.From != "name" {
 		r.NotRank = false
 	}
@@ -146,7 +145,7 @@ func (r *resolver) resolve() {
 	}
 }
 
-// processes takes the rank that the process names agree on.
+// processes uses the rank that the process names agree on.
 func (r *resolver) processes() {
 	proc := trace.NoRank
 	for _, name := range r.in.Processes {
@@ -167,7 +166,7 @@ func (r *resolver) processes() {
 	r.Rank, r.From = proc.Fill(r.Rank), "process"
 }
 
-// header takes the global rank of the file's header.
+// header uses the global rank in the file's header.
 func (r *resolver) header() {
 	global, size := r.in.HeaderRank, r.in.WorldSize
 	if global < 0 || size == 0 {
@@ -190,8 +189,8 @@ func (r *resolver) header() {
 	}
 }
 
-// headerOfUnknownWorld takes the rank of a header that says no world_size. How parts of a
-// rank are counted in that world is unknown, so that only a global rank can contradict.
+// headerOfUnknownWorld uses the rank of a header without world_size. How the parts of a rank map to that
+// world is unknown, so only a global rank can contradict it.
 func (r *resolver) headerOfUnknownWorld(global int32) {
 	if r.Rank.Global >= 0 && r.Rank.Global != global {
 		r.conflict(trace.RankRank, "the %s says %s, the header rank %d; the header is used", r.From, text(r.Rank), global)
@@ -200,15 +199,15 @@ func (r *resolver) headerOfUnknownWorld(global int32) {
 	r.Rank.Global, r.From = global, "header"
 }
 
-// hints takes the rank in the first group that agrees with the names of processes:
-// the largest one that is known may be only part of the world.
+// hints uses the rank in the first group that agrees with the process names: the largest known group may be
+// only part of the world.
 func (r *resolver) hints() {
 	if r.Rank.Global >= 0 {
 		return
 	}
 	for _, h := range r.in.Hints {
-		// Titles of processes lack the parts that the server has not divided: TP 0 may be
-		// the first rank of any block.
+		// Process titles omit the parts that the server has not divided: TP 0 may be the first rank of any
+		// block.
 		block := r.Rank.TP >= 0 && r.Rank.DP < 0 && r.Rank.PP < 0 && anyShift(h.Rank, int32(r.Rank.TP), h.Size)
 		if h.Size > 1 && h.Rank >= 0 && h.Rank < h.Size && (block || inWorld(r.Rank, h.Rank, h.Size, false)) {
 			r.Rank.Global, r.From = h.Rank, cmp.Or(r.From, h.From)
@@ -217,7 +216,7 @@ func (r *resolver) hints() {
 	}
 }
 
-// label takes the rank that the user gave.
+// label uses the rank given by the user.
 func (r *resolver) label(rank trace.Rank) {
 	_, differ := compare(rank, r.Rank)
 	if rank.Global >= 0 && r.Rank.Global < 0 {
@@ -230,7 +229,7 @@ func (r *resolver) label(rank trace.Rank) {
 	r.Rank, r.From, r.NotRank = rank.Fill(r.Rank), "label", false
 }
 
-// host takes the host of the label, the header or the name.
+// host uses the host of the label, the header, or the name.
 func (r *resolver) host(label string) {
 	for _, s := range [...]struct{ host, from string }{
 		{label, "label"}, {r.in.HeaderHost, "header"}, {r.Name.Host, "name"},
@@ -245,15 +244,14 @@ func (r *resolver) host(label string) {
 	}
 }
 
-// sameHost compares hosts of which one may have its domain and one not.
+// sameHost compares hosts, one of which may lack its domain.
 func sameHost(a, b string) bool {
 	x, domainA, _ := strings.Cut(a, ".")
 	y, domainB, _ := strings.Cut(b, ".")
 	return strings.EqualFold(x, y) && (domainA == "" || domainB == "" || strings.EqualFold(domainA, domainB))
 }
 
-// duplicates finds captures that are there twice, as a file and its compressed
-// copy are.
+// duplicates finds captures that occur twice, such as a file and its compressed copy.
 func duplicates(all []Resolved) (found []Conflict) {
 	order := make([]int, len(all))
 	places := make([]string, len(all)) // paths without extensions
@@ -272,7 +270,7 @@ func duplicates(all []Resolved) (found []Conflict) {
 	for _, i := range order {
 		n := &all[i].Name
 		k := key{run: n.Run, stage: n.Stage, time: n.Time, part: n.Part}
-		if n.Time == 0 { // the name alone is no reason: iteration_1/rank0, iteration_2/rank0
+		if n.Time == 0 { // the name alone is not enough: iteration_1/rank0, iteration_2/rank0
 			k.place = places[i]
 		}
 		for _, j := range seen[k] {

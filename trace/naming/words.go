@@ -8,7 +8,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// setRank sets one part of r; false when the number cannot be a rank.
+// setRank sets one part of r; false if the number cannot be a rank.
 func setRank(r *trace.Rank, part, digits string) bool {
 	bits := 16
 	if part == "rank" {
@@ -35,21 +35,20 @@ func setRank(r *trace.Rank, part, digits string) bool {
 
 var (
 	rankWord = lazyregexp.New(`(?i)rank[-_= ]?\[?(\d{1,9})`)
-	// sizeOrRank is a name that begins with parts. Further back "tp8" is the
-	// size of a deployment more often than a rank: "llama-tp8.json".
+	// sizeOrRank matches a name that begins with parts. Elsewhere in a name, "tp8" is more often the size
+	// of a deployment than a rank: "llama-tp8.json".
 	sizeOrRank = lazyregexp.New(`(?i)^(?:(?:trace|profile|sampled)[-_])?((?:[-_]?(?:tp|pp|dp|ep)\d{1,5})+)(?:[^a-z0-9]|$)`)
 	part       = lazyregexp.New(`(?i)(tp|pp|dp|ep)(\d+)`)
 	timeWord   = lazyregexp.New(`(?:^|[^0-9A-Za-z])(\d{19}|\d{16}|\d{13}|\d{10}(?:\.\d{1,9})?)(?:[^0-9A-Za-z]|$)`)
 )
 
-// otherRank are words before "rank" that make it another thing than a place in
-// the deployment.
+// otherRank are words before "rank" that make it something other than a position in the deployment.
 var otherRank = map[string]bool{"local": true, "node": true, "group": true, "machine": true, "role": true,
 	"replica": true, "low": true, "lora": true, "cp": true, "pcp": true, "dcp": true, "sp": true, "moe": true, "attn": true}
 
-// rankWords searches a name of no known form: the last "rank3", "rank_3",
-// "rank-3", "rank[3]", "tp_rank_3", else "tp3" at its start. A name with both
-// "tp8" and "rank3" has the size and the rank.
+// rankWords searches a name of unknown form: the last "rank3", "rank_3", "rank-3", "rank[3]", or
+// "tp_rank_3", otherwise "tp3" at its start. In a name with both "tp8" and "rank3", these are the size and
+// the rank.
 func rankWords(stem string) trace.Rank {
 	r := trace.NoRank
 	for _, m := range rankWord.FindAllStringSubmatchIndex(stem, -1) {
@@ -84,8 +83,7 @@ func isPart(word string) bool {
 	return word == "tp" || word == "pp" || word == "dp" || word == "ep"
 }
 
-// lastWord returns the letters and digits at the end of s before its trailing
-// separators, in lower case.
+// lastWord returns the last run of letters and digits in s, in lowercase.
 func lastWord(s string) string {
 	end := len(s)
 	for end > 0 && !alnum(s[end-1]) {
@@ -102,7 +100,7 @@ func alnum(c byte) bool {
 	return '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z'
 }
 
-// lastTime returns the last number of stem that looks like a time, as ns.
+// lastTime returns the last number in stem that looks like a time, in ns.
 func lastTime(stem string) (ns int64) {
 	for stem != "" {
 		m := timeWord.FindStringSubmatchIndex(stem)
@@ -112,7 +110,7 @@ func lastTime(stem string) (ns int64) {
 		if t := parseTime(stem[m[2]:m[3]]); t != 0 {
 			ns = t
 		}
-		stem = stem[m[3]:] // the separator may start the next
+		stem = stem[m[3]:] // the separator may start the next match
 	}
 	return ns
 }

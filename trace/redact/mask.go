@@ -10,25 +10,25 @@ import (
 // Masked replaces a credential.
 const Masked = "[secret]"
 
-// A credentialShape is how credentials look. The last group of the pattern is what is masked.
+// A credentialShape is a pattern of credentials. The last group of the pattern is masked.
 type credentialShape struct {
 	pattern *lazyregexp.Regexp
-	random  bool // only what has a letter and a digit
+	random  bool // require a letter and a digit
 }
 
-// secretName is the end of what names a credential in texts.
+// secretName matches the end of names of credentials in text.
 const secretName = `(?:api[_-]?key|access[_-]?key(?:[_-]?id)?|secret(?:[_-]?key)?|private[_-]?key|password|passwd|passphrase|credentials?|token|authorization|cookie|jwt)`
 
 // credentialShapes are in the order of the constants of type set.
 var credentialShapes = []credentialShape{
-	// --api-key X, api_key=X, "api_key": "X", X-Api-Key: X, ?token=X, but not token::X of C++
+	// --api-key X, api_key=X, "api_key": "X", X-Api-Key: X, ?token=X, but not C++'s token::X
 	{lazyregexp.New(`(?i)` + secretName + `["']?\s*[=:]\s*["']?((?:(?:bearer|basic|token)\s+)?[^\s"'&;,)}\]\[:=][^\s"'&;,)}\]]*)`), false},
 	{lazyregexp.New(`(?i)--[a-z-]*` + secretName + `\s+["']?([^\s"'-][^\s"']*)`), false},
 	{lazyregexp.New(`(?i)\bbearer\s+([A-Za-z0-9._~+/=-]{8,})`), true},
 	{lazyregexp.New(`(?i)\bbasic\s+([A-Za-z0-9+/=]{12,})`), true},
 	{lazyregexp.New(`(?i)[?&](?:key|sig|signature|auth|code|pwd|pass)=([^\s"'&#]+)`), false},
 	{lazyregexp.New(`://[^\s/:@"']*:([^\s/@"']+)@`), false},
-	// What services begin their keys with.
+	// Prefixes of services' keys.
 	{lazyregexp.New(`\b((?:sk-|sk_live_|sk_test_|nvapi-|glpat-|github_pat_|xai-)[A-Za-z0-9_-]{16,})`), true},
 	{lazyregexp.New(`\b((?:hf_|gh[pousr]_|gsk_)[A-Za-z0-9]{20,})`), false},
 	{lazyregexp.New(`\b(xox[abprs]-[A-Za-z0-9-]{10,})`), true},
@@ -38,23 +38,23 @@ var credentialShapes = []credentialShape{
 	{lazyregexp.New(`-----BEGIN [A-Z ]*PRIVATE KEY-----([^"']+)`), false},
 }
 
-// A hint is in all that some shapes find, in lower case.
+// A hint is lowercase text that every match of some shapes contains.
 type hint struct {
 	text   string
-	next   string // bytes of which one follows; "" is any
+	next   string // bytes, one of which must follow; "" is any
 	shapes set
 }
 
-// A set is of shapes, by their index.
+// A set is a bit set of shapes, by index.
 type set uint16
 
 const (
-	assigned set = 1 << iota // a name, and what is assigned to it
-	option                   // an option, and its value
+	assigned set = 1 << iota // a name and a value assigned to it
+	option                   // a command-line option and its value
 	bearer
 	basic
 	query
-	address // with an @ somewhere behind
+	address // with an @ somewhere after it
 	service
 	account
 	slack
@@ -64,13 +64,13 @@ const (
 	privateKey
 )
 
-// names are how secretName ends.
+// names are the possible ends of secretName.
 const names = "secret password passwd passphrase credential credentials token authorization cookie jwt" +
 	" apikey api_key api-key secretkey secret_key secret-key privatekey private_key private-key" +
 	" accesskey access_key access-key accesskeyid accesskey_id accesskey-id" +
 	" access_keyid access_key_id access_key-id access-keyid access-key_id access-key-id"
 
-// hints are by their first two bytes: see [pair].
+// hints has the hints by their first two bytes: see [pair].
 var hints = func() (byPair [1 << 10][]hint) {
 	const blank = " \t\r\n\v\f"
 	for _, group := range []struct {
@@ -97,10 +97,10 @@ var hints = func() (byPair [1 << 10][]hint) {
 	return byPair
 }()
 
-// pair returns the same for upper and lower case.
+// pair returns a hash of two bytes that ignores case.
 func pair(a, b byte) int { return int(a&31)<<5 | int(b&31) }
 
-// candidates returns the shapes that a text may have, quickly: most have none.
+// candidates returns the shapes that a text may match, quickly: most texts match none.
 func candidates[text string | []byte](t text) (found set) {
 	for i := 0; i+1 < len(t); i++ {
 		for _, h := range hints[pair(t[i], t[i+1])] {
@@ -125,7 +125,7 @@ func candidates[text string | []byte](t text) (found set) {
 	return found
 }
 
-// hasAt reports whether an @ is behind t[i]: most addresses have no password before one.
+// hasAt reports whether there is an @ at or after t[i]: most addresses have no password before one.
 func hasAt[text string | []byte](t text, i int) bool {
 	for ; i < len(t); i++ {
 		if t[i] == '@' {
@@ -135,7 +135,7 @@ func hasAt[text string | []byte](t text, i int) bool {
 	return false
 }
 
-// isAssigned reports whether the name that ends at t[i] may be assigned to.
+// isAssigned reports whether a value may be assigned to the name that ends at t[i].
 func isAssigned[text string | []byte](t text, i int) bool {
 	if i < len(t) && (t[i] == '"' || t[i] == '\'') {
 		i++
@@ -146,26 +146,25 @@ func isAssigned[text string | []byte](t text, i int) bool {
 	return i < len(t) && (t[i] == '=' || t[i] == ':')
 }
 
-// isOption reports whether what begins at t[i] may end the name of an option.
+// isOption reports whether the name that begins at t[i] may be the end of an option's name.
 func isOption[text string | []byte](t text, i int) bool {
 	for i--; i >= 0; i-- {
 		switch c := t[i]; {
 		case c == '-' && i > 0 && t[i-1] == '-':
 			return true
-		case c != '-' && c != '_' && (c|0x20 < 'a' || c|0x20 > 'z') && c < 0x80: // letters fold to some beyond ASCII
+		case c != '-' && c != '_' && (c|0x20 < 'a' || c|0x20 > 'z') && c < 0x80: // beyond ASCII, some characters fold to letters
 			return false
 		}
 	}
 	return false
 }
 
-// longest is the length in bytes up to which texts are looked at: no name is longer, and
-// an argument that is longer and may have a credential is left out.
+// longest is the maximum length, in bytes, of texts that are searched: no name is longer, and a longer
+// argument that may have a credential is dropped.
 const longest = 1 << 16
 
-// Mask puts [Masked] in the place of all that looks like a credential in a text:
-// keys of services, bearer tokens, passwords in addresses, values of options and
-// assignments whose names say so. Masking twice is masking once.
+// Mask replaces everything that looks like a credential in a text with [Masked]: keys of services, bearer
+// tokens, passwords in URLs, and values of options and assignments with telling names. It is idempotent.
 func Mask(text string) string {
 	which := candidates(text)
 	switch {
@@ -201,8 +200,8 @@ func (s *credentialShape) mask(text string) string {
 	return out.String()
 }
 
-// is reports whether a text, of which the shape is right, is a credential, and not a
-// number, a word for nothing or what is masked already.
+// is reports whether a text of this shape is a credential, rather than a number, a word for none, or
+// already masked.
 func (s *credentialShape) is(text string) bool {
 	switch strings.ToLower(text) {
 	case "none", "null", "true", "false", "nil", "", Masked:
@@ -212,5 +211,5 @@ func (s *credentialShape) is(text string) bool {
 	return letter && digit || !s.random && (letter || len(text) > 8)
 }
 
-// hasCredential reports whether a text looks like a credential, or has one in it.
+// hasCredential reports whether a text contains something that looks like a credential.
 func hasCredential(text string) bool { return Mask(text) != text }

@@ -8,15 +8,15 @@ import (
 	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
-// A Maker makes the pseudonyms of one input, for the rows of a dataset. Readers of it decide the same
-// as they would from the original names: equal names get equal pseudonyms, so parts of requests, hosts,
-// and ranks can still be told apart and joined, and the names of spans, threads, and services, from
-// which requests are assembled, stay. What it makes of a text depends on the key, and on
-// what the input itself says about hosts and ids. It is for one goroutine.
+// A Maker makes the pseudonyms of one input, for the rows of a dataset. Code that reads these makes the
+// same decisions as with the original names: equal names have equal pseudonyms, so that parts of requests,
+// hosts, and ranks can still be distinguished and joined, and the names of spans, threads, and services,
+// from which requests are assembled, are kept. The pseudonym of a text depends on the key, and on the hosts
+// and IDs in the input itself. A Maker is for one goroutine.
 type Maker struct {
-	all *Redactor // knows hosts, ids, and files
-	ids *Redactor // knows ids, for texts that decide what a span is: a host may be called like a service
-	// known are texts that were given pseudonyms, by what they are: many rows have the same.
+	all *Redactor // knows hosts, IDs, and files
+	ids *Redactor // knows IDs, for texts that identify a span: a host may have the name of a service
+	// known caches pseudonyms by kind: many rows have the same texts.
 	known   map[string]map[string]string
 	columns columns
 }
@@ -26,24 +26,24 @@ func NewMaker(by *Redactor) *Maker {
 	return &Maker{all: by.apart(), ids: by.apart(), known: map[string]map[string]string{}, columns: columns{}}
 }
 
-// LearnHost makes a host be replaced wherever it is part of a text.
+// LearnHost makes the Maker replace a host wherever it is part of a text.
 func (m *Maker) LearnHost(host string) { m.all.LearnHost(host) }
 
-// LearnFile makes the path of a file be replaced wherever it is part of a text, and the host
-// that its name says.
+// LearnFile makes the Maker replace the path of a file, and the host in its name, wherever they are part of
+// a text.
 func (m *Maker) LearnFile(path string) {
 	m.all.LearnHost(naming.ParseFile(path).Host)
 	m.all.LearnFile(path)
 }
 
-// LearnLabel makes the host of a label be replaced wherever it is part of a text.
+// LearnLabel makes the Maker replace the host of a label wherever it is part of a text.
 func (m *Maker) LearnLabel(label string) {
 	if host, _, err := naming.ParseLabel(label); err == nil {
 		m.all.LearnHost(host)
 	}
 }
 
-// LearnAttribute does so for the value of an attribute that is a host or an id.
+// LearnAttribute makes the Maker replace the value of an attribute wherever it is part of a text, if it is a host or an ID.
 func (m *Maker) LearnAttribute(key, text string) {
 	m.all.learnAttribute(key, text)
 	if !hostKeys.MatchString(key) {
@@ -51,17 +51,17 @@ func (m *Maker) LearnAttribute(key, text string) {
 	}
 }
 
-// hostKeys are attributes that name hosts.
+// hostKeys matches attributes that name hosts.
 var hostKeys = lazyregexp.New(`host|node|pod|peer|address`)
 
 // A rule makes the pseudonym of a text.
 type rule func(m *Maker, text string) string
 
-// rules say how columns are redacted, by the tag redact of the fields of rows; those without the tag are
-// texts in which names are looked for.
+// rules say how columns are redacted, by the redact tag of the row's fields. Untagged columns are text that
+// is searched for names.
 var rules = map[string]rule{
 	"":           func(m *Maker, text string) string { return m.all.Scrub(text) },
-	"own":        func(_ *Maker, text string) string { return text }, // a word of ours, or made before
+	"own":        func(_ *Maker, text string) string { return text }, // one of our own words, or already a pseudonym
 	"host":       func(m *Maker, text string) string { return m.all.Host(text) },
 	"request":    func(m *Maker, text string) string { return m.all.Request(text) },
 	"structural": (*Maker).structural,
@@ -70,10 +70,10 @@ var rules = map[string]rule{
 	"json":       func(m *Maker, text string) string { return m.json(text) },
 }
 
-// structural makes that of a text that says what a span is.
+// structural makes the pseudonym of a text that says what a span is.
 func (m *Maker) structural(text string) string { return m.ids.Scrub(text) }
 
-// maxKept is how many pseudonyms of a kind are remembered: what most rows have.
+// maxKept is the maximum number of pseudonyms cached per kind.
 const maxKept = 1 << 16
 
 // cached returns the pseudonym of a text of some kind.
@@ -92,11 +92,11 @@ func (m *Maker) cached(kind, text string, make rule) string {
 	return name
 }
 
-// requestName matches the names of spans that end with the beginning of an id: "decode Req
-// 7ca07386". A bootstrap room is none.
+// requestName matches names of spans that end with the beginning of an ID: "decode Req 7ca07386", but not
+// with a bootstrap room.
 var requestName = lazyregexp.New(`^(.*[Rr]eq )([^0].*|0[^x].*)$`)
 
-// span makes the name of a span.
+// span makes the pseudonym of a span name.
 func (m *Maker) span(name string) string {
 	if found := requestName.FindStringSubmatch(name); found != nil {
 		id := found[2]
@@ -108,10 +108,10 @@ func (m *Maker) span(name string) string {
 	return m.all.Scrub(name)
 }
 
-// shownID is how much of an id names of spans have.
+// shownID is the length of IDs in names of spans.
 const shownID = 8
 
-// trace makes the id of a trace, of 32 hexadecimal digits. No trace stays none.
+// trace makes the pseudonym of a trace ID: 32 hexadecimal digits. A zero ID stays zero.
 func (m *Maker) trace(id string) string {
 	if strings.Trim(id, "0") == "" {
 		return id
@@ -119,21 +119,21 @@ func (m *Maker) trace(id string) string {
 	return hex.EncodeToString(m.all.digest("trace", []byte(id))[:16])
 }
 
-// Hash makes a hash that nobody can compare with that of a file.
+// Hash makes a hash that cannot be compared with the hash of a file.
 func (m *Maker) Hash(hash string) string {
 	return hex.EncodeToString(m.all.digest("hash", []byte(hash)))
 }
 
-// Text makes the pseudonym of a text in which nothing is to be seen.
+// Text makes the pseudonym of a text, all of which is hidden.
 func (m *Maker) Text(text string) string { return m.all.text(text) }
 
-// Scrub replaces what is found in a text.
+// Scrub replaces everything that it finds in a text.
 func (m *Maker) Scrub(text string) string { return m.all.Scrub(text) }
 
 // Path makes the pseudonym of a path.
 func (m *Maker) Path(path string) string { return m.all.Path(path) }
 
-// Label makes that of a label, of which the rank stays. A label that cannot be read is any text.
+// Label makes the pseudonym of a label, which keeps its rank. An invalid label is treated as free text.
 func (m *Maker) Label(label string) string {
 	host, _, err := naming.ParseLabel(label)
 	switch {
@@ -147,7 +147,7 @@ func (m *Maker) Label(label string) string {
 	return strings.Replace(label, host, m.all.Host(host), 1)
 }
 
-// Says returns what the name of a file says, without that name.
+// Says returns the information in the name of a file, redacted.
 func (m *Maker) Says(path string) *naming.Name {
 	n := naming.ParseFile(path)
 	n.Host = m.all.Host(n.Host)
@@ -157,10 +157,10 @@ func (m *Maker) Says(path string) *naming.Name {
 	return &n
 }
 
-// Key returns what stands for the name of an attribute.
+// Key returns the pseudonym of an attribute's name.
 func (m *Maker) Key(key string) string { return m.cached("key", key, (*Maker).structural) }
 
-// Attribute returns what stands for the value of an attribute, by its name.
+// Attribute returns the pseudonym of an attribute's value, which depends on its name.
 func (m *Maker) Attribute(key, text string) string {
 	return m.cached("attribute "+key, text, func(m *Maker, text string) string { return m.attribute(key, text) })
 }
@@ -169,7 +169,7 @@ func (m *Maker) attribute(key, text string) string {
 	switch key {
 	case "service.name", "module", "thread_label":
 		return m.structural(text)
-	case "message": // why a request ended, as servers say it
+	case "message": // why a request ended, as reported by servers
 		return m.all.Reason(text)
 	case "rid":
 		if strings.HasPrefix(text, "0x") { // a bootstrap room

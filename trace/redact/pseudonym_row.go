@@ -6,16 +6,16 @@ import (
 	"reflect"
 )
 
-// A column is a field of a row that is a text.
+// A column is a text field of a row.
 type column struct {
 	index []int
 	kind  string // key of rules
 }
 
-// columns are those of types of rows.
+// columns are the text fields of types of rows.
 type columns map[reflect.Type][]column
 
-// columnsOf returns the texts of a type of rows.
+// columnsOf returns the text fields of a type of rows.
 func (c columns) columnsOf(row reflect.Type) []column {
 	if all, ok := c[row]; ok {
 		return all
@@ -30,7 +30,7 @@ func (c columns) columnsOf(row reflect.Type) []column {
 	return all
 }
 
-// Row gives the texts of a row pseudonyms, by the tags of its fields. row is a pointer.
+// Row replaces the texts of a row by pseudonyms, according to the tags of its fields. row is a pointer.
 func (m *Maker) Row(row any) {
 	v := reflect.ValueOf(row).Elem()
 	for _, c := range m.columns.columnsOf(v.Type()) {
@@ -41,13 +41,13 @@ func (m *Maker) Row(row any) {
 	}
 }
 
-// json gives the texts of a JSON document pseudonyms, by the names of members.
+// json replaces the texts in a JSON document by pseudonyms, according to the names of members.
 func (m *Maker) json(text string) string {
 	d := json.NewDecoder(bytes.NewReader([]byte(text)))
 	d.UseNumber()
 	var v any
 	if err := d.Decode(&v); err != nil {
-		return "" // it was written by us
+		return "" // does not happen: we wrote it
 	}
 	out, err := json.Marshal(m.value("", v))
 	if err != nil {
@@ -56,7 +56,7 @@ func (m *Maker) json(text string) string {
 	return string(out)
 }
 
-// value makes that of a member.
+// value makes the pseudonym of a member's value.
 func (m *Maker) value(member string, v any) any {
 	switch v := v.(type) {
 	case string:
@@ -77,8 +77,8 @@ func (m *Maker) value(member string, v any) any {
 	return v
 }
 
-// object makes an object: what has a name and a value beside is an attribute, the labels of the
-// parts of a file are by the parts.
+// object replaces the texts of an object. An object with just a key and a value is an attribute; Parts
+// holds labels by part of a file.
 func (m *Maker) object(member string, v map[string]any) any {
 	key, isKey := v["Key"].(string)
 	if value, ok := v["Value"].(string); ok && isKey && len(v) == 2 {
@@ -95,8 +95,8 @@ func (m *Maker) object(member string, v map[string]any) any {
 	return made
 }
 
-// Struct returns a value that JSON can hold with pseudonyms for its texts, by the names of its
-// fields.
+// Struct returns a JSON-compatible value with its texts replaced by pseudonyms, according to the names of
+// its fields.
 func Struct[T any](m *Maker, v *T) (*T, error) {
 	text, err := json.Marshal(v)
 	if err != nil {

@@ -1,24 +1,23 @@
-// Package redact knows what must not leave an incident with its timeline, and what stands for it.
+// Package redact decides what must not leave an incident with its timeline, and what replaces it.
 //
-// Prompts and answers, credentials, environments and command lines are left out by readers, unless
-// the user wants them. Only texts are, at any depth: numbers and booleans reveal nothing.
-// [SecretRules] go by the names of attributes, since a prompt looks like any other text. Credentials
-// are known by their looks, too, wherever they are: [Mask]. What nobody can know, such as an NVTX
-// range that an application calls by a prompt, stays.
+// Readers drop prompts and answers, credentials, environments, and command lines, unless the user wants to
+// keep them. Only text is dropped, at any depth: numbers and booleans reveal nothing. [SecretRules] go by
+// the names of attributes, since a prompt looks like any other text. Credentials are also recognized by
+// their shape, wherever they are: [Mask]. Whatever cannot be recognized stays, such as an NVTX range that
+// an application names after a prompt.
 //
-// Names that reveal whose incident it is, of hosts, requests, GPUs, paths and addresses, and free
-// text get pseudonyms if the user wants that: by a [Redactor] in what the program writes, by a
-// [Maker] in the rows of a dataset.
+// Names that reveal whose incident it is (hosts, requests, GPUs, paths, and addresses) and free text get
+// pseudonyms if the user asks for that: from a [Redactor] in the program's output, and from a [Maker] in
+// the rows of a dataset.
 //
-// A pseudonym is made of the text that it stands for and a key, by HMAC-SHA256: the same
-// text has the same pseudonym everywhere, whatever it is part of and in every run with the
-// same key, and nobody without the key can find the text by trying. Pseudonyms tell their
-// kind: host-mzxw6ytboi, req-..., gpu-..., path-..., text-....
+// A pseudonym is derived from the text and a key, by HMAC-SHA256: the same text has the same pseudonym
+// everywhere, whatever it is part of, and in every run with the same key, and nobody can find the text by
+// trying without the key. Pseudonyms show their kind: host-mzxw6ytboi, req-..., gpu-..., path-...,
+// text-....
 //
-// A [Redactor] learns hosts, ids and files from the tables of what was read. Names of
-// tracks and events, messages and the like are put together from these in many places;
-// [Redactor.Scrub] finds in them what was learned, and what looks like a path, a URL, an
-// address or a random id.
+// A [Redactor] learns hosts, IDs, and files from the tables of the inputs. The names of tracks and events,
+// messages, and the like are composed of these in many places; [Redactor.Scrub] finds everything learned in
+// them, and everything that looks like a path, a URL, an address, or a random ID.
 package redact
 
 import (
@@ -34,19 +33,19 @@ import (
 	"sync"
 )
 
-// A Redactor gives names. It is safe for concurrent use.
+// A Redactor makes pseudonyms, called names here. It is safe for concurrent use.
 type Redactor struct {
 	key []byte
 
 	mu   sync.RWMutex
-	made map[string]bool // names that were given
+	made map[string]bool // names made so far
 
-	learned sync.RWMutex // guards what follows
-	files   words        // paths of inputs; kept ones as they are
-	ids     words        // hosts and ids of requests
+	learned sync.RWMutex // guards the following fields
+	files   words        // paths of inputs; kept texts map to themselves
+	ids     words        // hosts and request IDs
 }
 
-// New returns a Redactor with a key; nil is a random one, of this run alone.
+// New returns a Redactor with a key; nil is a random key for this run only.
 func New(key []byte) *Redactor {
 	if key == nil {
 		key = make([]byte, 32)
@@ -58,10 +57,10 @@ func New(key []byte) *Redactor {
 // apart returns a Redactor with the same key that has learned nothing.
 func (r *Redactor) apart() *Redactor { return New(r.key) }
 
-// Check is equal for Redactors with the same key, which nobody can find by it.
+// Check returns a fingerprint of the key, from which the key cannot be found.
 func (r *Redactor) Check() string { return hex.EncodeToString(r.digest("check", nil))[:32] }
 
-// digest returns 32 bytes that stand for others of some kind.
+// digest returns a 32-byte keyed digest of data of some kind.
 func (r *Redactor) digest(kind string, data []byte) []byte {
 	mac := hmac.New(sha256.New, r.key)
 	mac.Write([]byte(kind + "\x00"))
@@ -69,8 +68,8 @@ func (r *Redactor) digest(kind string, data []byte) []byte {
 	return mac.Sum(nil)
 }
 
-// digits is how long names are: of a million texts, two have the same name with a
-// probability of 1 in 2000.
+// digits is the length of names: among a million texts, two have the same name with a probability of 1 in
+// 2000.
 const digits = 10
 
 var letters = base32.StdEncoding.WithPadding(base32.NoPadding)
@@ -87,21 +86,21 @@ func (r *Redactor) name(kind, text string) string {
 	return name
 }
 
-// isName reports whether a text is a name that was given.
+// isName reports whether a text is a name made by r.
 func (r *Redactor) isName(text string) bool {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	return r.made[text]
 }
 
-// Host returns the name of a host. "" and "?", which are unknown hosts, stay. A domain has a name
-// of its own, so that a host with its domain is still recognized as the one without.
+// Host returns the name of a host. "" and "?", the unknown hosts, stay. The domain has its own name, so
+// that a host is recognized with and without its domain.
 func (r *Redactor) Host(host string) string {
 	if host == "?" || r.isName(host) {
 		return host
 	}
 	short, domain, _ := strings.Cut(host, ".")
-	if short == "" || domain == "" || strings.Trim(host, "0123456789.") == "" { // an address has no domain
+	if short == "" || domain == "" || strings.Trim(host, "0123456789.") == "" { // an IP address has no domain
 		return r.name("host", host)
 	}
 	name := r.name("host", short) + "." + r.name("domain", domain)
@@ -111,7 +110,7 @@ func (r *Redactor) Host(host string) string {
 	return name
 }
 
-// Request returns the name of an id: of a request, a trace, an instance of a server.
+// Request returns the name of an ID: of a request, a trace, or a server instance.
 func (r *Redactor) Request(id string) string { return r.name("req", id) }
 
 // GPU returns the name of a GPU, by its UUID.
@@ -120,7 +119,7 @@ func (r *Redactor) GPU(uuid string) string { return r.name("gpu", uuid) }
 // text returns the name of free text.
 func (r *Redactor) text(text string) string { return r.name("text", text) }
 
-// Path returns the name of a path, which keeps what tells its kind: "path-mzxw6ytboi.py".
+// Path returns the name of a path, which keeps a known extension: "path-mzxw6ytboi.py".
 func (r *Redactor) Path(path string) string {
 	if r.isName(path) {
 		return path
@@ -132,7 +131,7 @@ func (r *Redactor) Path(path string) string {
 	return name
 }
 
-// extension returns the last one or two extensions of a path, if they are usual ones.
+// extension returns the last extensions of a path, if they are known ones.
 func extension(path string) string {
 	base := path[strings.LastIndexAny(path, `/\`)+1:]
 	loc := knownExtension.FindStringIndex(base)
@@ -142,8 +141,8 @@ func extension(path string) string {
 	return base[loc[0]:]
 }
 
-// LearnHost makes Scrub replace a host name, too, with and without its domain, and what of a
-// long id is printed. A host that is called by what it does cannot be told from other text.
+// LearnHost makes Scrub replace a host name, with and without its domain, and the shown prefix of a long
+// ID. A host named after its function cannot be distinguished from other text.
 func (r *Redactor) LearnHost(host string) {
 	if len(host) < 3 || plainHosts[strings.ToLower(host)] {
 		return
@@ -153,21 +152,21 @@ func (r *Redactor) LearnHost(host string) {
 		strings.Trim(short, "0123456789") != "" {
 		r.learn(short, r.Host(short))
 	}
-	if len(host) > shortID && strings.Trim(host, "0123456789abcdefABCDEF") == "" { // an id, of which eight digits are printed
+	if len(host) > shortID && strings.Trim(host, "0123456789abcdefABCDEF") == "" { // an ID, of which eight digits are shown
 		r.learn(host[:shortID], r.Host(host))
 	}
 }
 
-// plainHosts are names of hosts, as containers have them, that are words of traces, too.
+// plainHosts are names of hosts, as given to containers, that are also words in traces.
 var plainHosts = map[string]bool{"bootstrap": true, "decode": true, "decoder": true, "encoder": true, "engine": true, "gateway": true, "host": true,
 	"localhost": true, "mooncake": true, "node": true, "prefill": true, "req": true, "request": true, "router": true, "scheduler": true, "server": true,
 	"sglang": true, "tokenizer": true, "vllm": true, "worker": true}
 
-// shortID is how many characters of an id are printed where there is little room.
+// shortID is the number of characters of an ID that are shown where there is little room.
 const shortID = 8
 
-// LearnRequest makes Scrub replace an id of a request, too. Short ids and words are no
-// ids that could be told from other text.
+// LearnRequest makes Scrub replace a request ID. Short IDs and words cannot be distinguished from other
+// text.
 func (r *Redactor) LearnRequest(id string) {
 	if len(id) < 6 || !strings.ContainsAny(id, "0123456789") {
 		return
@@ -179,8 +178,8 @@ func (r *Redactor) LearnRequest(id string) {
 	}
 }
 
-// LearnFile makes Scrub replace the name of an input, with its directory, without it,
-// and without extensions. Files that are called by a host are called by it still.
+// LearnFile makes Scrub replace the name of an input, with and without its directory, and without
+// extensions. A file named after a host keeps the host's name.
 func (r *Redactor) LearnFile(path string) {
 	base := filepath.Base(path)
 	stem, _, _ := strings.Cut(base, ".")
@@ -195,7 +194,7 @@ func (r *Redactor) LearnFile(path string) {
 	}
 }
 
-// plainStems are names of files that are words of messages, too.
+// plainStems are names of files that are also words in messages.
 var plainStems = map[string]bool{"trace": true, "traces": true, "otel": true, "otlp": true, "torch": true, "nsys": true, "node": true,
 	"host": true, "rank": true, "requests": true, "spans": true, "profile": true, "merged": true, "report": true, "export": true, "dump": true,
 	"input": true, "standard": true}
@@ -213,15 +212,15 @@ func (r *Redactor) learn(text, name string) {
 	r.ids.add(text, name)
 }
 
-// A Writer redacts the lines that are written to it, whoever forgot to.
+// A Writer redacts the lines written to it, in case a caller forgot to.
 type Writer struct {
-	W    io.Writer // gets the redacted lines
+	W    io.Writer // receives the redacted lines
 	By   *Redactor
-	line []byte // that is not complete
+	line []byte // the incomplete line
 }
 
-// Write keeps the end of p until its line is complete. A carriage return ends one, too: what a
-// run is doing stands on a line that never ends otherwise.
+// Write holds back the end of p until its line is complete. A carriage return also ends a line: progress is
+// shown on a line that otherwise never ends.
 func (w *Writer) Write(p []byte) (int, error) {
 	w.line = append(w.line, p...)
 	end := bytes.LastIndexAny(w.line, "\r\n") + 1
@@ -233,14 +232,14 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return len(p), err
 }
 
-// Flush writes the last line, if it has no end.
+// Flush writes the last line if it is incomplete.
 func (w *Writer) Flush() error {
 	_, err := io.WriteString(w.W, w.By.Scrub(string(w.line)))
 	w.line = nil
 	return err
 }
 
-// Fd returns that of the writer below, so that a terminal is known as one.
+// Fd returns the file descriptor of the underlying writer, so that a terminal is recognized.
 func (w *Writer) Fd() uintptr {
 	if f, ok := w.W.(interface{ Fd() uintptr }); ok {
 		return f.Fd()

@@ -9,11 +9,11 @@ import (
 
 // A SecretRule says which attributes may hold a secret.
 type SecretRule struct {
-	// Name is what a name ends with, in words: "api key" is for x-api-key, openaiApiKey
-	// and OPENAI_API_KEY. Numbers are no words: "prompt" is for gen_ai.prompt.0. Where it
-	// ends with * anything may follow; of a conversation, but for an end that is harmless.
+	// Name is the end of a name, in words: "api key" matches x-api-key, openaiApiKey, and OPENAI_API_KEY.
+	// Numbers are not words: "prompt" matches gen_ai.prompt.0. After a final *, anything may follow; for
+	// conversations, except a harmless end.
 	Name string
-	// When says which values are meant; nil is all texts.
+	// When reports whether a value counts; nil is all texts.
 	When func(text string) bool
 	Why  string
 	From string // who writes it
@@ -25,7 +25,7 @@ const (
 	environment  = "environment or command line, where keys are passed"
 )
 
-// SecretRules are all rules. The first that is about a name decides.
+// SecretRules are all rules. The first one that matches a name decides.
 var SecretRules = slices.Concat(operators, headers, keys, conversations, environments, addresses)
 
 var operators = []SecretRule{
@@ -104,8 +104,8 @@ var conversations = []SecretRule{
 	{"operation parameter *", nil, conversation, "OpenTelemetry databases"},
 }
 
-// headers are those that tell who asks, for what and how urgently, which tells slow requests
-// from others.
+// headers are request headers that say who asks, for what, and how urgently, which may distinguish slow
+// requests from others.
 var headers = func() (rules []SecretRule) {
 	for _, whose := range []string{"tenant", "tenant id", "tenant name", "organization", "organization id", "org", "org id", "team", "team id", "customer", "customer id",
 		"tier", "plan", "priority", "model", "lora", "lora name", "lora path", "adapter", "adapter id", "adapter name"} {
@@ -179,27 +179,26 @@ var addresses = []SecretRule{
 	{"link", inURL, credentials, "gateways"},
 }
 
-// harmless are ends of names that tell what something is, of which form or how much,
-// or what went wrong, but not what a user said: gen_ai.output.type, tool_call.id,
-// http.request.body.size, exception.message.
+// harmless are ends of names that describe the type, form, amount, or failure of something, but not what a
+// user said: gen_ai.output.type, tool_call.id, http.request.body.size, exception.message.
 var harmless = []string{"type", "types", "id", "name", "names", "version", "count", "size", "length", "len", "bytes", "format", "role", "index",
 	"model", "dims", "strides", "shape", "shapes", "dtype", "dtypes", "kind", "status", "code", "language", "encoding", "score", "tokens",
 	"finish reason", "finish reasons", "method", "device", "layout", "mode", "rank", "ranks", "url scheme", "url path", "url port", "url domain",
 	"query summary", "exception message", "error message", "status message"}
 
-// measures are ends of names of times and rates, whose last word alone would be a credential.
-// Formats that write numbers as text have them as text: gen_ai.latency.time_to_first_token.
+// measures are ends of names of times and rates whose last word alone would mean a credential. Formats that
+// write numbers as text store these as text: gen_ai.latency.time_to_first_token.
 var measures = []string{"time to first token", "time to last token", "time per output token", "time per token", "latency per token"}
 
-// failureNames are whole names that say why something failed, and not what a user said: SGLang's
-// abort has a message beside its status code.
+// failureNames are complete names that say why something failed, not what a user said: SGLang's abort has a
+// message beside its status code.
 var failureNames = []string{"message"}
 
-// inURL reports whether an address has a query, or a user before its host.
+// inURL reports whether a URL has a query, or a user before its host.
 func inURL(s string) bool { return strings.ContainsAny(s, "?@") }
 
-// isProse reports whether an argument of an operator is more than a number, a list of
-// numbers, a truth value or one word such as "bicubic".
+// isProse reports whether an operator's argument is more than a number, a list of numbers, a boolean, or
+// one word such as "bicubic".
 func isProse(s string) bool {
 	words := 0
 	for word := range strings.FieldsFuncSeq(s, func(r rune) bool { return strings.ContainsRune(" ,;()[]{}:\t\n'\"", r) }) {
@@ -214,23 +213,23 @@ func isProse(s string) bool {
 	return false
 }
 
-// isNoName reports whether a header holds more than a name of up to three words: a credential,
-// or a sentence.
+// isNoName reports whether a header holds more than a name of up to three words: a credential or a
+// sentence.
 func isNoName(s string) bool { return hasCredential(s) || len(strings.Fields(s)) > 3 }
 
-// isNumber reports whether a word is one such as 1e-05.
+// isNumber reports whether a word is a number such as 1e-05.
 func isNumber(word string) bool {
 	return strings.Trim(word, "0123456789.+-eEj") == "" && word[0] <= '9'
 }
 
-// A class is what attributes of some names have in common.
+// A class is a kind of attribute.
 type class struct {
 	name  func(*Redactor, string) string
-	learn func(*Redactor, string) // nil is nothing to learn
+	learn func(*Redactor, string) // nil if there is nothing to learn
 }
 
-// What the texts in attributes of spans and in arguments of events are, by name. All
-// that is not listed is free text.
+// attributes has the class of texts in attributes of spans and arguments of events, by name. Names not
+// listed hold free text.
 var attributes = func() map[string]class {
 	all := map[string]class{}
 	for _, group := range []struct {
@@ -241,8 +240,7 @@ var attributes = func() map[string]class {
 			"net.sock.peer.addr server.address client.address network.peer.address network.local.address"},
 		{class{(*Redactor).Request, (*Redactor).LearnRequest}, "rid request request_id gen_ai.request.id gen_ai.conversation.id trace_id span_id session.id service.instance.id"},
 		{class{(*Redactor).Path, nil}, "kernel_file code.filepath code.file.path process.executable.path process.working_directory log.file.path"},
-		// What tools and servers call things, which a user does not choose. Ids and paths
-		// among it are found all the same.
+		// Names that tools and servers assign, rather than users. IDs and paths in them are still replaced.
 		{class{(*Redactor).Scrub, nil}, "module thread_label stage status forward_mode category collective communicator mode schedule role service.name service.version " +
 			"telemetry.sdk.language telemetry.sdk.name telemetry.sdk.version vllm.instrumenting_module_name " +
 			"gen_ai.system gen_ai.provider.name gen_ai.operation.name gen_ai.request.model gen_ai.response.model gen_ai.response.finish_reasons " +
@@ -260,8 +258,8 @@ var attributes = func() map[string]class {
 	return all
 }()
 
-// Attribute returns what stands for a text in an attribute or argument of this name.
-// Numbers, truth values and lists of these stay, unless they are ids.
+// Attribute returns the replacement for a text in an attribute or argument of this name. Numbers, booleans,
+// and lists of these stay, unless they are IDs.
 func (r *Redactor) Attribute(key, text string) string {
 	if c, ok := attributes[attributeKey(key)]; ok {
 		return c.name(r, text)
@@ -274,8 +272,7 @@ func (r *Redactor) Attribute(key, text string) string {
 
 func attributeKey(key string) string { return strings.ReplaceAll(strings.ToLower(key), " ", "_") }
 
-// learnAttribute makes Scrub replace the text of an attribute, if attributes of this name are
-// hosts or ids.
+// learnAttribute makes Scrub replace the text of an attribute, if attributes of this name are hosts or IDs.
 func (r *Redactor) learnAttribute(key, text string) {
 	if c := attributes[attributeKey(key)]; c.learn != nil {
 		c.learn(r, text)
@@ -286,13 +283,11 @@ var numbers = lazyregexp.New(`^(?:0x[0-9a-fA-F]{1,16}|[0-9+\-.,:;x*%/ ()\[\]{}'"
 
 func isNumbers(text string) bool { return len(text) < 4096 && numbers.MatchString(text) }
 
-// reasons are why servers end requests, and why we say that they ended; what servers add to these
-// is free text.
+// reasons are servers' and our own reasons for ending requests; anything that servers add is free text.
 var reasons = lazyregexp.New(`^(?:aborted while running|client closed the connection \(HTTP 499\)|error|HTTP [0-9]+|Aborted|abort|have unclosed span, auto closed|The request queue is full\.?|` +
 	`The request is aborted by a higher priority request\.?|(?:Prefill bootstrap|Prefill transfer|Decode transfer) failed)`)
 
-// Reason returns what stands for the reason why a request failed: what servers are
-// known to say stays.
+// Reason returns the replacement for the reason why a request failed: known reasons of servers stay.
 func (r *Redactor) Reason(text string) string {
 	known := reasons.FindString(text)
 	if rest := text[len(known):]; rest != "" {

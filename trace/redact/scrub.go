@@ -9,28 +9,28 @@ import (
 	"github.com/sgtrace/sgtrace/internal/order"
 )
 
-// A shape is something that is recognized by how it looks.
+// A shape is a pattern of texts to replace.
 type shape struct {
 	pattern string
 	name    func(r *Redactor, text string) string
 }
 
-// extensions are those of files that paths lead to in traces, so that a name without
-// a directory is known as a file.
+// extensions are the extensions of files in traces, by which a name without a directory is recognized as a
+// file.
 const extensions = `py|pyc|pyx|pyi|so|cc|cpp|cxx|cu|cuh|hpp|cubin|ptx|sh|json|jsonl|ndjson|yaml|yml|toml|txt|csv|pt|pth|safetensors|gguf|gz|zst|sqlite|nsys-rep|qdrep|pftrace`
 
 var knownExtension = lazyregexp.New(`(?:\.(?:` + extensions + `))+(?:\.[0-9]+)*$`)
 
-// shapes are tried together; of two that begin at one place the first counts.
+// shapes are tried together; of two that match at the same position, the first wins.
 var shapes = []shape{
 	{`[a-zA-Z][a-zA-Z0-9+.-]*://[^\s"'<>|\\]+`, func(r *Redactor, s string) string { return r.name("url", s) }},
 	{`[a-zA-Z0-9._%+-]+@[a-zA-Z0-9-]+(?:\.[a-zA-Z0-9-]+)+`, (*Redactor).text},
-	// A random id: a UUID, or as many digits without hyphens.
+	// A random ID: a UUID, or the same number of digits without hyphens.
 	{`\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b`, (*Redactor).Request},
 	{`\b[0-9a-fA-F]{32}(?:[0-9a-fA-F]{8}|[0-9a-fA-F]{32})?\b`, (*Redactor).Request},
 	{`\b(?:[0-9]{1,3}\.){3}[0-9]{1,3}\b`, (*Redactor).Host},
 	{`\b(?:[0-9a-fA-F]{1,4}:){4,7}[0-9a-fA-F]{1,4}\b|\b[0-9a-fA-F]{1,4}(?::[0-9a-fA-F]{1,4}){1,5}::[0-9a-fA-F]{1,4}\b`, (*Redactor).Host},
-	// Paths of Windows and Unix, absolute or to a file of a known kind.
+	// Windows and Unix paths, absolute or to a file with a known extension.
 	{`\b[a-zA-Z]:\\[^\s"'<>|:]+|\\\\[^\s"'<>|:]+`, (*Redactor).Path},
 	{`(?:~|\.{1,2})?/[^\s"'<>(),:;|=?]+\?[^\s"'<>]+`, (*Redactor).queried},
 	{`(?:~|\.{1,2})?/[^\s"'<>(),:;|=]+`, (*Redactor).absolute},
@@ -39,10 +39,10 @@ var shapes = []shape{
 
 var anyShape = lazyregexp.New(strings.Join(order.Each(shapes, func(s shape) string { return "(" + s.pattern + ")" }), "|"))
 
-// routes matches addresses of an HTTP server, which are no files.
+// routes matches the routes of an HTTP server, which are not files.
 var routes = lazyregexp.New(`^/(?:v[0-9]+/|(?:generate|encode|classify|health|health_generate|get_\w+|metrics|flush_cache|start_profile|stop_profile|inference/|workers|readiness|liveness)\b)`)
 
-// absolute names a path, unless it is the route of a request, or a unit: 12 /s.
+// absolute replaces a path, unless it is a route or a unit: 12 /s.
 func (r *Redactor) absolute(path string) string {
 	if routes.MatchString(path) || !strings.ContainsFunc(path, unicode.IsLetter) || path[0] == '/' && len(strings.TrimRight(path, ".")) == 2 {
 		return path
@@ -50,14 +50,14 @@ func (r *Redactor) absolute(path string) string {
 	return r.Path(path)
 }
 
-// queried names a path and what it is asked for.
+// queried replaces a path and its query.
 func (r *Redactor) queried(path string) string {
 	route, query, _ := strings.Cut(path, "?")
 	return r.absolute(route) + "?" + r.text(query)
 }
 
-// Scrub replaces all in a text that was learned, and all that looks like a path, a URL,
-// an address of mail or network, or a random id. What else there is stays.
+// Scrub replaces everything in a text that was learned, and everything that looks like a path, a URL, an
+// email or network address, or a random ID. The rest stays.
 func (r *Redactor) Scrub(text string) string {
 	if text == "" || r.isName(text) {
 		return text
@@ -70,8 +70,8 @@ func (r *Redactor) Scrub(text string) string {
 	})
 }
 
-// scrubShapes replaces what is recognized by its shape, and all between by between of
-// it. A slash in the middle of a word begins no path: Tokens/s.
+// scrubShapes replaces everything recognized by its shape, and applies between to the text in between. A
+// slash in the middle of a word does not begin a path: Tokens/s.
 func (r *Redactor) scrubShapes(s string, between func(string) string) string {
 	if !strings.ContainsAny(s, `./\@-:`) && len(s) < 32 {
 		return between(s)
@@ -105,27 +105,27 @@ func (r *Redactor) scrubShapes(s string, between func(string) string) string {
 	return out.String()
 }
 
-// words are texts to be found in others, by the first run of letters and digits in
-// them. A text is found only where it is not part of a longer word.
+// words are texts to find in other texts, by their first run of letters and digits. A text is found only
+// where it is not part of a longer word.
 type words map[string]*sharing
 
-// sharing are texts that have their first run in common, as ids of one producer do.
+// sharing are texts with the same first run, such as IDs of one producer.
 type sharing struct {
 	forms []form // longest first
 	names map[string]string
 }
 
-// A form is what is looked for around a run: texts of one form are found together.
+// A form is the shape of a text around its first run: texts of one form are looked up together.
 type form struct {
-	lead, length int // bytes before the run, and in all
+	lead, length int // bytes before the run, and in total
 }
 
-// isWord reports whether a byte is part of a word. Bytes of other scripts are.
+// isWord reports whether a byte is part of a word. Non-ASCII bytes are.
 func isWord(c byte) bool {
 	return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= 0x80
 }
 
-// firstWord returns where the first word of s from i on begins and ends.
+// firstWord returns the bounds of the first word in s at or after i.
 func firstWord(s string, i int) (from, to int) {
 	for from = i; from < len(s) && !isWord(s[from]); from++ {
 	}
@@ -134,7 +134,7 @@ func firstWord(s string, i int) (from, to int) {
 	return from, to
 }
 
-// add makes text be found. The name that was given last counts.
+// add makes text be found. The last name added for a text counts.
 func (w words) add(text, name string) {
 	from, to := firstWord(text, 0)
 	if from == to {
@@ -149,7 +149,7 @@ func (w words) add(text, name string) {
 	}
 }
 
-// find returns the name of a whole text, if it has one.
+// find returns the name for a whole text, if it has one.
 func (w words) find(text string) (name string, ok bool) {
 	from, to := firstWord(text, 0)
 	if x := w[text[from:to]]; x != nil {
@@ -158,8 +158,8 @@ func (w words) find(text string) (name string, ok bool) {
 	return name, ok
 }
 
-// at returns the name of the longest text in s whose first run is s[from:to], and where it
-// begins and ends; it does not begin before done.
+// at returns the name for the longest text in s whose first run is s[from:to], and its bounds; it does not
+// begin before done.
 func (w words) at(s string, done, from, to int) (name string, start, end int, ok bool) {
 	x := w[s[from:to]]
 	if x == nil {
@@ -177,7 +177,7 @@ func (w words) at(s string, done, from, to int) (name string, start, end int, ok
 	return "", 0, 0, false
 }
 
-// replace replaces the texts found in s, and all between them by between of it.
+// replace replaces the texts found in s, and applies between to the text in between.
 func (w words) replace(s string, between func(string) string) string {
 	var out strings.Builder
 	done := 0

@@ -10,10 +10,10 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A SecretTest reports whether a text may be a secret; nil is for names that hold none.
+// A SecretTest reports whether a text may be a secret; nil is the test of names that hold none.
 type SecretTest func(text string) bool
 
-// SecretIn returns the test for what an attribute of this name holds.
+// SecretIn returns the test for values of attributes with this name.
 func SecretIn(name string) SecretTest {
 	words := wordsOf(name)
 	if slices.Contains(failureNames, strings.TrimSpace(words)) {
@@ -22,7 +22,7 @@ func SecretIn(name string) SecretTest {
 	if slices.ContainsFunc(measures, func(end string) bool { return endsWith(words, end) }) {
 		return nil
 	}
-	first := len(SecretRules) // that is about the name
+	first := len(SecretRules) // index of the first rule that matches the name
 	for word := range strings.FieldsSeq(words) {
 		for _, i := range rulesOf[word] {
 			if i < first && SecretRules[i].isAbout(words) {
@@ -39,7 +39,7 @@ func SecretIn(name string) SecretTest {
 	return SecretRules[first].When
 }
 
-// rulesOf are the numbers of the rules that begin with a word.
+// rulesOf has the indexes of the rules whose name begins with a word.
 var rulesOf = func() map[string][]int {
 	all := map[string][]int{}
 	for i, r := range SecretRules {
@@ -57,14 +57,14 @@ func (r *SecretRule) isAbout(words string) bool {
 	return strings.Contains(words, " "+begin) && (r.Why != conversation || !slices.ContainsFunc(harmless, func(end string) bool { return endsWith(words, end) }))
 }
 
-// endsWith reports whether the last words are these.
+// endsWith reports whether words ends with these.
 func endsWith(words, these string) bool {
 	rest, ok := strings.CutSuffix(words, these+" ")
 	return ok && strings.HasSuffix(rest, " ")
 }
 
-// wordsOf returns the words of a name in lower case, each between spaces: " ai tool call "
-// of ai.toolCall.0. Numbers are none.
+// wordsOf returns the words of a name in lowercase, surrounded by spaces: " ai tool call " for
+// ai.toolCall.0. Numbers are dropped.
 func wordsOf(name string) string {
 	var words strings.Builder
 	words.WriteByte(' ')
@@ -81,8 +81,8 @@ func wordsOf(name string) string {
 			flush()
 			continue
 		}
-		// A word begins at an upper case letter that is not behind one, and at the last of
-		// several before a lower case one: openaiAPIKey.
+		// A word begins at an uppercase letter that does not follow another one, and at the last of several
+		// before a lowercase one: openaiAPIKey.
 		if unicode.IsUpper(r) && i > 0 && (!unicode.IsUpper(runes[i-1]) || i+1 < len(runes) && unicode.IsLower(runes[i+1])) {
 			flush()
 		}
@@ -92,11 +92,11 @@ func wordsOf(name string) string {
 	return words.String()
 }
 
-// member is the beginning of a member of an object within a text, as JSON or Python
-// write it, if its value is no number.
+// member matches the beginning of an object's member in a text, as JSON or Python write it, if its value is
+// not a number.
 var member = lazyregexp.New(`["']([^"'\n]{1,80})["']\s*:\s*["'\[{]`)
 
-// inObject reports whether an object in a text has a member which may be a secret.
+// inObject reports whether an object in a text has a member that may be a secret.
 func inObject(text string) bool {
 	for _, m := range member.FindAllStringSubmatchIndex(text, -1) {
 		if test := SecretIn(text[m[2]:m[3]]); test != nil && test(text[m[1]-1:]) {
@@ -106,7 +106,7 @@ func inObject(text string) bool {
 	return false
 }
 
-// A Filter finds secrets in lists of arguments. Each goroutine has its own.
+// A Filter finds secrets in lists of arguments. Each goroutine needs its own.
 type Filter struct {
 	syms  *trace.Symbols
 	tests *trace.PerName[SecretTest]
@@ -115,14 +115,14 @@ type Filter struct {
 // NewFilter returns a filter for names among syms.
 func NewFilter(syms *trace.Symbols) *Filter { return &Filter{syms, trace.EachName(syms, SecretIn)} }
 
-// Of returns the test of the name.
+// Of returns the test for a name.
 func (f *Filter) Of(name trace.Sym) SecretTest { return f.tests.Of(name) }
 
 // Name returns the name itself.
 func (f *Filter) Name(name trace.Sym) string { return f.syms.Name(name) }
 
-// Holds reports whether any argument of an encoded list may hold a secret: by its name,
-// by that of an entry inside, or by its looks.
+// Holds reports whether any argument of an encoded list may hold a secret: by its name, by the name of an
+// entry in it, or by its shape.
 func (f *Filter) Holds(list trace.ArgList) bool {
 	for a := range list.All {
 		if f.holds(a, nil) {
@@ -132,7 +132,7 @@ func (f *Filter) Holds(list trace.ArgList) bool {
 	return false
 }
 
-// holds reports whether a, inside what outer is the test of, may hold a secret.
+// holds reports whether a may hold a secret; outer is the test of the argument around it.
 func (f *Filter) holds(a trace.Arg, outer SecretTest) bool {
 	if a.Kind != trace.ArgString && a.Kind != trace.ArgArray && a.Kind != trace.ArgDict {
 		return false
