@@ -55,9 +55,9 @@ type Rank struct {
 	// TakenIn returns the requests that it takes in, and the tokens of their prompts, by bucket, which several
 	// findings use. They must not be modified.
 	TakenIn func() (seqs, tokens []float64)
-	// Holds returns how many thousands of tokens its KV cache holds at least and at most; 0 and infinity are unknown.
+	// Holds returns bounds on the size of its KV cache, in thousands of tokens; 0 and infinity are unknown.
 	Holds func() (least, most float64)
-	// Took returns the sum over its stretches of the time per token, in s.
+	// Took returns the sum over Stretches of the time per token, in s.
 	Took func() float64
 	// Scraped says that only metrics mention the rank: a log under another name may be from the same server.
 	Scraped bool
@@ -383,8 +383,8 @@ func (r *Rank) Pool() string {
 	return "KV cache"
 }
 
-// poolSize is how many thousands of tokens the KV cache of a rank holds at least and at most: logs
-// tell how many are in it, and what part of it that is, in whole percent.
+// poolSize returns bounds on the size of a rank's KV cache, in thousands of tokens, from the number of tokens in it
+// and the usage in whole percent.
 func (r *Rank) poolSize() (least, most float64) {
 	const half = 0.5 // of a percent
 	kv, usage := r.Most(series.KVTokens), r.Most(series.KVUsage)

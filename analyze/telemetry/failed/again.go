@@ -13,13 +13,13 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A start is one of a server that had run before.
+// A start is the start of a server that had run before.
 type start struct {
-	event *telemetry.Event // loads weights, as a server does first that takes a while
-	last  trace.Time       // its last batch before
+	event *telemetry.Event // the server loads weights, which is the first step of a start that takes a while
+	last  trace.Time       // last batch before the start
 }
 
-// starts are those of servers that ran batches before, in order.
+// starts returns the starts of servers that ran batches before, in order.
 func starts(l *telemetry.Logged) (list []start) {
 	for i := range l.Events {
 		e := &l.Events[i]
@@ -33,7 +33,7 @@ func starts(l *telemetry.Logged) (list []start) {
 	return list
 }
 
-// again finds servers that were started again while their logs say nothing of why they ended.
+// again finds servers that were started again although their logs do not say why they ended.
 func again(l *telemetry.Logged) (out []finding.Finding) {
 	list := starts(l)
 	if len(list) == 0 {
@@ -48,7 +48,7 @@ func again(l *telemetry.Logged) (out []finding.Finding) {
 	return out
 }
 
-// told reports whether something says why the server ended: that is a finding of its own.
+// told reports whether another finding explains why the server ended.
 func (x *start) told(l *telemetry.Logged, killed map[*telemetry.Event]victim) bool {
 	return slices.ContainsFunc(l.Events, func(e telemetry.Event) bool {
 		switch e.Kind {
@@ -69,12 +69,12 @@ func (x *start) told(l *telemetry.Logged, killed map[*telemetry.Event]victim) bo
 	})
 }
 
-// around reports whether the server may have ended when something happened.
+// around reports whether the server may have ended at the time of an event.
 func (x *start) around(e *telemetry.Event) bool {
 	return e.First != 0 && e.First >= x.last-exact && e.First <= x.event.First
 }
 
-// finding is about a server that was away from its last batch until it was ready again.
+// finding makes the finding of a server that was away from its last batch until it was ready again.
 func (x *start) finding(l *telemetry.Logged) (f finding.Finding, ok bool) {
 	s := &l.Set.Servers[x.event.Server]
 	requests := 0.0
@@ -99,7 +99,7 @@ func (x *start) finding(l *telemetry.Logged) (f finding.Finding, ok bool) {
 		}
 	}
 	if requests < 1 {
-		return f, false // nobody missed it
+		return f, false // it had no requests to lose
 	}
 	f = failure(l, x.event, Restarted)
 	f.At, f.Since, f.Until = place.At(telemetry.Role(s), telemetry.Host(s), trace.NoRank, l.Names), x.last, back

@@ -15,13 +15,14 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A counted is how many answers of a kind a server gave, between when, and in how many buckets of time.
+// A counted is the number of answers of a kind that a server gave, from when to when, and in how many buckets of
+// time.
 type counted struct {
 	n           float64
 	first, last trace.Time
 	buckets     int
-	bucket      int    // the last one that was counted, plus one
-	counter     string // of a gateway or a server, that says so; "" is a log
+	bucket      int    // the last bucket counted, plus one
+	counter     string // name of the gateway's or server's counter; "" if from a log
 }
 
 func (c *counted) add(at trace.Time, n float64, bucket int) {
@@ -35,7 +36,7 @@ func (c *counted) add(at trace.Time, n float64, bucket int) {
 	}
 }
 
-// between says when answers were given.
+// between says when the answers were given.
 func (c *counted) between() string {
 	if c.first == c.last {
 		return "at " + words.TimeOfDay(c.first)
@@ -43,7 +44,7 @@ func (c *counted) between() string {
 	return fmt.Sprintf("between %s and %s", words.TimeOfDay(c.first), words.TimeOfDay(c.last))
 }
 
-// answered counts the answers of all servers, by server, that are errors, and those that too many requests came.
+// answered counts the answers of each server that are server errors, and those that refuse too many requests.
 func answered(l *telemetry.Logged) (errors, many []counted) {
 	errors, many = make([]counted, len(l.Set.Servers)), make([]counted, len(l.Set.Servers))
 	for i := range l.Set.List {
@@ -67,7 +68,7 @@ func answered(l *telemetry.Logged) (errors, many []counted) {
 	return errors, many
 }
 
-// serverErrors finds answers with an HTTP status of 500 or more, and those with 429, that too many requests came.
+// serverErrors finds answers with an HTTP status of 500 or more, and with 429 (too many requests).
 func serverErrors(l *telemetry.Logged) (out []finding.Finding) {
 	errors, many := answered(l)
 	turned, taken := refusals(l), sync.OnceValue(func() float64 { return takenIn(l) })
@@ -117,7 +118,8 @@ func serverErrors(l *telemetry.Logged) (out []finding.Finding) {
 	return out
 }
 
-// abortions finds servers that aborted more requests than not, of all that they counted since they were started, even if there is one scrape.
+// abortions finds servers that aborted more than half of all requests that they counted since they were started, even
+// with a single scrape.
 func abortions(l *telemetry.Logged) []finding.Finding {
 	out := abortedWaiting(l)
 	type count struct {
@@ -157,7 +159,8 @@ func abortions(l *telemetry.Logged) []finding.Finding {
 	return out
 }
 
-// abortedWaiting finds requests that were aborted while they waited for a KV cache, where nothing says that this did not arrive.
+// abortedWaiting finds requests that were aborted while they waited for a KV cache, if nothing says that a transfer
+// failed.
 func abortedWaiting(l *telemetry.Logged) (out []finding.Finding) {
 	var list []*telemetry.Event
 	for i := range l.Events {
@@ -179,7 +182,7 @@ func abortedWaiting(l *telemetry.Logged) (out []finding.Finding) {
 	return out
 }
 
-// refusals are, by server, that a router had no server for requests, or no place in its queue.
+// refusals returns, by server, the events of a router that had no server for a request, or no place in its queue.
 func refusals(l *telemetry.Logged) map[int32][]*telemetry.Event {
 	of := map[int32][]*telemetry.Event{}
 	for i := range l.Events {
@@ -190,7 +193,8 @@ func refusals(l *telemetry.Logged) map[int32][]*telemetry.Event {
 	return of
 }
 
-// takenIn is how many requests servers took in, 0 if nothing tells: a request of a decode server was one of a prefill server.
+// takenIn returns the number of requests that servers took in, without decode servers, whose requests come from
+// prefill servers; 0 if unknown.
 func takenIn(l *telemetry.Logged) (n float64) {
 	for i := range l.Ranks {
 		r := &l.Ranks[i]
@@ -205,9 +209,9 @@ func takenIn(l *telemetry.Logged) (n float64) {
 	return n
 }
 
-// lost is the part of the time of all servers that n requests of one cost which failed; 0 is not known, where no line of a batch tells what
-// else was done. It is at most their part of all requests, where that is known,
-// and the part of the time in which there were any, of as many servers as there are.
+// lost returns the cost of n failed requests of a server, as a share of the time of all servers; 0 if unknown,
+// because no line of a batch shows what else was done. within is the share of the time in which any failed, which is
+// divided by the number of servers. The cost is at most the failed requests' share of all requests, if that is known.
 func lost(l *telemetry.Logged, server int32, n, taken, within float64) float64 {
 	if l.Grid.N() == 0 {
 		return 0
@@ -221,15 +225,15 @@ func lost(l *telemetry.Logged, server int32, n, taken, within float64) float64 {
 	return min(1, max(least, within))
 }
 
-// least is the part of the time that a moment takes.
+// least is the smallest share of the time that an event costs.
 const least = 0.001
 
-// share is the part of a time that one of some servers was away for a while.
+// share returns the share of the total time of some servers for which one of them was away.
 func share(away, of trace.Time, servers int) float64 {
 	return min(1, max(least, float64(away)/max(1, float64(of))/float64(servers)))
 }
 
-// serversOf is how many servers log batches or count what they do, at least one.
+// serversOf returns the number of servers that log batches or count their work, at least one.
 func serversOf(l *telemetry.Logged) int {
 	servers := map[int32]bool{}
 	for i := range l.Ranks {
@@ -238,7 +242,7 @@ func serversOf(l *telemetry.Logged) int {
 	return max(1, len(servers))
 }
 
-// routedTo is how many servers run requests, whether or not their logs are there: a router names those that it knows.
+// routedTo returns the number of servers that run requests, including those without logs that a router names.
 func routedTo(l *telemetry.Logged) (n int) {
 	for i := range l.Set.Servers {
 		if telemetry.Role(&l.Set.Servers[i]) != request.Router {

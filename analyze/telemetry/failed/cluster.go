@@ -10,20 +10,21 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Taken is the subkind of findings of what an orchestrator took away.
+// Taken is the subkind of findings about what an orchestrator took away.
 const Taken = "cluster"
 
-// Gone are the subkinds of findings of servers that do not answer, are started again, or get nothing from a router
-// any more, as it is when what runs there has ended.
+// Gone are the subkinds of findings about servers that do not answer, are started again, or get no more requests from
+// a router, which happens when the process has ended.
 var Gone = []string{Unrouted, Taken + " Unhealthy", Taken + " BackOff", Taken + " Crash loop", Taken + " Killed"}
 
-// removals are reasons of events of Kubernetes after which a pod is gone or its node is lost.
+// removals are reasons of Kubernetes events after which a pod is gone, or its node is lost.
 var removals = []string{"Evicted", "OOMKilling", "OOMKilled", "SystemOOM", "NodeNotReady", "Preempted", "Preempting", "Rebooted", "TaintManagerEviction", "NodeShutdown", "DeletingAllPods"}
 
-// startFailures are reasons of events of Kubernetes after which a pod does not start, as long as nothing changes, or is started again.
+// startFailures are reasons of Kubernetes events after which a pod does not start unless something changes, or is
+// started again.
 var startFailures = []string{"FailedScheduling", "FailedMount", "FailedAttachVolume", "FailedCreatePodSandBox", "BackOff", "Failed", "ErrImagePull", "ImagePullBackOff", "Terminated"}
 
-// reason is what Kubernetes calls an event, "pod: Evicted: .."; "" is none.
+// reason returns the reason of a Kubernetes event from a text like "pod: Evicted: .."; "" for other events.
 func reason(e *telemetry.Event) string {
 	if e.Kind != series.Cluster {
 		return ""
@@ -41,8 +42,8 @@ func reason(e *telemetry.Event) string {
 	return parts[0]
 }
 
-// severity is how bad it is what Kubernetes does for a reason. A pod whose probes fail gets no
-// requests, and so does one that starts: only of one that served before it is trouble for sure.
+// severity returns the severity of a Kubernetes event. A pod whose probes fail gets no requests, but a starting pod's
+// fail, too, so it is certain trouble only if the pod served before.
 func severity(l *telemetry.Logged, e *telemetry.Event, reason string) (s finding.Severity, ok bool) {
 	switch {
 	case slices.Contains(removals, reason), reason == "Killed", reason == "Crash loop":
@@ -58,7 +59,7 @@ func severity(l *telemetry.Logged, e *telemetry.Event, reason string) (s finding
 	return finding.Info, false
 }
 
-// served reports whether the server that an event is about ran requests before.
+// served reports whether the server of an event ran requests before it.
 func served(l *telemetry.Logged, e *telemetry.Event) bool {
 	s := &l.Set.Servers[e.Server]
 	return slices.ContainsFunc(l.Ranks, func(r telemetry.Rank) bool {
@@ -67,8 +68,8 @@ func served(l *telemetry.Logged, e *telemetry.Event) bool {
 	})
 }
 
-// Cluster finds what Kubernetes took away: pods that it evicted, killed, or started again, pods whose probes fail
-// or that do not start, and nodes that it lost. One finding is about all of one reason.
+// Cluster finds what Kubernetes took away: pods that it evicted, killed, or restarted, pods whose probes fail or that
+// do not start, and nodes that it lost. There is one finding for each reason.
 func Cluster(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 	check := finding.Check{What: "what Kubernetes did", Of: "event", Needed: 1, Reason: "the input has no events of Kubernetes"}
 	const few = 4
@@ -89,7 +90,7 @@ func Cluster(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 		if !ok {
 			by[reason] = len(out)
 			f := failure(l, e, Taken+" "+reason)
-			if f.Severity = severity; severity != finding.Info && !strings.Contains(e.Text, "started again ") { // or how long it was gone, a status does not tell
+			if f.Severity = severity; severity != finding.Info && !strings.Contains(e.Text, "started again ") { // a status does not say how long the pod was gone
 				f = down(l, e, f)
 			}
 			out = append(out, told{Finding: f, reason: reason, of: []*telemetry.Event{e}})
@@ -104,22 +105,23 @@ func Cluster(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 	return whyFirst(out), check
 }
 
-// A told is a finding about what Kubernetes did for a reason, and to whom.
+// A told is a finding about what Kubernetes did for a reason, with its events.
 type told struct {
 	finding.Finding
 	reason string
 	of     []*telemetry.Event
 }
 
-// about reports whether all that a finding is about is among what another one is about.
+// about reports whether o is about all servers that t is about.
 func (t *told) about(o *told) bool {
 	return !slices.ContainsFunc(t.of, func(e *telemetry.Event) bool {
 		return !slices.ContainsFunc(o.of, func(x *telemetry.Event) bool { return x.Server == e.Server })
 	})
 }
 
-// whyFirst makes what follows of how containers ended evidence of that: that they are started again and again, and that they do not answer
-// probes. Who took away their memory or killed them tells more than how they ended.
+// whyFirst turns consequences of how containers ended into evidence of that finding: that they are restarted
+// repeatedly, and that probes fail. Findings about what took away their memory, or killed them, come before how they
+// ended.
 func whyFirst(list []told) (out []finding.Finding) {
 	rank := func(reason string) int {
 		switch {
@@ -167,7 +169,8 @@ func whyFirst(list []told) (out []finding.Finding) {
 	return out
 }
 
-// killedByProbe reports whether containers ended by a signal that the kubelet sends, and failed probes of the kind for which it does so.
+// killedByProbe reports whether containers ended by a signal that the kubelet sends, and failed a kind of probe for
+// which it does so.
 func killedByProbe(probes, ended *told) bool {
 	return slices.ContainsFunc(probes.of, func(e *telemetry.Event) bool {
 		return strings.Contains(e.Text, "Liveness probe failed") || strings.Contains(e.Text, "Startup probe failed")
@@ -176,7 +179,8 @@ func killedByProbe(probes, ended *told) bool {
 	})
 }
 
-// beside says what Kubernetes, or a driver of the host, said about the server of an event within a few minutes of it.
+// beside returns what Kubernetes, or a driver of the host, reported about the server of an event within a few minutes
+// of it.
 func beside(l *telemetry.Logged, e *telemetry.Event) (list []finding.Evidence) {
 	const near, most = trace.Time(300e9), 3
 	s := &l.Set.Servers[e.Server]

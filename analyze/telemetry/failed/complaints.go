@@ -11,7 +11,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// tracebacks finds exceptions that a server went on after, as far as its log tells. What they cost is not told.
+// tracebacks finds exceptions that a server survived, as far as its log shows. Their cost is unknown.
 func tracebacks(l *telemetry.Logged) (out []finding.Finding) {
 	for i := range l.Events {
 		e := &l.Events[i]
@@ -32,11 +32,12 @@ func tracebacks(l *telemetry.Logged) (out []finding.Finding) {
 	return out
 }
 
-// tellsWhy reports whether an event is an exception that says what happened, and not that something else did.
+// tellsWhy reports whether an event is an exception that says what happened, not just that another one did.
 func tellsWhy(e *telemetry.Event) bool { return e.Kind == series.Traceback && !follows(e.Text) }
 
-// complaints finds what servers call errors, in words that nothing here knows, where nothing that is known happened about then: what
-// a server complains of at one time is one finding, and the first one leads. What a server only warns of before it serves has come to nothing.
+// complaints finds what servers call errors in words that sgtrace does not know, if nothing known happened at about
+// that time. Complaints of a server at one time are one finding, led by the first. Mere warnings from before a server
+// serves had no consequences and are left out.
 func complaints(l *telemetry.Logged) (out []finding.Finding) {
 	var list []*telemetry.Event
 	for i := range l.Events {
@@ -61,12 +62,12 @@ func complaints(l *telemetry.Logged) (out []finding.Finding) {
 	return out
 }
 
-// isRefusal reports whether an event is that a router turned a request down of which it complains right then.
+// isRefusal reports whether an event is a router's refusal of a request that it complains about at the same time.
 func isRefusal(e, complaint *telemetry.Event) bool {
 	return e.Kind == series.Refusal && e.Server == complaint.Server && max(e.First-complaint.First, complaint.First-e.First) <= exact
 }
 
-// complaintsWith are what a router complains of as it turns a request down.
+// complaintsWith returns the complaints of a router about a request that it refused.
 func complaintsWith(l *telemetry.Logged, e *telemetry.Event) (list []*telemetry.Event) {
 	for i := range l.Events {
 		if o := &l.Events[i]; o.Kind == series.Complaint && isRefusal(e, o) {
@@ -76,7 +77,7 @@ func complaintsWith(l *telemetry.Logged, e *telemetry.Event) (list []*telemetry.
 	return list
 }
 
-// servesLater reports whether the first batch of a server comes behind an event.
+// servesLater reports whether the first batch of a server comes after an event.
 func servesLater(l *telemetry.Logged, e *telemetry.Event) bool {
 	first := trace.Time(math.MaxInt64)
 	for i := range l.Ranks {
@@ -87,7 +88,7 @@ func servesLater(l *telemetry.Logged, e *telemetry.Event) bool {
 	return first < math.MaxInt64 && first > max(e.First, e.Last)
 }
 
-// complained tells what else was called an error when a process ended.
+// complained returns what else was called an error when a process ended.
 func complained(l *telemetry.Logged, lead *telemetry.Event, group []*telemetry.Event) (list []finding.Evidence) {
 	for _, e := range group {
 		if e != lead && e.Kind == series.Complaint {
@@ -97,8 +98,8 @@ func complained(l *telemetry.Logged, lead *telemetry.Event, group []*telemetry.E
 	return list
 }
 
-// unexplained tells that the log does not say why a process ended: it has no exception, or only the beginning of one, or
-// one of which it does not tell whose it is.
+// unexplained says that the log does not explain why a process ended: it has no exception, or only the beginning of
+// one, or one that may belong to another process.
 func unexplained(l *telemetry.Logged, lead *telemetry.Event, group []*telemetry.Event) []finding.Evidence {
 	if lead.Kind != series.Crash && (lead.Stack != "" || !strings.HasSuffix(lead.Text, " died")) {
 		return nil

@@ -1,3 +1,3 @@
-// Package failed finds what servers, routers, and Kubernetes say that failed: processes that ended or hang, transfers that
-// did not arrive, and servers that were taken away.
+// Package failed finds failures that servers, routers, and Kubernetes report: processes that ended or hang, transfers
+// that failed, and servers that were taken away.
 package failed

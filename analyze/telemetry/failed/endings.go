@@ -17,21 +17,21 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// LogEnds is the subkind of findings of servers whose logs end while those of others go on.
+// LogEnds is the subkind of findings about servers whose logs end while those of others continue.
 const LogEnds = "log ends"
 
-// manyTimes is how many times as long as ever before, or as logs that were collected one after the other end apart, a silence
-// is that says something.
+// manyTimes is the least ratio of a silence to the longest one before, or of a gap between ends of logs to the next
+// largest, that is significant.
 const manyTimes = 3
 
-// An ending is how the log of a server ends.
+// An ending is the end of a server's log.
 type ending struct {
 	server int32
-	last   trace.Time        // its last line
-	ranks  []*telemetry.Rank // that log batches
+	last   trace.Time        // time of its last line
+	ranks  []*telemetry.Rank // ranks that log batches
 }
 
-// endings are those of all logs that have lines of batches, the last one first.
+// endings returns the ends of all logs with lines of batches, the latest first.
 func endings(l *telemetry.Logged) (list []ending) {
 	at := map[int32]int{}
 	for i := range l.Ranks {
@@ -47,7 +47,7 @@ func endings(l *telemetry.Logged) (list []ending) {
 		if src.Encoding != "server log" {
 			continue
 		}
-		if k, ok := at[onlyServer(l, src)]; ok { // one log of several servers does not tell whose its last line is
+		if k, ok := at[onlyServer(l, src)]; ok { // in a log of several servers, it is unknown whose last line that is
 			list[k].last = max(list[k].last, src.Last)
 		}
 	}
@@ -55,7 +55,7 @@ func endings(l *telemetry.Logged) (list []ending) {
 	return list
 }
 
-// onlyServer is the server that a log is of, -1 of several.
+// onlyServer returns the server that a log is about, or -1 if there are several.
 func onlyServer(l *telemetry.Logged, src *series.Source) int32 {
 	server := int32(-1)
 	for p := range src.About() {
@@ -69,9 +69,9 @@ func onlyServer(l *telemetry.Logged, src *series.Source) int32 {
 	return server
 }
 
-// early returns the logs that end while others, which it returns too, go on for minutes. Logs that somebody collected one after the
-// other end as far apart as that takes, all of them: one gap that is much longer than all others is none of that. Where several go
-// on to nearly the same time, collecting took no longer, and gaps between those that end before say nothing.
+// early returns the logs that end minutes before others, and those others. If somebody collected the logs one after
+// the other, their ends are spread over the time that this took; a gap much longer than all others is not explained
+// by that. If several logs end at nearly the same time, collecting was quick, and only the gap before them counts.
 func early(all []ending) (ended, on []ending) {
 	const several = 2
 	for k := several; k < len(all); k++ {
@@ -97,7 +97,7 @@ func early(all []ending) (ended, on []ending) {
 	return all[at:], all[:at]
 }
 
-// Endings finds servers whose logs end while those of others go on.
+// Endings finds servers whose logs end while those of others continue.
 func Endings(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 	all := endings(l)
 	check := finding.Check{What: "logs that end while others go on", Of: "log", N: len(all), Needed: 2}
@@ -122,7 +122,8 @@ func Endings(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 	return out, check
 }
 
-// told reports whether a log, or what runs beside the server, says why nothing comes from some time on: that is a finding of its own.
+// told reports whether the log, or a process next to the server, says why nothing comes after a time. That is another
+// finding.
 func (x *ending) told(l *telemetry.Logged, since trace.Time) bool {
 	return slices.ContainsFunc(l.Events, func(e telemetry.Event) bool {
 		switch e.Kind {
@@ -133,7 +134,7 @@ func (x *ending) told(l *telemetry.Logged, since trace.Time) bool {
 	})
 }
 
-// held is how many requests a server had when its log ended, and how long it was silent at most before.
+// held returns the number of requests that a server had when its log ended, and its longest silence before.
 func (x *ending) held(l *telemetry.Logged) (requests float64, silent trace.Time) {
 	for _, r := range x.ranks {
 		var last, line telemetry.LoggedLine
@@ -144,7 +145,7 @@ func (x *ending) held(l *telemetry.Logged) (requests float64, silent trace.Time)
 			}
 			if line.Has(telemetry.RunningOf) {
 				if has = line.Values[telemetry.RunningOf]; line.Has(telemetry.NewTokensOf) {
-					has++ // a prefill comes on top of what runs
+					has++ // a prefill adds to the running requests
 				}
 			}
 		}
@@ -153,13 +154,14 @@ func (x *ending) held(l *telemetry.Logged) (requests float64, silent trace.Time)
 	return requests, silent
 }
 
-// finding is about a log that ends. What the others have to do since then tells whether its server still served.
+// finding makes the finding of a log that ends. The load on the others since then shows whether its server still
+// served.
 func (x *ending) finding(l *telemetry.Logged, on []ending) (f finding.Finding, ok bool) {
 	requests, silent := x.held(l)
 	end := on[0].last
 	beside := slices.DeleteFunc(slices.Clone(on), func(o ending) bool { return !o.through(x.last) })
 	if requests < 1 || end-x.last <= manyTimes*silent || len(beside) == 0 {
-		return f, false // it may have had nothing to do, or ran at another time
+		return f, false // it may have been idle, or ran at another time
 	}
 	s := &l.Set.Servers[x.server]
 	f = finding.Finding{Subkind: LogEnds, At: place.At(telemetry.Role(s), telemetry.Host(s), trace.NoRank, l.Names), Since: x.last, Severity: finding.Info, Confidence: finding.Likely,
@@ -182,14 +184,14 @@ func (x *ending) finding(l *telemetry.Logged, on []ending) (f finding.Finding, o
 	return f, true
 }
 
-// cost is the part of the time of all servers that is lost with one from some time on.
+// cost returns the share of the time of all servers that is lost without this one from a time on.
 func (x *ending) cost(l *telemetry.Logged, since trace.Time) float64 {
 	from, to, _ := l.Set.Bounds()
 	return share(to-since, to-from, serversOf(l))
 }
 
-// stands finds a server of SGLang that logs no batch any more while its log goes on, though requests came: any that it takes in
-// shows in a line. Of requests that only wait, clients may have given up.
+// stands finds an SGLang server that logs no more batches while its log continues and requests come: each request
+// that it takes in shows in a line. Requests that only wait may have been given up by their clients.
 func (x *ending) stands(l *telemetry.Logged) (f finding.Finding, ok bool) {
 	s := &l.Set.Servers[x.server]
 	batch, waiting := trace.Time(0), 0.0
@@ -221,7 +223,7 @@ func (x *ending) stands(l *telemetry.Logged) (f finding.Finding, ok bool) {
 	return f, true
 }
 
-// lastOf is the last value of a level of a rank; 0 is none.
+// lastOf returns the last value of a gauge of a rank; 0 if there is none.
 func lastOf(l *telemetry.Logged, r *telemetry.Rank, m series.MetricID) (value float64) {
 	if !r.Has(m) || !(r.Most(m) > 0) {
 		return 0
@@ -236,7 +238,7 @@ func lastOf(l *telemetry.Logged, r *telemetry.Rank, m series.MetricID) (value fl
 	return value
 }
 
-// began reports whether a server began anew after a time.
+// began reports whether a server restarted after a time.
 func (x *ending) began(l *telemetry.Logged, after trace.Time) bool {
 	return slices.ContainsFunc(l.Events, func(e telemetry.Event) bool {
 		return (e.Kind == series.Ready || e.Kind == series.Starting) && e.Server == x.server && e.Last > after
@@ -255,8 +257,8 @@ func othersGoOn(n int) string {
 	return fmt.Sprintf("those of %d others go on", n)
 }
 
-// moved reports whether what a server did goes to others since some bucket: they get more requests from then on, or have more in
-// their batches where nothing tells how many they get, by at least half of what it did.
+// moved reports whether a server's work moved to others at a bucket: they get more requests from then on or, if
+// arrivals are unknown, have more running requests, by at least half of what it had.
 func moved(l *telemetry.Logged, own, others []*telemetry.Rank, end int) (shown finding.Evidence, ok bool) {
 	gets := func(r *telemetry.Rank) []float64 {
 		came, _ := l.Arrivals(r)
@@ -300,7 +302,7 @@ func moved(l *telemetry.Logged, own, others []*telemetry.Rank, end int) (shown f
 	return finding.Sentence("the others get %s requests a second since then, %s before", words.ThreeDigits(after/seconds), words.ThreeDigits(before/seconds)), true
 }
 
-// level is the mean of a curve.
+// level returns the mean of a curve.
 func level(curve []float64) float64 {
 	mean, _, _ := changepoint.Mean(curve)
 	return mean

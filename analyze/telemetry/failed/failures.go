@@ -13,21 +13,21 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Subkinds of findings of failures.
+// Subkinds of findings about failures.
 const (
 	Died      = "died"
 	Raised    = "raised"
 	Transfers = "transfers"
 	HTTP      = "http"
 	Aborted   = "aborted"
-	// Communication is what a library of collectives says of itself.
+	// Communication is for errors that a library of collectives reports.
 	Communication = "communication"
-	// Complaint is what a program calls an error, in words that nothing here knows.
+	// Complaint is for errors in words that sgtrace does not know.
 	Complaint = "complaint"
 )
 
-// Failures finds what failed: processes that ended by an exception or ran out of memory, transfers
-// that did not arrive, answers that are server errors.
+// Failures finds what failed: processes that ended with an exception or ran out of memory, transfers that failed, and
+// answers that are server errors.
 func Failures(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 	check := l.JudgedLogs("logged failures" + l.UnknownWords())
 	out := slices.Concat(exceptions(l), tracebacks(l), transfers(l), serverErrors(l), abortions(l))
@@ -39,8 +39,8 @@ func Failures(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 	return append(out, found...), check
 }
 
-// transfers finds KV caches that did not arrive. What a server says of it at one time is one finding: what failed
-// first is why the rest did.
+// transfers finds KV transfers that failed. Failures of a server at one time are one finding, led by the lowest layer
+// that failed.
 func transfers(l *telemetry.Logged) (out []finding.Finding) {
 	var failed []*telemetry.Event
 	for i := range l.Events {
@@ -50,16 +50,16 @@ func transfers(l *telemetry.Logged) (out []finding.Finding) {
 	}
 	for _, group := range atOnce(failed, func(e *telemetry.Event) int32 { return e.Server }) {
 		if !slices.ContainsFunc(group, func(e *telemetry.Event) bool { return !ofTransfer(e) }) {
-			continue // told of with other tracebacks
+			continue // covered with other tracebacks
 		}
 		if !slices.ContainsFunc(group, func(e *telemetry.Event) bool { return !ruined(l, e) }) {
-			continue // told of with what it ended
+			continue // covered with the process that it ended
 		}
 		lead := lowest(group)
 		f := failure(l, lead, Transfers)
 		n, within := 0.0, 0.0
 		for _, e := range group {
-			n, within = max(n, float64(e.N)), max(within, lasted(l, e)) // the lines of a group are of the same requests
+			n, within = max(n, float64(e.N)), max(within, lasted(l, e)) // the lines of a group are about the same requests
 		}
 		if lead.First != 0 {
 			f.Cost = lost(l, lead.Server, n, takenIn(l), within)
@@ -77,13 +77,13 @@ func transfers(l *telemetry.Logged) (out []finding.Finding) {
 	return out
 }
 
-// stalls reports whether an event is that a scheduler asked a prefill server in vain. Until 2026, SGLang's decode server does nothing else
-// while it waits for that answer.
+// stalls reports whether an event is a scheduler's failed query to a prefill server. Until 2026, SGLang's decode
+// server blocks while it waits for the answer.
 func stalls(e *telemetry.Event) bool {
 	return e.Kind == series.PeerLost && strings.HasPrefix(e.Text, series.Untold)
 }
 
-// stalled adds to a finding that health checks failed about then: what waits for an answer takes part in none.
+// stalled adds to a finding the health checks that failed at about that time, because a blocked server answers none.
 func stalled(l *telemetry.Logged, e *telemetry.Event, f finding.Finding) finding.Finding {
 	for i := range l.Events {
 		o := &l.Events[i]
@@ -97,10 +97,10 @@ func stalled(l *telemetry.Logged, e *telemetry.Event, f finding.Finding) finding
 	return f
 }
 
-// unended ends the text of an exception whose type the log does not have.
+// unended ends the text of an exception whose type is missing from the log.
 const unended = "without an end"
 
-// others tells of the events of a group beside the one that leads it.
+// others returns the events of a group besides its lead.
 func others(l *telemetry.Logged, lead *telemetry.Event, group []*telemetry.Event) (list []finding.Evidence) {
 	for _, e := range group {
 		if e != lead && e.Kind != series.Complaint && !strings.HasSuffix(e.Text, unended) {
@@ -110,7 +110,7 @@ func others(l *telemetry.Logged, lead *telemetry.Event, group []*telemetry.Event
 	return list
 }
 
-// isLostTransfer reports whether an event is a KV cache that did not arrive.
+// isLostTransfer reports whether an event is a KV transfer that failed.
 func isLostTransfer(e *telemetry.Event) bool {
 	return e.Kind == series.TransferFailed || e.Kind == series.PeerLost
 }
@@ -120,8 +120,8 @@ func ofTransfer(e *telemetry.Event) bool {
 	return e.Kind == series.Traceback && (strings.Contains(e.Stack, "transfer_") || strings.Contains(e.Stack, "_connector.py"))
 }
 
-// lowest is the event of a group that is nearest to the wires: a device that fails is why a session does, and that
-// is why requests do. Of the same, the first one.
+// lowest returns the event of a group in the lowest layer: a device that fails makes a session fail, which makes
+// requests fail. Of several, it returns the first.
 func lowest(group []*telemetry.Event) *telemetry.Event {
 	rank := func(e *telemetry.Event) int {
 		switch {
@@ -141,10 +141,10 @@ func lowest(group []*telemetry.Event) *telemetry.Event {
 	return best
 }
 
-// exact is how exact stamps of whole seconds, beside others, tell what came first, in ns.
+// exact is how precisely stamps in whole seconds show the order of events, in ns.
 const exact = trace.Time(2e9)
 
-// atOnce divides events, which are in order, into those that begin within a minute and are of one server, as of says.
+// atOnce divides events, sorted by time, into groups of one server, given by of, that begin within a minute.
 func atOnce(events []*telemetry.Event, of func(*telemetry.Event) int32) (groups [][]*telemetry.Event) {
 	used := make([]bool, len(events))
 	for i, e := range events {
@@ -162,7 +162,7 @@ func atOnce(events []*telemetry.Event, of func(*telemetry.Event) int32) (groups 
 	return groups
 }
 
-// failure is about one event.
+// failure makes a finding of an event.
 func failure(l *telemetry.Logged, e *telemetry.Event, subkind string) finding.Finding {
 	f := finding.Finding{Subkind: subkind, At: l.At(e), Since: e.First, Text: l.Sentence(e), Metric: finding.Metric{Name: e.Kind.String(), Before: math.NaN(), After: float64(e.N)}}
 	if e.Last > e.First {
@@ -183,16 +183,17 @@ func failure(l *telemetry.Logged, e *telemetry.Event, subkind string) finding.Fi
 	return f
 }
 
-// sinceThen is the basis of what costs all that there was to come.
+// sinceThen is the basis of costs that include all of the remaining time.
 const sinceThen = "server time since then"
 
-// down adds to a finding what a server costs that ended, or stood still, since then: its part of the time of all servers until it is ready
-// again, or as long as others go on. It costs all of the time if it never served, and all since then if nothing tells how long it was away.
+// down adds the cost of a server that ended or stalled: its share of the time of all servers until it is ready again,
+// or until the logs of others end. The cost is 1 if it never served, or if no log goes on after that, which is then
+// on the basis of sinceThen.
 func down(l *telemetry.Logged, e *telemetry.Event, f finding.Finding) finding.Finding {
 	if f.Cost = 1; l.To <= l.From || e.First == 0 {
 		return f
 	}
-	part := func(to trace.Time) float64 { // of a time that has it all: a server may be away before the first batch
+	part := func(to trace.Time) float64 { // share of the whole time, which may begin before the first batch
 		return share(to-f.Since, max(l.To, to)-min(l.From, f.Since), serversOf(l))
 	}
 	if o := ready(l, e.Server, e.First, math.MaxInt64); o != nil {
@@ -211,13 +212,13 @@ func down(l *telemetry.Logged, e *telemetry.Event, f finding.Finding) finding.Fi
 	return f
 }
 
-// lasted is the part of the time of all inputs between the first and the last time that something happened.
+// lasted returns the time between the first and the last occurrence of an event as a share of the time of all inputs.
 func lasted(l *telemetry.Logged, e *telemetry.Event) float64 {
 	from, to, _ := l.Set.Bounds()
 	return share(e.Last-e.First, to-from, 1)
 }
 
-// batchAfter reports whether a server logs batches behind an event.
+// batchAfter reports whether a server logs batches after an event.
 func batchAfter(l *telemetry.Logged, e *telemetry.Event) bool {
 	for i := range l.Ranks {
 		within := trace.Time(l.Within)
@@ -231,14 +232,14 @@ func batchAfter(l *telemetry.Logged, e *telemetry.Event) bool {
 	return false
 }
 
-// ofStats is the time that a line of vLLM's statistics is about, in ns: that before it.
+// ofStats is the time that a line of vLLM's statistics covers, in ns, up to the line.
 const ofStats = trace.Time(10e9)
 
-// together is how near in time failures of a server are, in ns, to be of one cause.
+// together is the longest time between failures of a server, in ns, that have one cause.
 const together = trace.Time(60e9)
 
-// exceptions finds what made processes end, one finding for each time at which some did. An
-// exception that only one rank has says more than one that all have: the others lost a peer.
+// exceptions finds why processes ended, one finding for each time at which some did. An exception on only one rank
+// says more than one on all ranks: the others lost a peer.
 func exceptions(l *telemetry.Logged) (out []finding.Finding) {
 	var failed []*telemetry.Event
 	for i := range l.Events {
@@ -265,7 +266,7 @@ func exceptions(l *telemetry.Logged) (out []finding.Finding) {
 			continue
 		}
 		if (byWatchdog(lead) || follows(lead.Text)) && watched(l, lead) || toldToEnd(l, lead) {
-			continue // told of there
+			continue // covered there
 		}
 		more := others(l, lead, group)
 		if byKernel(lead) {
@@ -299,7 +300,8 @@ func exceptions(l *telemetry.Logged) (out []finding.Finding) {
 	return told.counted(out)
 }
 
-// withPeers adds a finding to others, of which it is evidence if both are of processes that waited for each other.
+// withPeers adds a finding to others. If it is about a process that waited for one in another finding, it becomes
+// evidence there.
 func withPeers(l *telemetry.Logged, out []finding.Finding, lead *telemetry.Event, f finding.Finding) []finding.Finding {
 	if isVictim(lead.Text) {
 		if last := lastBatch(l, lead.Server, lead.First); last > 0 && lead.First-last > together {
@@ -313,13 +315,13 @@ func withPeers(l *telemetry.Logged, out []finding.Finding, lead *telemetry.Event
 	return append(out, f)
 }
 
-// ofOneJob reports whether a process ended for the reason that a finding about another server gives at about the same time, because others did
-// not answer: the processes of both servers communicate with each other.
+// ofOneJob reports whether a process ended for the same reason, and at about the same time, as one of another server,
+// because others did not answer: the processes of both servers communicate with each other.
 func ofOneJob(o, f *finding.Finding, e *telemetry.Event) bool {
 	return !strings.HasSuffix(e.Text, unended) && strings.Contains(o.Text, e.Text) && max(o.Since-f.Since, f.Since-o.Since) <= together
 }
 
-// Waited reports whether a finding is of processes that ended because others did not answer them.
+// Waited reports whether a finding is about processes that ended because others did not answer them.
 func Waited(f *finding.Finding) bool { return f.Subkind == Died && isVictim(f.Text) }
 
 // LostPeer reports whether a finding is that a server lost the one that it exchanges KV caches with.
@@ -327,7 +329,7 @@ func LostPeer(f *finding.Finding) bool {
 	return f.Subkind == Transfers && (f.Metric.Name == series.PeerLost.String() || strings.Contains(f.Text, " server may be dead"))
 }
 
-// waited tells whom a process blames that ended, and for how long it had done nothing.
+// waited says whom a process that ended blames, and how long it had been idle.
 func waited(l *telemetry.Logged, lead *telemetry.Event) (list []finding.Evidence) {
 	if isVictim(lead.Text) && !strings.HasSuffix(lead.Text, unended) {
 		list = append(list, finding.Sentence("that is how a process learns that another one failed or stands still: the log of that one tells why"))
@@ -338,13 +340,13 @@ func waited(l *telemetry.Logged, lead *telemetry.Event) (list []finding.Evidence
 	return list
 }
 
-// needsTransfer reports whether a process ended in code that moves KV caches between servers or stores.
+// needsTransfer reports whether a process ended in code that moves KV caches between servers or storage.
 func needsTransfer(e *telemetry.Event) bool {
 	return e.Kind == series.Exception && slices.ContainsFunc([]string{"transfer", "mooncake", "nixl", "hicache", "_connector.py", "storage"}, func(of string) bool { return strings.Contains(e.Stack, of) })
 }
 
-// ruined reports whether all that an event tells of is a transfer that failed right before code that needs it ended its process. Of an exception
-// without an end, the log does not have that code.
+// ruined reports whether an event is a failed transfer right before code that needs it ended its process. If the log
+// has only the beginning of an exception, that code is unknown.
 func ruined(l *telemetry.Logged, e *telemetry.Event) bool {
 	return isLostTransfer(e) && slices.ContainsFunc(l.Events, func(o telemetry.Event) bool {
 		before := exact
@@ -357,7 +359,8 @@ func ruined(l *telemetry.Logged, e *telemetry.Event) bool {
 	})
 }
 
-// lostBefore tells of transfers that failed right before a process ended: what needs them may not go on without.
+// lostBefore returns the transfers that failed right before a process ended, as code that needs them may not survive
+// that.
 func lostBefore(l *telemetry.Logged, lead *telemetry.Event) (list []finding.Evidence) {
 	for i := range l.Events {
 		if o := &l.Events[i]; isLostTransfer(o) && o.Server == lead.Server && o.First >= lead.First-together && o.First <= lead.First+exact {
@@ -367,7 +370,7 @@ func lostBefore(l *telemetry.Logged, lead *telemetry.Event) (list []finding.Evid
 	return list
 }
 
-// ofPool reports whether an event is that the KV cache, or what holds requests, has no room: no device ran out of memory.
+// ofPool reports whether the KV cache, or the pool of requests, is full, and no device ran out of memory.
 func ofPool(text string) bool {
 	return strings.Contains(text, "KV cache has no room") || strings.Contains(text, "ecode out of memory") || strings.Contains(text, "refill out of memory") || strings.Contains(text, "alloc_req_slots")
 }
@@ -377,51 +380,54 @@ func ends(e *telemetry.Event) bool {
 	return e.Kind == series.Exception || e.Kind == series.OutOfMemory || e.Kind == series.Crash
 }
 
-// warned is about communication that failed, in a log that does not tell what came of it.
+// warned makes the finding of communication that failed, in a log that does not show the consequences.
 func warned(l *telemetry.Logged, lead *telemetry.Event, group []*telemetry.Event) finding.Finding {
 	f := failure(l, lead, Communication)
 	f.Evidence = append(others(l, lead, group), f.Evidence...)
 	return f
 }
 
-// near reports whether something happened to the server of an event about then.
+// near reports whether something happened to the server of an event at about the same time.
 func near(l *telemetry.Logged, e *telemetry.Event, is func(o *telemetry.Event) bool) bool {
 	return slices.ContainsFunc(l.Events, func(o telemetry.Event) bool {
 		return is(&o) && o.Server == e.Server && max(o.First-e.First, e.First-o.First) <= together
 	})
 }
 
-// ended reports whether a process of the server of an event ended about then: what else was raised is
+// ended reports whether a process of the server of an event ended at about the same time. Other exceptions are then
 // evidence of that.
 func ended(l *telemetry.Logged, e *telemetry.Event) bool { return near(l, e, ends) }
 
-// watched reports whether a watchdog of a server ended it: then that it ended is told with what hung.
+// watched reports whether a watchdog of a server ended it. Its end is then part of the finding about the hang.
 func watched(l *telemetry.Logged, crash *telemetry.Event) bool {
 	return slices.ContainsFunc(l.Events, func(o telemetry.Event) bool { return o.Kind == series.Timeout && endsSoon(&o, crash) })
 }
 
-// toldToEnd reports whether an event is only how the processes of a server ended that was told to: SGLang calls that a crash.
+// toldToEnd reports whether an event is only the end of processes of a server that was told to end, which SGLang logs
+// as a crash.
 func toldToEnd(l *telemetry.Logged, e *telemetry.Event) bool {
 	return strings.HasSuffix(e.Text, " exit code -15 (told to end)") && near(l, e, func(o *telemetry.Event) bool {
 		return o.Kind == series.Stopping && o.First <= e.First && !strings.HasSuffix(o.Text, "has ended")
 	})
 }
 
-// byWatchdog reports whether a process may have ended because a watchdog of it gave up: nothing else tells why, or it aborted itself.
+// byWatchdog reports whether a process may have ended because its watchdog gave up: there is no other reason, or it
+// aborted itself.
 func byWatchdog(e *telemetry.Event) bool {
 	return e.Kind == series.Crash || e.Kind == series.Exception && strings.HasSuffix(e.Text, " died with exit code -6 (aborted)")
 }
 
-// endsSoon reports whether a crash comes with a hang of its server: vLLM's engine waits for 5 minutes until it gives up
-// its workers.
+// endsSoon reports whether a crash follows a hang of its server. vLLM's engine waits for 5 minutes before it gives up
+// on its workers.
 func endsSoon(hang, crash *telemetry.Event) bool {
 	return hang.Server == crash.Server && crash.First >= hang.First && crash.First-max(hang.First, hang.Last) <= telemetry.Apart
 }
 
-// forPool are the settings by which engines size what holds their KV cache.
+// forPool maps engines to the setting that sizes their KV cache.
 var forPool = map[string]string{"SGLang": "--mem-fraction-static", "vLLM": "--gpu-memory-utilization", "TensorRT-LLM": "free_gpu_memory_fraction"}
 
-// asleep is since when a server slept when something happened, and had given its memory back; 0 is that it did not.
+// asleep returns since when a server was sleeping at the time of an event, with its memory released; 0 if it was
+// awake.
 func asleep(l *telemetry.Logged, e *telemetry.Event) trace.Time {
 	last := map[string]trace.Time{}
 	for i := range l.Events {
@@ -453,7 +459,7 @@ func besidePool(l *telemetry.Logged, e *telemetry.Event) []finding.Evidence {
 				last, most = x.Value, max(most, x.Value)
 			}
 		}
-		if !math.IsNaN(last) && !(usage >= last) { // of the fullest rank
+		if !math.IsNaN(last) && !(usage >= last) { // the fullest rank
 			usage = last
 		}
 	}

@@ -12,20 +12,20 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A victim is a server of which the kernel killed a process.
+// A victim is a server with a process that the kernel killed.
 type victim struct {
 	server int32
-	sure   bool    // logs of the kernel and of the server are of one host
-	ending *ending // how the log of the server ends, if nothing else tells that it ended
+	sure   bool    // the logs of the kernel and of the server are from one host
+	ending *ending // end of the server's log, if nothing else shows that it ended
 }
 
-// byKernel reports whether an event is that the kernel killed a process.
+// byKernel reports whether an event is the kernel killing a process.
 func byKernel(e *telemetry.Event) bool {
 	return e.Kind == series.Crash && strings.HasPrefix(e.Text, "the kernel killed")
 }
 
-// victims tells of which servers the kernel killed processes: a process of the only one that failed then, or whose log
-// ends then. A kernel knows its host at best, and no server.
+// victims finds the servers whose processes the kernel killed: the only one that failed then, or whose log ends then.
+// The log of a kernel may name its host, but no server.
 func victims(l *telemetry.Logged) map[*telemetry.Event]victim {
 	of := map[*telemetry.Event]victim{}
 	var all, ended []ending
@@ -48,7 +48,7 @@ func victims(l *telemetry.Logged) map[*telemetry.Event]victim {
 	return of
 }
 
-// killedServers are those of the victims.
+// killedServers returns the servers among the victims.
 func killedServers(l *telemetry.Logged) map[int32]bool {
 	killed := map[int32]bool{}
 	for _, v := range victims(l) {
@@ -57,7 +57,8 @@ func killedServers(l *telemetry.Logged) map[int32]bool {
 	return killed
 }
 
-// endsThere returns the logs that have lines until the kernel killed a process, as far as they ever had any, and none behind that.
+// endsThere returns the logs whose lines continue until the kernel killed a process, except for silences of usual
+// length, and end then.
 func endsThere(l *telemetry.Logged, e *telemetry.Event, all []ending) (list []ending) {
 	for _, x := range all {
 		if _, silent := x.held(l); e.First != 0 && x.last <= e.First+exact && e.First-x.last <= max(exact, manyTimes*silent) {
@@ -67,7 +68,7 @@ func endsThere(l *telemetry.Logged, e *telemetry.Event, all []ending) (list []en
 	return list
 }
 
-// then reports whether something was when the kernel killed a process, or soon after.
+// then reports whether a time is when the kernel killed a process, or soon after.
 func then(e *telemetry.Event, at trace.Time) bool {
 	return e.First == 0 || at >= e.First-exact && at <= e.First+together
 }
@@ -103,13 +104,14 @@ func victimOf(l *telemetry.Logged, e *telemetry.Event, ended []ending) (v victim
 	return v, true
 }
 
-// learns reports whether an event is only how a server ends that lost another one.
+// learns reports whether an event is only the end of a server that lost another one.
 func learns(l *telemetry.Logged, e *telemetry.Event) bool {
 	return isVictim(e.Text) || e.Kind == series.Crash && near(l, e, func(o *telemetry.Event) bool { return o.Kind == series.Exception && isVictim(o.Text) }) &&
 		!near(l, e, func(o *telemetry.Event) bool { return o.Kind == series.Exception && !isVictim(o.Text) })
 }
 
-// killing is about a process that the kernel killed, of a server if that is known. A process that no server misses costs nothing.
+// killing makes the finding of a process that the kernel killed, with its server if known. A process that no server
+// misses costs nothing.
 func killing(l *telemetry.Logged, e *telemetry.Event, killed map[*telemetry.Event]victim) finding.Finding {
 	switch v, known := killed[e]; {
 	case known:

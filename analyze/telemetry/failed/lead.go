@@ -10,13 +10,13 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// leading is the event that tells most of why processes ended.
+// leading returns the event that best explains why processes ended.
 func leading(group []*telemetry.Event) *telemetry.Event {
 	best := group[0]
 	learned := !slices.ContainsFunc(group, func(e *telemetry.Event) bool {
 		return e.Kind == series.Exception && !follows(e.Text) && !strings.Contains(e.Text, "NCCL")
 	})
-	first := trace.Time(math.MaxInt64) // that a process ended
+	first := trace.Time(math.MaxInt64) // when the first process ended
 	for _, e := range group {
 		if ends(e) {
 			first = min(first, e.First)
@@ -33,7 +33,7 @@ func leading(group []*telemetry.Event) *telemetry.Event {
 		case e.Kind == series.Communication:
 			return 9
 		case e.Kind == series.Exception && strings.HasSuffix(e.Text, unended):
-			return 6 // which says nothing of why, but where
+			return 6 // shows only where, not why
 		case e.Kind == series.Exception && strings.HasSuffix(e.Text, " died"):
 			return 7
 		case e.Kind == series.Exception && !follows(e.Text):
@@ -47,9 +47,9 @@ func leading(group []*telemetry.Event) *telemetry.Event {
 		case e.Kind == series.Traceback:
 			return 3
 		case e.Kind == series.Crash && (strings.Contains(e.Text, "segmentation fault") || strings.Contains(e.Text, "bus error")):
-			return 4 // nothing that its program prints tells why
+			return 4 // its program prints no reason
 		case e.Kind == series.Complaint && e.First > first+1e9:
-			return 8 // of what came of it
+			return 8 // a consequence
 		case e.Kind == series.Complaint:
 			return 5
 		}
@@ -63,12 +63,12 @@ func leading(group []*telemetry.Event) *telemetry.Event {
 	return best
 }
 
-// isBare reports whether an exception is told of by its name alone.
+// isBare reports whether a text has only the name of an exception.
 func isBare(text string) bool {
 	return strings.HasSuffix(text, "Error") || strings.HasSuffix(text, "Exception")
 }
 
-// follows reports whether an exception, or how a process died, does not say why: another one did before it.
+// follows reports whether an exception, or the way a process died, is a consequence of another failure.
 func follows(text string) bool {
 	return isVictim(text) || strings.Contains(text, "root cause") || strings.Contains(text, "raised in subprocess") || slices.ContainsFunc(
 		[]string{": worker died", " died with exit code 1", " died with exit code -15 (told to end)", "KeyboardInterrupt", "CancelledError", "CalledProcessError"},

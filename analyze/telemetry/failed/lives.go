@@ -13,7 +13,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Subkinds of findings of the lives of servers.
+// Subkinds of findings about the lives of servers.
 const (
 	Hang = "hang"
 	Stop = "stop"
@@ -23,13 +23,13 @@ const (
 func Lives(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 	check := l.JudgedLogs("logged hangs and ends")
 	var out []finding.Finding
-	hung := map[int32]int{} // the finding of a server
+	hung := map[int32]int{} // index of each server's finding
 	for i := range l.Events {
 		e := &l.Events[i]
 		switch e.Kind {
 		case series.Timeout, series.Unhealthy:
 			if e.Kind == series.Unhealthy && near(l, e, stalls) {
-				continue // told of with the transfers
+				continue // covered with the transfers
 			}
 			if k, ok := hung[e.Server]; ok {
 				out[k].Evidence = append(out[k].Evidence, finding.Sentence("%s", l.Sentence(e)))
@@ -39,7 +39,7 @@ func Lives(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 				continue
 			}
 			if e.Kind == series.Timeout && slices.ContainsFunc(l.Events, func(o telemetry.Event) bool { return leaves(l, &o, e) }) {
-				continue // told of with what ended
+				continue // covered with the process that ended
 			}
 			if f, ok := longStep(l, e); ok {
 				out = append(out, f)
@@ -49,7 +49,7 @@ func Lives(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 			out = append(out, hang(l, e))
 		case series.Stopping:
 			if strings.HasSuffix(e.Text, "has ended") && ended(l, e) {
-				continue // it is how a server ends that failed, too
+				continue // a server that failed ends this way, too
 			}
 			if !slices.ContainsFunc(out, func(f finding.Finding) bool { return f.Subkind == Stop && f.At == l.At(e) }) {
 				f := failure(l, e, Stop)
@@ -71,18 +71,19 @@ func Lives(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 	return out, check
 }
 
-// LongStep is the subkind of findings of steps of a start for which an engine waited.
+// LongStep is the subkind of findings about long steps of a start that an engine waited for.
 const LongStep = "long step"
 
-// longStep is about an engine that waited for its workers while they started, and went on: they compiled, or warmed up, and did not hang.
-// A step that the server was behind before is of another start. What fails amid the start, after it went on, is another finding, and why it waits from then on.
+// longStep makes the finding of an engine that waited for its workers during their start, which then continued: they
+// were compiling or warming up, and did not hang. A step that the server had completed before belongs to another
+// start. A failure later in the start is a separate finding, which explains why the engine waits from then on.
 func longStep(l *telemetry.Logged, e *telemetry.Event) (f finding.Finding, ok bool) {
 	waited := gaveUpAfter(e)
 	if e.Kind != series.Timeout || waited == 0 || lastBatch(l, e.Server, e.First) > 0 {
 		return f, false
 	}
 	behind := map[string]bool{}
-	var on trace.Time // when it was seen to go on first
+	var on trace.Time // when it was first seen to continue
 	for i := range l.Events {
 		o := &l.Events[i]
 		if o.Server != e.Server || o == e {
@@ -118,7 +119,8 @@ func longStep(l *telemetry.Logged, e *telemetry.Event) (f finding.Finding, ok bo
 	return f, false
 }
 
-// hang is about a server that a watchdog or a health check says does not come back: since its last batch, with what happened around that.
+// hang makes the finding of a server that does not respond, according to a watchdog or a health check: since its last
+// batch, with related events.
 func hang(l *telemetry.Logged, e *telemetry.Event) finding.Finding {
 	f := failure(l, e, Hang)
 	last := lastBatch(l, e.Server, e.First)
@@ -156,8 +158,8 @@ func hang(l *telemetry.Logged, e *telemetry.Event) finding.Finding {
 	return f
 }
 
-// leaves reports whether a process of a server ended for a reason of its own after the last batch, and long before a watchdog of another one
-// gave up: that one waited for it.
+// leaves reports whether a process of a server ended for a reason of its own after the last batch, long before the
+// watchdog of another process, which waited for it, gave up.
 func leaves(l *telemetry.Logged, end, hang *telemetry.Event) bool {
 	if end.Server != hang.Server || end.Kind != series.Exception && end.Kind != series.OutOfMemory || follows(end.Text) || byWatchdog(end) || end.First == 0 || hang.First-end.First <= together || hang.First-end.First > telemetry.Apart+together {
 		return false
@@ -167,7 +169,7 @@ func leaves(l *telemetry.Logged, end, hang *telemetry.Event) bool {
 	})
 }
 
-// left tells of the watchdogs that gave up as they waited for a process that had ended.
+// left returns the watchdogs that gave up because they waited for a process that had ended.
 func left(l *telemetry.Logged, end *telemetry.Event) (list []finding.Evidence) {
 	for i := range l.Events {
 		if o := &l.Events[i]; o.Kind == series.Timeout && leaves(l, end, o) {
@@ -177,14 +179,14 @@ func left(l *telemetry.Logged, end *telemetry.Event) (list []finding.Evidence) {
 	return list
 }
 
-// gaveUpAfter is for how long nothing had come back when an event was logged, at least; 0 is not told.
+// gaveUpAfter returns the least time without a response before an event, according to its text; 0 if unknown.
 func gaveUpAfter(e *telemetry.Event) trace.Time {
 	key := " for "
 	switch {
 	case isLostTransfer(e):
 		key = " timed out after "
 	case e.Kind != series.Timeout:
-		return 0 // a health check tells of the last answer
+		return 0 // a health check reports the last response
 	}
 	_, rest, _ := strings.Cut(e.Text, key)
 	number, _, _ := strings.Cut(rest, " ")
@@ -195,7 +197,8 @@ func gaveUpAfter(e *telemetry.Event) trace.Time {
 	return trace.Time(s * 1e9)
 }
 
-// batchesBetween is how many batches a server logged while an event repeated itself.
+// batchesBetween returns the number of batches that a server logged between the first and the last occurrence of an
+// event.
 func batchesBetween(l *telemetry.Logged, e *telemetry.Event) (n int) {
 	for i := range l.Set.List {
 		s := &l.Set.List[i]
@@ -211,14 +214,14 @@ func batchesBetween(l *telemetry.Logged, e *telemetry.Event) (n int) {
 	return n
 }
 
-// lastBatch is when a server logged its last batch before a time.
+// lastBatch returns when a server logged its last batch before a time.
 func lastBatch(l *telemetry.Logged, server int32, before trace.Time) (last trace.Time) {
 	for i := range l.Set.List {
 		s := &l.Set.List[i]
 		if l.Set.Places[s.Place].Server != server || !slices.Contains(series.Batches, s.Metric) {
 			continue
 		}
-		told := l.Set.Servers[server].Engine == "vLLM" // every 10 s, whether or not it runs anything
+		told := l.Set.Servers[server].Engine == "vLLM" // every 10 s, even if it is idle
 		for x := range l.Set.Each(i) {
 			if x.Time <= before && !(told && (s.Metric == series.Running || x.Value == 0)) {
 				last = max(last, x.Time)

@@ -11,19 +11,20 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A repeated list has one finding for all the times that a server ended in the same way. Without it, a server that crashes in a loop
-// would hide everything else.
+// A repeated list has one finding for all the times that a server ended in the same way. Without it, a server in a
+// crash loop would hide everything else.
 type repeated []sameEnd
 
-// A sameEnd is one of them.
+// A sameEnd is the ends of a server that have the same text.
 type sameEnd struct {
-	k           int    // the finding
-	text        string // of the first event, unnumbered
+	k           int    // index of the finding
+	text        string // text of the first event without digits
 	first, last *telemetry.Event
-	more        int // times
+	more        int // number of further ends
 }
 
-// again adds an ending to the finding of an earlier one, and reports whether it did: the words of both are the same, but for numbers.
+// again adds an end to the finding of an earlier one if their texts are the same except for numbers, and reports
+// whether it did.
 func (r repeated) again(l *telemetry.Logged, out []finding.Finding, lead *telemetry.Event, f *finding.Finding) bool {
 	text := unnumbered(lead.Text)
 	for i := range r {
@@ -55,7 +56,7 @@ func (r repeated) counted(out []finding.Finding) []finding.Finding {
 	return out
 }
 
-// ready returns the first event that says a server is ready, after one time and before another; nil is none.
+// ready returns the first event between two times that says that a server is ready, or nil.
 func ready(l *telemetry.Logged, server int32, from, to trace.Time) *telemetry.Event {
 	for i := range l.Events {
 		if o := &l.Events[i]; o.Kind == series.Ready && o.Server == server && o.First > from && o.First < to {
@@ -65,7 +66,7 @@ func ready(l *telemetry.Logged, server int32, from, to trace.Time) *telemetry.Ev
 	return nil
 }
 
-// unnumbered is a text without its digits.
+// unnumbered returns a text without digits.
 func unnumbered(text string) string {
 	return strings.Map(func(c rune) rune {
 		if c >= '0' && c <= '9' || c == '.' {

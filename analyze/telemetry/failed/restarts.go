@@ -17,36 +17,36 @@ import (
 )
 
 const (
-	// Restarted is the subkind of findings of servers that were started again, the word that package lifecycle has for
-	// it, too: what follows from it is the same.
+	// Restarted is the subkind of findings about servers that were started again. Package lifecycle uses the same
+	// word, so that both have the same consequences.
 	Restarted = "restart"
-	// Silent is the subkind of findings of servers that answer no scrapes while others do.
+	// Silent is the subkind of findings about servers that answer no scrapes while others do.
 	Silent = "silent"
-	// Ended is that of servers whose work went to others when their logs, or their scrapes, ended: the word of package lifecycle.
+	// Ended is the subkind of findings about servers whose work went to others when their logs or scrapes ended.
+	// Package lifecycle uses the same word.
 	Ended = "death"
 )
 
-// A scrape is what became of the counters of a server from the scrape before.
+// A scrape is how the counters of a server changed since the previous scrape.
 type scrape struct {
 	before, at trace.Time
-	fell       map[string]bool // families whose counters fell
-	held       bool            // one did not
-	grew       bool            // one counts more than before
-	value      float64         // of the largest that fell, before and after
+	fell       map[string]bool // metric families whose counters fell
+	held       bool            // at least one counter did not fall
+	grew       bool            // at least one counter grew
+	value      float64         // of the largest counter that fell, before and after
 	now        float64
-	name       string // of it
+	name       string // its name
 }
 
-// A life is how the scrapes of a server went.
+// A life is the sequence of scrapes of a server.
 type life struct {
 	server  int32
-	scrapes []scrape // in order
+	scrapes []scrape // sorted by time
 	usual   trace.Time
-	levels  bool // it has no counters: its scrapes are those of its levels
+	levels  bool // it has no counters; its scrapes compare gauges
 }
 
-// Restarts finds servers that were started again as only their counters tell, and those that answer no scrapes while
-// others do.
+// Restarts finds servers whose restart only their counters show, and servers that answer no scrapes while others do.
 func Restarts(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 	check := finding.Check{What: "servers that began anew in metrics", Of: "scrape", Needed: 2}
 	var lives []life
@@ -75,23 +75,24 @@ func Restarts(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 	return append(asOne(again), inOne(silent)...), check
 }
 
-// fewCounted is how many of something a server may have again soon after it began anew.
+// fewCounted is the largest count that a server may reach again soon after a restart.
 const fewCounted = 10
 
-// lived compares the counters of a server from scrape to scrape. A server of which two sets of counts are scraped in turn
-// did not begin anew: a counter that soon has its old value again is none that fell.
+// lived compares the counters of a server from scrape to scrape. Two processes that are scraped in turn are not
+// restarts: a counter that soon has its old value again did not fall.
 func lived(l *telemetry.Logged, server int32) life {
 	x := life{server: server}
 	of := map[trace.Time]*scrape{}
 	x.compare(l, of, func(m *series.Metric, s *series.Series) bool {
-		// A sum of seconds may soon be larger than ever: what waited for the start has waited long.
+		// After a restart, a sum of seconds may soon exceed its old value, because what waited for the start waited
+		// long.
 		return (m.Kind == series.Counter || m.Kind == series.Bucket && math.IsInf(s.Most, 1)) && !strings.HasSuffix(m.Name, "_sum")
 	})
 	if len(of) == 0 {
 		x.levels = true
 		x.compare(l, of, func(_ *series.Metric, s *series.Series) bool { return isLevel(s.Metric) })
 	}
-	if len(of) == 0 { // one panel of a dashboard
+	if len(of) == 0 { // a single panel of a dashboard
 		x.compare(l, of, func(_ *series.Metric, s *series.Series) bool {
 			return s.Metric == series.Queued || s.Metric == series.Generation
 		})
@@ -106,12 +107,12 @@ func lived(l *telemetry.Logged, server int32) life {
 	return x
 }
 
-// isLevel reports whether decoding changes a level, or requests that come and go.
+// isLevel reports whether a metric is a gauge that changes with decoding, or as requests come and go.
 func isLevel(m series.MetricID) bool {
 	return m == series.Running || m == series.KVUsage || m == series.KVTokens
 }
 
-// compare adds what became of some series of a server from scrape to scrape.
+// compare adds the changes of some series of a server from scrape to scrape.
 func (x *life) compare(l *telemetry.Logged, of map[trace.Time]*scrape, is func(*series.Metric, *series.Series) bool) {
 	for i := range l.Set.List {
 		s := &l.Set.List[i]
@@ -120,7 +121,7 @@ func (x *life) compare(l *telemetry.Logged, of map[trace.Time]*scrape, is func(*
 		if l.Set.Places[s.Place].Server != x.server || !is(m, s) {
 			continue
 		}
-		var samples [3]series.Sample // the last ones
+		var samples [3]series.Sample // the last three samples
 		n := 0
 		compare := func(old, s, next series.Sample) {
 			if s.Time <= old.Time {
@@ -142,7 +143,7 @@ func (x *life) compare(l *telemetry.Logged, of map[trace.Time]*scrape, is func(*
 		}
 		for s := range l.Set.Each(i) {
 			if s.Line() != 0 {
-				continue // of a log
+				continue // from a log
 			}
 			samples[0], samples[1], samples[2] = samples[1], samples[2], s
 			if n++; n >= 3 {
@@ -155,7 +156,7 @@ func (x *life) compare(l *telemetry.Logged, of map[trace.Time]*scrape, is func(*
 	}
 }
 
-// family is what several counters of one thing have in common in their names.
+// family returns the common part of the names of a metric's counters.
 func family(name string) string {
 	for _, end := range [...]string{"_total", "_bucket", "_count"} {
 		name = strings.TrimSuffix(name, end)
@@ -163,10 +164,10 @@ func family(name string) string {
 	return name
 }
 
-// began reports whether all counters of a server began anew: one alone may have been reset by itself.
+// began reports whether all counters of a server restarted. A single counter may have been reset on its own.
 func (s *scrape) began() bool { return len(s.fell) >= 2 && !s.held }
 
-// restarts tells when a server was started again.
+// restarts makes the finding of the restarts of a server.
 func (x *life) restarts(l *telemetry.Logged) (f finding.Finding, ok bool) {
 	var list []*scrape
 	away := trace.Time(0)
@@ -202,7 +203,7 @@ func (x *life) restarts(l *telemetry.Logged) (f finding.Finding, ok bool) {
 	return f, true
 }
 
-// between returns how many scrapes there are between two times.
+// between returns the number of scrapes between two times.
 func (x *life) between(from, to trace.Time) int {
 	of := func(s scrape, t trace.Time) int { return cmp.Compare(s.at, t) }
 	first, _ := slices.BinarySearchFunc(x.scrapes, from+1, of)
@@ -210,7 +211,7 @@ func (x *life) between(from, to trace.Time) int {
 	return max(0, behind-first)
 }
 
-// asOne makes one finding of restarts of several servers.
+// asOne merges findings about restarts of several servers.
 func asOne(list []finding.Finding) []finding.Finding {
 	if len(list) < 2 {
 		return list
@@ -228,7 +229,7 @@ func asOne(list []finding.Finding) []finding.Finding {
 	return []finding.Finding{f}
 }
 
-// level is a gauge of a server at a scrape, of all of its ranks.
+// level returns the value of a gauge at a time, summed over the ranks of a server.
 func (x *life) level(l *telemetry.Logged, m series.MetricID, at trace.Time) (sum float64) {
 	for i := range l.Set.List {
 		s := &l.Set.List[i]

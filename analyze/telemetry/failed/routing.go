@@ -12,24 +12,24 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Unrouted is the subkind of findings of servers that a router sends nothing to.
+// Unrouted is the subkind of findings about servers that a router sends nothing to.
 const Unrouted = "unrouted"
 
-// Router is the subkind of findings of routers that begin anew.
+// Router is the subkind of findings about routers that restart.
 const Router = "router"
 
-// An outage is what a router says of a server until it sends to it again.
+// An outage is the events of a server until a router sends requests to it again.
 type outage struct {
 	events []*telemetry.Event
 	back   *telemetry.Event // nil if nothing says that it came back
 }
 
-// Routing finds servers that a router took out, or that did not answer it, and since when.
+// Routing finds servers that a router took out of service, or that did not answer it, and since when.
 func Routing(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 	check := finding.Check{What: "servers that a router sends nothing to", Of: "event", Needed: 1, Reason: "the input has no log of a router that says anything of servers"}
 	open := map[int32]*outage{}
 	var all []*outage
-	for i := range l.Events { // by time
+	for i := range l.Events { // sorted by time
 		switch e := &l.Events[i]; e.Kind {
 		case series.Unrouted:
 			check.N, check.Reason = check.N+1, ""
@@ -64,12 +64,12 @@ func Routing(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 	return out, check
 }
 
-// amid reports whether servers logged batches long before a time, and go on behind it.
+// amid reports whether servers logged batches long before a time, and continue after it.
 func amid(l *telemetry.Logged, at trace.Time) bool {
 	return slices.ContainsFunc(l.Ranks, func(r telemetry.Rank) bool { return r.From < at-together && r.To > at+together })
 }
 
-// takenOut is about a server. What took it out leads, and what came before is why.
+// takenOut makes the finding of an outage. The removal leads, and earlier events are the reasons.
 func takenOut(l *telemetry.Logged, o *outage) finding.Finding {
 	lead, failed := o.events[0], false
 	for _, e := range o.events {
@@ -96,7 +96,7 @@ func takenOut(l *telemetry.Logged, o *outage) finding.Finding {
 		f.Until, f.Cost = o.back.First, part(o.back.First)
 		f.Text += ", until " + words.TimeOfDay(o.back.First)
 		f.Evidence = append(f.Evidence, finding.Sentence("%s", l.Sentence(o.back)))
-	case !failed: // somebody took it out
+	case !failed: // someone took it out on purpose
 		f.Severity, f.Cost = finding.Info, 0
 		f.Evidence = append(f.Evidence, finding.Sentence("nothing says that it failed before"))
 	case strings.HasPrefix(lead.Text, series.OutOfRouter):
@@ -108,7 +108,7 @@ func takenOut(l *telemetry.Logged, o *outage) finding.Finding {
 	case isChecked(o):
 		f.Cost, f.Confidence = part(to), finding.Likely
 		f.Evidence = append(f.Evidence, finding.Sentence("nothing says that it came back, but a router keeps using a server that fails only a few checks, and does not log that"))
-	default: // single requests, and the router still sends to it
+	default: // only single requests failed, and the router still sends to it
 		f.Severity, f.Confidence = finding.Warning, finding.Likely
 	}
 	return f

@@ -15,12 +15,12 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// silence tells since when a server has no scrapes while others have.
+// silence finds since when a server has no scrapes while others have some.
 func (x *life) silence(l *telemetry.Logged, all []life) (f finding.Finding, ok bool) {
 	server := func(x *life) *series.Server { return &l.Set.Servers[x.server] }
 	engine := server(x).Engine != ""
 	if !engine && slices.ContainsFunc(all, func(o life) bool { return server(&o).Engine != "" && server(&o).On(server(x).Host) }) {
-		return f, false // what is told of the server there is enough
+		return f, false // what the engine on that host reports is enough
 	}
 	others := order.Only(all, func(o life) bool { return o.server != x.server && (server(&o).Engine != "" || !engine) })
 	last := x.scrapes[len(x.scrapes)-1].at
@@ -30,20 +30,20 @@ func (x *life) silence(l *telemetry.Logged, all []life) (f finding.Finding, ok b
 	return x.silentBetween(l, others)
 }
 
-// severalScrapes is how many scrapes of others make the silence of a server stand out.
+// severalScrapes is the fewest scrapes of others that make the silence of a server significant.
 const severalScrapes = 3
 
-// withScrapes counts the servers that have several scrapes between two times.
+// withScrapes counts the servers with several scrapes between two times.
 func withScrapes(servers []life, from, to trace.Time) int {
 	return order.Count(servers, func(o life) bool { return o.between(from, to) >= severalScrapes })
 }
 
-// silent begins the finding of a server without scrapes.
+// silent starts the finding of a server without scrapes.
 func (x *life) silent(l *telemetry.Logged) finding.Finding {
 	return finding.Finding{Subkind: Silent, At: x.place(l), Confidence: finding.Certain, Severity: finding.Info, Within: x.usual, Metric: finding.Metric{Name: "scrapes", Before: math.NaN(), After: 0}}
 }
 
-// silentSince tells of a server that has no scrapes after its last one, while so many others have.
+// silentSince makes the finding of a server without scrapes after its last one, while others have some.
 func (x *life) silentSince(l *telemetry.Logged, last trace.Time, others int) finding.Finding {
 	f := x.silent(l)
 	f.Severity, f.Since = finding.Warning, last
@@ -68,9 +68,9 @@ func (x *life) silentSince(l *telemetry.Logged, last trace.Time, others int) fin
 	return f
 }
 
-// silentBetween tells of the longest time between two scrapes of a server in which others have several.
+// silentBetween finds the longest time between two scrapes of a server in which others have several.
 func (x *life) silentBetween(l *telemetry.Logged, others []life) (f finding.Finding, ok bool) {
-	var gap scrape // at the end of the longest
+	var gap scrape // the scrape after the longest gap
 	n := 0
 	for _, s := range x.scrapes {
 		if s.began() || s.at-s.before <= severalScrapes*x.usual || n > 0 && s.at-s.before <= gap.at-gap.before {
@@ -94,7 +94,7 @@ func (x *life) silentBetween(l *telemetry.Logged, others []life) (f finding.Find
 	return f, true
 }
 
-// moved reports whether what a server did goes to others of its role since a time.
+// moved reports whether the work of a server moved to others of its role at a time.
 func (x *life) moved(l *telemetry.Logged, since trace.Time) (finding.Evidence, bool) {
 	var own, others []*telemetry.Rank
 	for i := range l.Ranks {
@@ -113,7 +113,7 @@ func (x *life) moved(l *telemetry.Logged, since trace.Time) (finding.Evidence, b
 	return moved(l, own, others, l.Grid.Of(since))
 }
 
-// isDown reports whether Prometheus says of all scrapes of a server after a time that they failed.
+// isDown reports whether, according to Prometheus, all scrapes of a server after a time failed.
 func (x *life) isDown(l *telemetry.Logged, after trace.Time) bool {
 	n := 0
 	for p := range x.each(l, "up", "") {
@@ -126,7 +126,7 @@ func (x *life) isDown(l *telemetry.Logged, after trace.Time) bool {
 	return n > 0
 }
 
-// each yields what scrapes of a server have of a metric, by its name, where that has a label; "" is any.
+// each yields the samples of a server's metric with this name and label; "" is any label.
 func (x *life) each(l *telemetry.Logged, name, label string) iter.Seq[series.Sample] {
 	return func(yield func(series.Sample) bool) {
 		for i := range l.Set.List {
@@ -143,7 +143,7 @@ func (x *life) each(l *telemetry.Logged, name, label string) iter.Seq[series.Sam
 	}
 }
 
-// stood returns the scrapes [from, to) in which nothing that a server counts grew any more, of the longest time in which it did not.
+// stood returns the range [from, to) of the longest run of scrapes in which no counter of a server grew.
 func (x *life) stood() (from, to int) {
 	long := trace.Time(0)
 	for k := 1; k < len(x.scrapes); k++ {
@@ -159,8 +159,8 @@ func (x *life) stood() (from, to int) {
 	return from, to
 }
 
-// hang tells that a server answers scrapes, and has requests in its batch, but that nothing that it counts grows,
-// and no level of it changes.
+// hang finds a server that answers scrapes and has requests in its batch, while no counter grows and no gauge
+// changes.
 func (x *life) hang(l *telemetry.Logged) (f finding.Finding, ok bool) {
 	const least = 4 // scrapes
 	k, n := x.stood()
@@ -169,7 +169,7 @@ func (x *life) hang(l *telemetry.Logged) (f finding.Finding, ok bool) {
 	}
 	from, to := x.scrapes[k-1].at, x.scrapes[n-1].at
 	if to-from <= together {
-		return f, false // SGLang tells every half a minute that it has nothing to do
+		return f, false // an idle SGLang logs that every half minute
 	}
 	steps, current, still := x.still(l, from, to)
 	if !still {
@@ -177,7 +177,7 @@ func (x *life) hang(l *telemetry.Logged) (f finding.Finding, ok bool) {
 	}
 	running := x.level(l, series.Running, to)
 	if running < 1 || !steps {
-		return f, false // nothing is asked of it, or no metric would tell
+		return f, false // it has no requests, or no metric would show progress
 	}
 	begin, end, _ := l.Set.Bounds()
 	f = finding.Finding{Subkind: Hang, At: x.place(l), Since: from, Within: x.usual, Severity: finding.Critical, Confidence: finding.Certain, Cost: min(1, float64(to-from)/max(1, float64(end-begin))/float64(serversOf(l))),
@@ -195,16 +195,16 @@ func (x *life) hang(l *telemetry.Logged) (f finding.Finding, ok bool) {
 		f.Text += "; " + asleep
 	}
 	f.Evidence = append(f.Evidence, finding.Sentence("every decode step changes its counter of tokens, or how many its KV cache holds"))
-	if !current { // and ranks in their labels came later
+	if !current { // SGLang before it had ranks in labels
 		f.Confidence = finding.Likely
 		f.Evidence = append(f.Evidence, finding.Sentence("or it has had nothing to do since: SGLang until 0.4.4, and vLLM when all clients go away at once, may keep their last numbers"))
 	}
 	return f, true
 }
 
-// still reports whether no level of a server changes from one time to another; steps, whether one of its metrics
-// changes with every step of decoding (other engines count tokens once a request ends); and current, whether it is an SGLang
-// whose labels name ranks.
+// still reports whether no gauge of a server changes between two times. steps reports whether one of its metrics
+// changes with every decode step, as other engines count tokens only when a request ends. current reports whether it
+// is a version of SGLang whose labels name ranks.
 func (x *life) still(l *telemetry.Logged, from, to trace.Time) (steps, current, still bool) {
 	engine := l.Set.Servers[x.server].Engine
 	current = engine == "SGLang"
@@ -233,7 +233,7 @@ func (x *life) still(l *telemetry.Logged, from, to trace.Time) (steps, current, 
 	return steps, current, true
 }
 
-// asleep tells that a vLLM was put to sleep in a time, as it says itself.
+// asleep says that vLLM was put to sleep in a period, according to its own metric.
 func (x *life) asleep(l *telemetry.Logged, from, to trace.Time) string {
 	for p := range x.each(l, "vllm:engine_sleep_state", "sleep_state=awake") {
 		if p.Time >= from && p.Time <= to && p.Value == 0 {
@@ -250,7 +250,7 @@ func othersHave(n int) string {
 	return fmt.Sprintf("%d other servers have", n)
 }
 
-// inOne makes one finding of servers that are gone since about the same scrape.
+// inOne merges findings about servers that are gone since about the same scrape.
 func inOne(list []finding.Finding) (out []finding.Finding) {
 	for i := range list {
 		x := &list[i]

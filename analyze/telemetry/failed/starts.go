@@ -15,22 +15,23 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// SlowStart is the subkind of findings of servers that took long to start.
+// SlowStart is the subkind of findings about servers that took long to start.
 const SlowStart = "slow start"
 
-// A load is what a server took for its weights, in s, since when, and how large they are on a device, in GB; 0 is unknown.
+// A load is the loading of a server's weights: since when, how long it took in s, and their size on a device in GB; 0
+// is unknown.
 type load struct {
 	server     int32
 	since      trace.Time
 	took, size float64
 }
 
-// alike reports whether the weights of two servers may be of one model: as far as is known, they are as large.
+// alike reports whether the weights of two servers may be of the same model: they have the same size, if it is known.
 func (x *load) alike(o *load) bool {
 	return x.size == 0 || o.size == 0 || max(x.size, o.size) <= 1.1*min(x.size, o.size)
 }
 
-// loads are those of the servers that say how long it took, of each the longest one.
+// loads returns the longest load of each server that logs how long it took.
 func loads(l *telemetry.Logged) (list []load) {
 	at := map[int32]int{}
 	for i := range l.Events {
@@ -55,9 +56,10 @@ func loads(l *telemetry.Logged) (list []load) {
 	return list
 }
 
-// slowStarts finds servers that took far longer for their weights than most of those of their role whose weights are as large.
+// slowStarts finds servers that took far longer to load their weights than most others of their role with weights of
+// the same size.
 func slowStarts(l *telemetry.Logged) (out []finding.Finding) {
-	const few, muchMore = 3, 60 // servers, s
+	const few, muchMore = 3, 60 // servers; s
 	all := loads(l)
 	for _, x := range all {
 		s := &l.Set.Servers[x.server]
@@ -85,10 +87,10 @@ func slowStarts(l *telemetry.Logged) (out []finding.Finding) {
 	return out
 }
 
-// NotReady is the subkind of findings of servers whose logs end before they are ready.
+// NotReady is the subkind of findings about servers whose logs end before they are ready.
 const NotReady = "not ready"
 
-// amidStart are the steps of a start that more have to follow, and when in its start a server is behind each.
+// amidStart maps the steps of a start that are not the last to the words for where the server is after each.
 var amidStart = map[string]string{
 	"starts its engine":                 "while it starts its engine",
 	"sets up communication":             "while it sets up communication",
@@ -100,9 +102,9 @@ var amidStart = map[string]string{
 	"captures graphs":                   "while it captures graphs",
 }
 
-// notReady finds servers whose logs end amid their start, and say nothing of why.
+// notReady finds servers whose logs end during their start without a reason.
 func notReady(l *telemetry.Logged) (out []finding.Finding) {
-	last := map[int32]*telemetry.Event{} // of what each server says of itself
+	last := map[int32]*telemetry.Event{} // last event of each server about itself
 	for i := range l.Events {
 		e := &l.Events[i]
 		if o := last[e.Server]; e.Kind != series.Complaint && e.Kind != series.Note && (o == nil || e.Last >= o.Last) {

@@ -10,7 +10,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// linesOfVLLM returns the lines of a rank; none where one says less than others and is not the last one, which may be cut off.
+// linesOfVLLM returns the lines of a rank, or nil if a line is incomplete that is not the last one, which may be cut
+// off.
 func linesOfVLLM(l *telemetry.Logged, r *telemetry.Rank) (list []telemetry.LoggedLine) {
 	var x telemetry.LoggedLine
 	whole := true
@@ -25,23 +26,26 @@ func linesOfVLLM(l *telemetry.Logged, r *telemetry.Rank) (list []telemetry.Logge
 	return list
 }
 
-// A still is a time in which lines of vLLM say that requests are in the batch, and that no token was computed of any.
+// A still is a period in which vLLM logs requests in the batch, but computes no token.
 type still struct {
-	from, to        trace.Time // of the last line with tokens, or when the time began that the first one is of; and of the last one without, or of what else the log says behind it
+	from, to        trace.Time // from the last line with tokens, or when the period of the first line began; to the last line without tokens, or the last other line after it
 	lines           int
 	running, queued float64
-	// sure tells that no prompt that takes long looks the same: as many requests are there as when tokens came.
+	// sure says that a long prompt would not look the same, because the number of requests is the same as when tokens
+	// were generated.
 	sure, goesOn bool
 }
 
-// long is how long lines without tokens may last, of at least [fewest] lines, until a server likely stands still: most prompts take less.
+// long is the time without tokens, over at least [fewest] lines, from which a server has likely stalled, because most
+// prompts take less.
 const long = trace.Time(30e9)
 
-// few is how many lines without tokens say that a server stands still, and fewest how many say so of the time before each.
+// few is the number of lines without tokens that show that a server has stalled, and fewest the number that suffices
+// because each covers the time before it.
 const few, fewest = 4, 3
 
-// stills returns the longest such time of a rank. Since its V1, an idle vLLM logs one line without tokens, and then none, and
-// does not know that it is not idle: until is when its log ends.
+// stills returns the longest such period of a rank. Since V1, an idle vLLM logs one line without tokens and then
+// none, even if it only appears idle. until is when its log ends.
 func stills(l *telemetry.Logged, r *telemetry.Rank, until trace.Time) (x still) {
 	lines := linesOfVLLM(l, r)
 	if len(lines) < 2 {
@@ -59,7 +63,7 @@ func stills(l *telemetry.Logged, r *telemetry.Rank, until trace.Time) (x still) 
 		if !stands(&lines[k].Values) {
 			continue
 		}
-		before, first := &telemetry.LoggedLine{At: lines[0].At - usual}, k // a line is of the time since the one before
+		before, first := &telemetry.LoggedLine{At: lines[0].At - usual}, k // a line covers the time since the previous one
 		if k > 0 {
 			before = &lines[k-1]
 		}
@@ -79,7 +83,7 @@ func stills(l *telemetry.Logged, r *telemetry.Rank, until trace.Time) (x still) 
 	return x
 }
 
-// standsStill finds a vLLM that computes nothing although requests are in its batch.
+// standsStill finds a vLLM server that computes nothing although requests are in its batch.
 func (x *ending) standsStill(l *telemetry.Logged) (f finding.Finding, ok bool) {
 	if l.Set.Servers[x.server].Engine != "vLLM" {
 		return f, false

@@ -15,9 +15,9 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// lossCounters count requests whose KV cache did not arrive, behind the prefix of the engine: SGLang's of its schedulers
-// (python/sglang/srt/observability/metrics_collector.py), and vLLM's of NIXL. Those of timeouts count what each end sees, and only where
-// nothing counts requests (kv_transfer_metrics.py).
+// lossCounters count requests whose KV transfer failed, without the prefix of the engine: those of SGLang's
+// schedulers (python/sglang/srt/observability/metrics_collector.py), and of vLLM's NIXL connector. Timeouts are
+// counted by each end (kv_transfer_metrics.py), so they are used only if no counter counts requests.
 var lossCounters = [...]lossCounter{
 	{"num_transfer_failed_reqs_total", "failed KV transfer", false},
 	{"num_bootstrap_failed_reqs_total", "failed bootstrap", false},
@@ -36,17 +36,17 @@ type loss struct {
 	server      int32
 	grew        [len(lossCounters)]growth
 	n           float64
-	first, last trace.Time // 0 is at some time before the only scrape
+	first, last trace.Time // 0 is at an unknown time before the only scrape
 	words       string
 }
 
-// A growth is by how much the counters of one name grew, and when. The TP ranks of a DP rank count the same requests.
+// A growth is how much the counters with one name grew, and when. The TP ranks of a DP rank count the same requests.
 type growth struct {
 	byDP        map[int16]float64
 	first, last trace.Time
 }
 
-// sum adds up what a server counts.
+// sum sums up what a server counts.
 func (x *loss) sum() {
 	var of []string
 	for k, c := range lossCounters {
@@ -63,8 +63,8 @@ func (x *loss) sum() {
 	x.words = strings.Join(of, " and ")
 }
 
-// countedTransfers finds servers whose metrics count KV caches that did not arrive, where no log tells of any. Both ends of a transfer count
-// it: the one of which others of its role count none leads.
+// countedTransfers finds servers whose metrics count failed KV transfers, if no log mentions any. Both ends of a
+// transfer count it. The finding is led by a server whose peers of the same role count none.
 func countedTransfers(l *telemetry.Logged) (out []finding.Finding, counted bool) {
 	of := lossesOf(l)
 	if len(of) == 0 || slices.ContainsFunc(l.Events, func(e telemetry.Event) bool { return isLostTransfer(&e) }) {
@@ -102,7 +102,7 @@ func (x *loss) spared(l *telemetry.Logged, of map[int32]*loss, list []loss) (pee
 	return peers
 }
 
-// finding is about a loss, beside others and the servers that count none.
+// finding makes the finding of a loss, with the losses of others, and the servers that count none.
 func (x *loss) finding(l *telemetry.Logged, list []loss, peers []string) finding.Finding {
 	s := &l.Set.Servers[x.server]
 	f := finding.Finding{Subkind: Transfers, At: place.At(telemetry.Role(s), telemetry.Host(s), trace.NoRank, l.Names), Since: x.first, Until: x.last,
@@ -127,7 +127,7 @@ func (x *loss) finding(l *telemetry.Logged, list []loss, peers []string) finding
 	return f
 }
 
-// answeredBy is how many requests servers count as ended, of those that the requests of a decode server came from; 0 if nothing tells.
+// answeredBy returns the number of requests that servers other than decode servers count as ended; 0 if unknown.
 func answeredBy(l *telemetry.Logged) (n float64) {
 	for server := range l.Set.Servers {
 		if s := &l.Set.Servers[server]; s.Role == "decode" {
@@ -142,7 +142,7 @@ func answeredBy(l *telemetry.Logged) (n float64) {
 	return n
 }
 
-// lossesOf returns what servers count, of those that have such counters.
+// lossesOf returns what servers count, of those with such counters.
 func lossesOf(l *telemetry.Logged) map[int32]*loss {
 	of := map[int32]*loss{}
 	begin, _, _ := l.Set.Bounds()
@@ -169,15 +169,15 @@ func lossesOf(l *telemetry.Logged) map[int32]*loss {
 	return of
 }
 
-// grown returns by how much a counter grew, from when to when; of one sample, what it counted until then. One that begins behind the others
-// had not counted before.
+// grown returns how much a counter grew, and from when to when; with a single sample, its value so far. A counter
+// that appears later than others was 0 before.
 func grown(set *series.Set, i int, begin trace.Time) (n float64, first, last trace.Time) {
 	var before series.Sample
 	samples := 0
 	for s := range set.Each(i) {
 		grew := s.Value - before.Value
 		if from := before.Time; grew != 0 && (from != 0 || s.Time > begin+together) {
-			if grew < 0 { // it began again at 0
+			if grew < 0 { // it restarted at 0
 				grew = s.Value
 			}
 			if from == 0 {

@@ -11,7 +11,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A roleMetric is what servers are compared by that do the same.
+// A roleMetric is a metric by which servers that do the same work are compared.
 type roleMetric struct {
 	role   request.Role
 	engine string
@@ -22,7 +22,8 @@ func roleMetricOf(l *telemetry.Logged, server, place int32, metric series.Metric
 	return roleMetric{l.Where(place).Role, l.Set.Servers[server].Engine, metric}
 }
 
-// Sums are intervals of histograms by when they begin, with how many observations those before each have, and how long these took.
+// sums are running totals over the intervals of a histogram, sorted by when they begin: n[i] and took[i] are the
+// observations, and their seconds, in the first i intervals.
 type sums struct {
 	from    []trace.Time
 	n, took []float64
@@ -45,10 +46,11 @@ func (s *sums) within(from, to trace.Time) (n, took float64) {
 	return s.n[b] - s.n[a], s.took[b] - s.took[a]
 }
 
-// forTokens are the metrics in which a server is compared with the others of its role: what waits in queues comes and goes on each.
+// forTokens are the metrics in which a server is compared with the others of its role. Queues are left out, because
+// they come and go on every server.
 var forTokens = []series.MetricID{series.ITL, series.TPOT, series.E2E}
 
-// sumsOfRoles are those of all servers of a role together.
+// sumsOfRoles returns the sums over all servers of each role.
 func sumsOfRoles(l *telemetry.Logged) map[roleMetric]*sums {
 	lists := map[roleMetric][]telemetry.Scraped{}
 	for server := range l.Set.Servers {
@@ -66,8 +68,8 @@ func sumsOfRoles(l *telemetry.Logged) map[roleMetric]*sums {
 	return all
 }
 
-// roseAlone finds when a server takes longer for tokens, or for requests, in comparison to the others of its role at the same time: what all
-// are asked for makes none of that. It takes less than by itself.
+// roseAlone finds when a server takes longer for tokens, or for requests, relative to the others of its role at the
+// same time, which rules out that all are asked for more. A smaller rise is enough than without that comparison.
 func roseAlone(l *telemetry.Logged, server int32, roles map[roleMetric]*sums) (at int32, out []rise) {
 	for _, metric := range forTokens {
 		x := l.Scrapes(server, metric)
@@ -78,7 +80,7 @@ func roseAlone(l *telemetry.Logged, server int32, roles map[roleMetric]*sums) (a
 		others := func(from, to trace.Time) (mean float64) {
 			n, took := role.within(from, to)
 			ownN, ownTook := own.within(from, to)
-			const some = 0.5 // of an observation; less is how sums are rounded
+			const some = 0.5 // of an observation; less is rounding
 			if n-ownN < some {
 				return 0
 			}
@@ -90,7 +92,7 @@ func roseAlone(l *telemetry.Logged, server int32, roles map[roleMetric]*sums) (a
 		}
 		for i := range beside {
 			one := &beside[i]
-			length := one.To - one.From // they are scraped at other moments
+			length := one.To - one.From // other servers are scraped at other times
 			if near := others(one.From-length, one.To+length); near > 0 {
 				one.Took *= usual / near
 			}
@@ -98,11 +100,11 @@ func roseAlone(l *telemetry.Logged, server int32, roles map[roleMetric]*sums) (a
 		for _, r := range rose(beside, judge.MuchLonger) {
 			r.list, r.metric, r.about = x.List, metric, x.About
 			r.Before, r.After = telemetry.MeanOf(x.List[r.C.From:r.C.At]), telemetry.MeanOf(x.List[r.C.At:r.C.To])
-			if telemetry.MeanOf(x.List[r.C.To:]) >= judge.MuchLonger*r.Before { // it is the others that are another comparison then
+			if telemetry.MeanOf(x.List[r.C.To:]) >= judge.MuchLonger*r.Before { // it only ends because the comparison with the others changes
 				r.C.To = len(x.List)
 				r.After = telemetry.MeanOf(x.List[r.C.At:])
 			}
-			if r.After >= judge.MuchLonger*r.Before && r.C.To == len(x.List) && r.C.To-r.C.At >= judge.FewBuckets { // shorter ones are crowds
+			if r.After >= judge.MuchLonger*r.Before && r.C.To == len(x.List) && r.C.To-r.C.At >= judge.FewBuckets { // shorter ones are bursts
 				at, out = x.Place, append(out, r)
 			}
 		}

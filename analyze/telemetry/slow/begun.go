@@ -14,8 +14,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// withHalts says of changes what a server began to do again and again when they began, of what no batch runs beside: it did none
-// of that before.
+// withHalts adds, to changes, halts that a server began to report repeatedly when the change began, and not before.
+// No batch runs during a halt.
 func withHalts(l *telemetry.Logged, list []finding.Finding) []finding.Finding {
 	const again = 3
 	near := 2*trace.Time(l.Grid.Bucket) + trace.Time(l.Within)
@@ -32,17 +32,17 @@ func withHalts(l *telemetry.Logged, list []finding.Finding) []finding.Finding {
 	return list
 }
 
-// fillsSubkind is that of findings of KV caches that fill up although no more requests run.
+// fillsSubkind is the subkind of findings about KV caches that fill up although no more requests run.
 const fillsSubkind = "KV cache fills"
 
-// fills finds a KV cache that becomes full over time while as many requests run as before: they hold ever more of it, or what ended
-// is not given back.
+// fills finds a KV cache that fills up over time while the number of running requests stays the same: either they
+// hold more and more of it, or finished requests do not free theirs.
 func fills(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bool) {
 	const (
 		parts   = 3
 		times   = 2
 		alike   = 0.25
-		turns   = 2 // times that what runs is replaced
+		turns   = 2 // times that the running requests are replaced
 		pieces  = parts * judge.FewBuckets
 		ranLess = 1 // requests
 	)
@@ -69,7 +69,7 @@ func fills(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bool) 
 		for _, n := range seqs[len(seqs)/parts:] {
 			came += n
 		}
-	case r.Has(series.PrefillRate): // tells only that prompts came
+	case r.Has(series.PrefillRate): // shows only that prompts came
 		rate := l.Curve(r, series.PrefillRate)
 		for _, x := range rate[len(rate)/parts:] {
 			if x > 0 {
@@ -80,7 +80,7 @@ func fills(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bool) 
 		many = 0
 	}
 	if came < many {
-		return f, false // those that run are still the first ones, and have more tokens with every step
+		return f, false // the first requests are still running, and grow with every step
 	}
 	f = finding.Finding{Subkind: fillsSubkind, At: r.Where, Since: l.Start(0), Confidence: finding.Likely, Metric: finding.Metric{Name: "KV cache in use", Unit: table.Share, Before: used[0] / 100, After: last / 100}}
 	f.Text = fmt.Sprintf("the KV cache of %s fills up, from %s %% to %s %% at %s, while about as many requests run (%s): each holds more of it, or finished requests do not give theirs back", r.Where.String(), words.InPercent(used[0]/100),

@@ -4,15 +4,15 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/telemetry"
 )
 
-// A course is a number in those buckets that have one.
+// A course is a number over time, in the buckets where it is known.
 type course struct {
 	values  []float64
 	buckets []int
-	n, of   []float64 // by any bucket, the sums whose quotients the values are; nil of others
-	end     int       // the bucket behind all
+	n, of   []float64 // sums by bucket whose quotients are the values; nil for other courses
+	end     int       // the bucket after the last
 }
 
-// quotients is the course of sums by what they are a mean over, by bucket.
+// quotients returns the course of n/of, by bucket.
 func quotients(l *telemetry.Logged, n, of []float64) *course {
 	x := &course{n: n, of: of, end: l.Grid.N()}
 	for b := range of {
@@ -27,7 +27,7 @@ func (x *course) add(b int, v float64) {
 	x.values, x.buckets = append(x.values, v), append(x.buckets, b)
 }
 
-// bucket is that of a value; behind the last one, it is the end.
+// bucket returns the bucket of a value; after the last one, it is the end.
 func (x *course) bucket(k int) int {
 	if k == len(x.buckets) {
 		return x.end
@@ -35,10 +35,10 @@ func (x *course) bucket(k int) int {
 	return x.buckets[k]
 }
 
-// level is the mean of quotients [from, to), of all that they are a mean over together.
+// level returns the mean of the quotients [from, to), weighted by of.
 func (x *course) level(from, to int) float64 { return share(x.n, x.of, x.bucket(from), x.bucket(to)) }
 
-// levels is the mean of some ranges of quotients together.
+// levels returns the mean over several ranges of quotients together.
 func (x *course) levels(times [][2]int) float64 {
 	sum, all := 0.0, 0.0
 	for _, t := range times {
@@ -49,7 +49,7 @@ func (x *course) levels(times [][2]int) float64 {
 	return sum / all
 }
 
-// share is what some buckets have of a sum of theirs together; n is 0 where that is.
+// share returns the sum of n over the sum of of, in buckets where of is known.
 func share(n, of []float64, from, to int) float64 {
 	sum, all := 0.0, 0.0
 	for b := from; b < to; b++ {

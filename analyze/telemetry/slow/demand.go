@@ -12,11 +12,11 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Demand is the subkind of findings that more is asked of a server: more requests come, or longer prompts.
+// Demand is the subkind of findings that a server has more to do: more requests come, or longer prompts.
 const Demand = "demand"
 
-// Demands finds ranks to which more requests come from some point on, or that get longer prompts or give longer answers,
-// where somebody suffers from it.
+// Demands finds ranks to which more requests come from some point on, or that get longer prompts or give longer
+// answers, if requests suffer from it.
 func Demands(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 	check := finding.Check{What: "logged arrivals, prompts, and answers", Of: "interval", Needed: 2 * judge.FewBuckets}
 	var out []finding.Finding
@@ -38,7 +38,7 @@ func Demands(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 	return judge.Alike(out), check
 }
 
-// cameTo adds up the requests that some ranks take in; nil where none says so.
+// cameTo returns the number of requests that some ranks take in, by bucket; nil if it is unknown.
 func cameTo(ranks []*telemetry.Rank) (came []float64) {
 	for _, r := range ranks {
 		if !r.Has(series.NewSeqs) {
@@ -55,7 +55,8 @@ func cameTo(ranks []*telemetry.Rank) (came []float64) {
 	return came
 }
 
-// grew finds from when to when the mean of a demand is higher than it usually was before; intervals is how many there were.
+// grew finds the periods in which the mean of a demand is higher than usual before. intervals is the number of
+// intervals in which it is known.
 func grew(l *telemetry.Logged, r *telemetry.Rank, d telemetry.Demand) (out []finding.Finding, intervals int) {
 	x := quotients(l, d.N, d.Of)
 	if len(x.values) < 2*judge.FewBuckets {
@@ -82,12 +83,12 @@ func grew(l *telemetry.Logged, r *telemetry.Rank, d telemetry.Demand) (out []fin
 				taken += d.Of[b]
 			}
 			if taken < 3*running[x.buckets[c.At]].Mean() {
-				continue // it answers those that ran before
+				continue // the answers are of requests that ran before
 			}
 		}
 		cost, shows := suffer(l, []*telemetry.Rank{r}, c.Of(x.bucket), judge.MuchLonger)
 		if shows == nil {
-			continue // it is asked more, and does it
+			continue // it has more to do, and keeps up
 		}
 		f := finding.Finding{Subkind: Demand, At: r.Where, Since: l.Start(x.bucket(c.At)), Within: trace.Time(l.Grid.Bucket), P: finding.Chance(c.P), Cost: cost, Evidence: shows,
 			Metric: finding.Metric{Name: d.Name, Before: before, After: after}}

@@ -17,7 +17,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// spokenBy is in how many intervals a rank logged a batch.
+// spokenBy returns the number of intervals in which a rank logged a batch.
 func spokenBy(l *telemetry.Logged, r *telemetry.Rank) (n int) {
 	for b := range l.Grid.N() {
 		if judge.Speaks(r, b) {
@@ -27,7 +27,7 @@ func spokenBy(l *telemetry.Logged, r *telemetry.Rank) (n int) {
 	return n
 }
 
-// busy are the buckets in which any of some ranks had something to do.
+// busy returns the buckets in which any of some ranks had something to do.
 func busy(l *telemetry.Logged, ranks []*telemetry.Rank) (buckets []int) {
 	for b := range l.Grid.N() {
 		if slices.ContainsFunc(ranks, func(r *telemetry.Rank) bool { return load(r, b) > 0 }) {
@@ -37,8 +37,7 @@ func busy(l *telemetry.Logged, ranks []*telemetry.Rank) (buckets []int) {
 	return buckets
 }
 
-// load is what a rank had to do in a bucket: requests that run, or prompt tokens where it only
-// prefills.
+// load returns the load of a rank in a bucket: running requests, or prompt tokens on a prefill server.
 func load(r *telemetry.Rank, b int) float64 {
 	if r.Where.Role == request.Prefill {
 		if p := r.Points[series.NewTokens]; p != nil {
@@ -52,8 +51,8 @@ func load(r *telemetry.Rank, b int) float64 {
 	return 0
 }
 
-// groups are ranks that share work: the DP ranks of a server, and servers of a role. Whether these
-// do, logs do not tell: they may be of different models.
+// groups returns the ranks that may share work: the DP ranks of a server, or the servers of a role. Logs do not show
+// whether the latter do; they may serve different models.
 func groups(l *telemetry.Logged) (list [][]*telemetry.Rank) {
 	by := map[string][]*telemetry.Rank{}
 	var keys []string
@@ -76,7 +75,8 @@ func groups(l *telemetry.Logged) (list [][]*telemetry.Rank) {
 	return list
 }
 
-// isOfSeveral reports whether a rank is one of several DP ranks of a server. vLLM counts them from 0, even if there is one.
+// isOfSeveral reports whether a rank is one of several DP ranks of a server. vLLM numbers them from 0 even if there
+// is only one.
 func isOfSeveral(l *telemetry.Logged, r *telemetry.Rank) bool {
 	return r.Where.Rank.DP >= 0 && !l.IsAlone(r)
 }
@@ -97,7 +97,7 @@ func Imbalances(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 	return out, check
 }
 
-// sharesOf returns the share that each rank has of the load of all in some buckets, and which of them has the most on average.
+// sharesOf returns each rank's share of the load of all, by bucket, and the rank with the largest mean share.
 func sharesOf(ranks []*telemetry.Rank, buckets []int) (shares [][]float64, worst int) {
 	sums := make([]float64, len(buckets))
 	shares = make([][]float64, len(ranks))
@@ -120,7 +120,8 @@ func sharesOf(ranks []*telemetry.Rank, buckets []int) (shares [][]float64, worst
 	return shares, worst
 }
 
-// unequal returns from where to where in its shares a rank of n has much more than an equal one, if that begins somewhere; else all of it.
+// unequal returns the range in which one of n ranks has much more than an equal share, if that has an onset, or else
+// the whole range.
 func unequal(share []float64, n float64) (from, to int) {
 	changes := changepoint.Levels(share, changepoint.Options{Alpha: judge.Surely, Keep: func(from, k, to int) bool {
 		return judge.Mean(share[k:to]) > judge.MuchMore/n && judge.Mean(share[from:k]) < (1+judge.MuchMore)/2/n || judge.Mean(share[from:k]) > judge.MuchMore/n && judge.Mean(share[k:to]) < (1+judge.MuchMore)/2/n
@@ -133,10 +134,11 @@ func unequal(share []float64, n float64) (from, to int) {
 	return 0, len(share)
 }
 
-// imbalance finds the rank of some that share work which has much more than an equal share of it, since when, and what that costs.
+// imbalance finds a rank that has much more load than an equal share among those that share work, since when, and
+// what that costs.
 func imbalance(l *telemetry.Logged, ranks []*telemetry.Rank) (f finding.Finding, ok bool) {
 	buckets := busy(l, ranks)
-	if !isOfSeveral(l, ranks[0]) { // a server that says nothing does not say that it has nothing to do
+	if !isOfSeveral(l, ranks[0]) { // a server that logs nothing may still have something to do
 		buckets = slices.DeleteFunc(buckets, func(b int) bool {
 			return slices.ContainsFunc(ranks, func(r *telemetry.Rank) bool { return !judge.Speaks(r, b) })
 		})
@@ -164,7 +166,7 @@ func imbalance(l *telemetry.Logged, ranks []*telemetry.Rank) (f finding.Finding,
 	if !isOfSeveral(l, r) {
 		of = "the"
 		if f.Since == 0 || judge.Mean(share[:from]) > judge.MuchMore/n || !sharedBefore(shares, from) {
-			return f, false // nobody knows whether they share work
+			return f, false // it is unknown whether they share work
 		}
 		if !gets(l, ranks, worst, buckets, from, to) {
 			if holds = keeps(l, ranks, worst, buckets[from:to]); holds == "" {
@@ -195,8 +197,8 @@ func imbalance(l *telemetry.Logged, ranks []*telemetry.Rank) (f finding.Finding,
 	return f, true
 }
 
-// suffers returns what it costs, as a part of the time of all requests, that rank i has more to do than the others in some buckets, and what
-// shows that: requests that wait on it alone, and tokens that take longer there. why ends the sentence about those.
+// suffers returns the cost of rank i's higher load in some buckets, as a share of the time of all requests, and the
+// evidence: requests that wait only there, and tokens that take longer there. why ends the sentence about the latter.
 func suffers(l *telemetry.Logged, ranks []*telemetry.Rank, i int, buckets []int, why string) (cost float64, shows []finding.Evidence) {
 	waits, idle := waitsAlone(l, ranks, i, buckets)
 	longer, here, there := longerThere(l, ranks, i, buckets)
@@ -213,7 +215,7 @@ func suffers(l *telemetry.Logged, ranks []*telemetry.Rank, i int, buckets []int,
 	return cost, shows
 }
 
-// sharedBefore reports whether ranks had about the same to do before some bucket: then they share work.
+// sharedBefore reports whether ranks had about the same load before a bucket, so that they share work.
 func sharedBefore(shares [][]float64, from int) bool {
 	n := float64(len(shares))
 	for _, s := range shares {
@@ -224,8 +226,8 @@ func sharedBefore(shares [][]float64, from int) bool {
 	return true
 }
 
-// gets reports whether a rank takes in more than its share of the requests, too, and does not only
-// have them for longer. Decode servers do not say what they take in.
+// gets reports whether a rank takes in more than its share of the requests, and does not just keep them longer.
+// Decode servers do not log what they take in.
 func gets(l *telemetry.Logged, ranks []*telemetry.Rank, i int, buckets []int, from, to int) bool {
 	share := func(m series.MetricID, of func(telemetry.Point) float64) (own, all float64) {
 		for k, r := range ranks {
@@ -248,11 +250,12 @@ func gets(l *telemetry.Logged, ranks []*telemetry.Rank, i int, buckets []int, fr
 	if own, all := arrived(l, ranks, i, buckets[from:to]); all > 0 {
 		return own*n > judge.MuchMore*all
 	}
-	own, all := share(series.Generation, telemetry.Point.Mean) // who only has them for longer makes no more of them
+	own, all := share(series.Generation, telemetry.Point.Mean) // keeping requests longer does not generate more tokens
 	return (all == 0 && !ranks[i].Scraped || own*n > judge.MuchLonger*all) && !isSlow(l, ranks[i])
 }
 
-// arrived is how many requests come to a rank in some buckets, and to it and others, as their histograms tell; 0 where those of any do not.
+// arrived returns the number of requests that come to rank i in some buckets, and to all ranks, from their
+// histograms; 0 if any of them has none.
 func arrived(l *telemetry.Logged, ranks []*telemetry.Rank, i int, buckets []int) (own, all float64) {
 	for k, r := range ranks {
 		came, _ := l.Arrivals(r)
@@ -268,8 +271,9 @@ func arrived(l *telemetry.Logged, ranks []*telemetry.Rank, i int, buckets []int)
 	return own, all
 }
 
-// keeps says why a rank of which only scrapes tell has more in its batch than others that share work with it: how many run is how
-// many come times how long each stays, and who makes no more tokens of them got no more. "" is not told, or it is told elsewhere.
+// keeps explains why a rank that is only scraped has more running requests than others that share work with it. The
+// number running is the arrival rate times the time that each stays, so a rank that does not generate more tokens did
+// not get more requests. It returns "" if that is unknown, or another finding explains it.
 func keeps(l *telemetry.Logged, ranks []*telemetry.Rank, i int, buckets []int) string {
 	if !ranks[i].Scraped || isSlow(l, ranks[i]) {
 		return ""
@@ -296,15 +300,15 @@ func keeps(l *telemetry.Logged, ranks []*telemetry.Rank, i int, buckets []int) s
 	return ""
 }
 
-// isSlow reports whether the tokens of a rank take longer than those of its peers for what it has to do.
+// isSlow reports whether the tokens of a rank take longer than those of its peers for the same load.
 func isSlow(l *telemetry.Logged, r *telemetry.Rank) bool {
 	c := comparison{l: l}
 	_, ok := c.slowerThanPeers(r)
 	return ok
 }
 
-// longerThere is the part of the time of a rank's tokens that they take longer than those of others in
-// the same buckets, and what they take in s.
+// longerThere returns how much longer tokens take on a rank than on the others in the same buckets, as a fraction of
+// their time, and how long they take on either, in s.
 func longerThere(l *telemetry.Logged, ranks []*telemetry.Rank, i int, buckets []int) (part, here, there float64) {
 	var own, others []float64
 	for k, r := range ranks {
@@ -324,7 +328,7 @@ func longerThere(l *telemetry.Logged, ranks []*telemetry.Rank, i int, buckets []
 	return 1 - there/here, here, there
 }
 
-// sinceOrAlways ends a sentence that says since when.
+// sinceOrAlways ends a sentence with the onset.
 func sinceOrAlways(t trace.Time) string {
 	if t == 0 {
 		return ", all the time"
@@ -332,7 +336,7 @@ func sinceOrAlways(t trace.Time) string {
 	return ", since " + words.TimeOfDay(t)
 }
 
-// wins is in how many buckets a rank has the most.
+// wins returns the number of buckets in which a rank has the most.
 func wins(shares [][]float64, i, from, to int) (n int) {
 	for b := from; b < to; b++ {
 		if !slices.ContainsFunc(shares, func(o []float64) bool { return o[b] > shares[i][b] }) {
@@ -342,8 +346,8 @@ func wins(shares [][]float64, i, from, to int) (n int) {
 	return n
 }
 
-// highestByChance is how probable it is that one of some ranks has the most so often if all are
-// alike. Neighboring buckets share their requests: they are taken in at most 20 pieces.
+// highestByChance returns the probability that one of some ranks has the most so often if all are alike. Neighboring
+// buckets share their requests, so they are grouped into at most 20 pieces.
 func highestByChance(shares [][]float64, i, from, to int) float64 {
 	const pieces = 20
 	n := min(pieces, to-from)
@@ -364,8 +368,8 @@ func highestByChance(shares [][]float64, i, from, to int) float64 {
 	return min(1, float64(len(shares))*significance.AtLeastOf(won, n, 1/float64(len(shares))))
 }
 
-// waitsAlone is the part of some buckets in which requests wait on one rank while none does on
-// the rank with the least to do.
+// waitsAlone returns the share of time, in some buckets, in which requests wait on one rank while none waits on the
+// rank with the shortest queue, and the name of the latter.
 func waitsAlone(l *telemetry.Logged, ranks []*telemetry.Rank, i int, buckets []int) (part float64, idle string) {
 	least := -1
 	for k, r := range ranks {
@@ -382,7 +386,7 @@ func waitsAlone(l *telemetry.Logged, ranks []*telemetry.Rank, i int, buckets []i
 	return float64(n) / float64(l.Grid.N()), ranks[least].Where.String()
 }
 
-// queued is how many requests wait on a rank at most in a bucket.
+// queued returns the largest number of requests that waited on a rank in a bucket.
 func queued(r *telemetry.Rank, b int) float64 {
 	if p := r.Points[series.Queued]; p != nil {
 		return p[b].Most

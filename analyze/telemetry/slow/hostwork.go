@@ -13,21 +13,21 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// HostWork is the subkind of findings about schedulers that spend more of their time between batches.
+// HostWork is the subkind of findings about schedulers that spend a larger share of their time between batches.
 const HostWork = "time between batches"
 
-// hostStages are the stages of SGLang's scheduler in which it neither launches a batch nor waits for one, by the
-// label "category" of scheduler_stage_seconds_total, which splits all of the time of its loop (0.5.20 on,
-// python/sglang/srt/observability/scheduler_stage_metrics.py): in run_batch and process_batch_result, a
-// slow GPU holds it up.
+// hostStages are the stages of SGLang's scheduler that neither launch a batch nor wait for one. They are values of
+// the label "category" of scheduler_stage_seconds_total, which divides all of the loop's time (0.5.20 on,
+// python/sglang/srt/observability/scheduler_stage_metrics.py). Not among them are run_batch and process_batch_result,
+// where a slow GPU holds up the scheduler.
 var hostStages = []string{"recv_requests", "process_input_requests", "get_next_batch_to_run", "process_queue", "sanity_check_cache", "other"}
 
-// noticeable is by which part of its time more a scheduler does something that is told.
+// noticeable is the least increase, as a share of a scheduler's time, that is reported.
 const noticeable = 0.03
 
-// busyWith returns, by bucket, the seconds that a scheduler spent in each of some stages, and those of all its
-// stages; nil without them. A loop without a batch spins through all stages: buckets in which that is more than
-// a tenth of the time are left out.
+// busyWith returns, by bucket, the seconds that a scheduler spent in some stages, and in all stages; nil if it does
+// not report them. An idle loop spins through all stages, so buckets that are idle for more than a tenth of the time
+// are left out.
 func busyWith(l *telemetry.Logged, r *telemetry.Rank, stages ...string) (n, of []float64) {
 	const most = 0.1
 	of = l.CountedAt(r.Place, "scheduler_stage_seconds_total", "")
@@ -40,7 +40,7 @@ func busyWith(l *telemetry.Logged, r *telemetry.Rank, stages ...string) (n, of [
 			n[b] += v
 		}
 	}
-	// The counter is not there before a loop has no batch for the first time.
+	// The counter only exists once the loop has been idle.
 	for b, idle := range l.CountedAt(r.Place, "scheduler_idle_seconds_total", "") {
 		if idle > most*of[b] {
 			n[b], of[b] = 0, 0
@@ -49,15 +49,16 @@ func busyWith(l *telemetry.Logged, r *telemetry.Rank, stages ...string) (n, of [
 	return n, of
 }
 
-// explains reports whether tokens take longer since a change mostly for what a scheduler does between batches, given
-// the part of its time that it takes before and since then: a step takes one turn of its loop.
+// explains reports whether the work of a scheduler between batches mostly explains why tokens take longer since a
+// change. before and after are the shares of its time that the work takes. Each step takes one turn of the loop.
 func explains(l *telemetry.Logged, r *telemetry.Rank, c changepoint.Change, before, after float64) bool {
 	const most = 0.5
 	x, y := tokenTimes(l, r, c)
 	return !(after*y-before*x < most*(y-x))
 }
 
-// workBetween says what a scheduler does more between batches since a change, and whether it computes meanwhile.
+// workBetween says which stages between batches take more of the scheduler's time since a change, and how much CPU
+// time it uses.
 func workBetween(l *telemetry.Logged, r *telemetry.Rank, c changepoint.Change) (list []finding.Evidence) {
 	type part struct {
 		stage         string
@@ -84,8 +85,8 @@ func workBetween(l *telemetry.Logged, r *telemetry.Rank, c changepoint.Change) (
 	return list
 }
 
-// asMuchBetween says that a scheduler spends no more of its time between batches than before, since a time
-// from which on its tokens take longer, until another one; 0 is the end.
+// asMuchBetween says that a scheduler spends no more of its time between batches than before, in a period in which
+// its tokens take longer; an until of 0 is the end.
 func asMuchBetween(l *telemetry.Logged, r *telemetry.Rank, since, until trace.Time) []finding.Evidence {
 	n, of := busyWith(l, r, hostStages...)
 	if of == nil {

@@ -18,27 +18,27 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Latency is the subkind of findings that requests of a server take longer, as its histograms have it, and Slowed of those where
-// about as much is asked of it as before.
+// Latency is the subkind of findings that requests of a server take longer according to its histograms, and Slowed of
+// those where the demand stays about the same.
 const (
 	Latency = "latency"
 	Slowed  = "slowed"
 )
 
-// LatencySubkinds are both.
+// LatencySubkinds are the subkinds of findings about latencies.
 var LatencySubkinds = []string{Latency, Slowed}
 
-// A rise is from when to when requests of a server take longer.
+// A rise is a period in which a latency of a server is higher.
 type rise struct {
 	metric      series.MetricID
 	list        []telemetry.Scraped
 	about       bool
-	judge.Spell // of its mean, in s
+	judge.Spell // of the mean, in s
 }
 
 func (r *rise) from() trace.Time { return r.list[r.C.At].From }
 
-// until is when it is over, MaxInt64 where it is not.
+// until returns when the rise is over; MaxInt64 if it is not.
 func (r *rise) until() trace.Time {
 	if r.C.To < len(r.list) {
 		return r.list[r.C.To].From
@@ -46,7 +46,8 @@ func (r *rise) until() trace.Time {
 	return math.MaxInt64
 }
 
-// rose finds from when to when the mean of a histogram is so many times what it usually was before. It may end, and rise again.
+// rose finds the periods in which the mean of a histogram is at least many times its usual value before. There may be
+// several.
 func rose(list []telemetry.Scraped, many float64) (out []rise) {
 	const fewRequests = 20
 	enough := func(from, to int) bool { return telemetry.CountOf(list[from:to]) >= fewRequests }
@@ -58,7 +59,7 @@ func rose(list []telemetry.Scraped, many float64) (out []rise) {
 		before, after := telemetry.MeanOf(list[from:k]), telemetry.MeanOf(list[k:to])
 		return max(before, after) >= many*min(before, after)
 	})
-	if k, ok := judge.Parted(values, many); len(changes) == 0 && (ok || len(list) < judge.FewBuckets) { // neighbors resemble each other
+	if k, ok := judge.Parted(values, many); len(changes) == 0 && (ok || len(list) < judge.FewBuckets) { // neighbors resemble each other, so a test may miss it
 		for i := 2; i+2 <= len(list) && len(list) < judge.FewBuckets; i++ {
 			if slices.Min(values[i:]) >= many*slices.Max(values[:i]) {
 				k, ok = i, true
@@ -84,9 +85,9 @@ func rose(list []telemetry.Scraped, many float64) (out []rise) {
 	return out
 }
 
-// Latencies finds since when requests of a server take longer, by histograms of several scrapes.
+// Latencies finds since when requests of a server take longer, from histograms of several scrapes.
 func Latencies(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
-	const least = 0.005 // of the time of requests: a few that came together cost less
+	const least = 0.005 // of the time of requests: a short burst costs less
 	check := finding.Check{What: "latencies in metrics", Of: "interval", Needed: 4}
 	var out, own []finding.Finding
 	all := 0.0                                                                         // seconds of all requests
@@ -113,7 +114,7 @@ func Latencies(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 		}
 	}
 	for server := range rises {
-		ended := trace.Time(0) // the rises before
+		ended := trace.Time(0) // end of the previous rises
 		for _, together := range spells(rises[server]) {
 			x := newLengthening(l, int32(server), together, ended)
 			f := x.finding(placeOf(l, int32(server), at[server]), all)
@@ -134,7 +135,7 @@ func Latencies(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 	return append(judge.Alike(out), own...), check
 }
 
-// spells puts rises together that meet in time, in the order of their metrics: of one metric that which lasts longest.
+// spells groups rises that overlap in time, sorted by metric. Of several rises of a metric, it keeps the longest.
 func spells(rises []rise) (out [][]rise) {
 	slices.SortStableFunc(rises, func(a, b rise) int { return cmp.Compare(a.from(), b.from()) })
 	until := trace.Time(0)
@@ -154,21 +155,21 @@ func spells(rises []rise) (out [][]rise) {
 	return out
 }
 
-// A lengthening is a time in which latencies of a server are longer.
+// A lengthening is a period in which latencies of a server are higher.
 type lengthening struct {
 	l            *telemetry.Logged
 	server       int32
-	rises        []rise     // first the one that makes up most of the difference
-	first        *rise      // where one begins clearly before that: requests wait for what was slow before
-	ended        trace.Time // when the lengthening before it ended; 0 is none
+	rises        []rise     // the one that makes up most of the extra time of requests is first
+	first        *rise      // another rise if it begins clearly earlier, as requests may wait because of it; else rises[0]
+	ended        trace.Time // end of the previous lengthening; 0 if there is none
 	since, until trace.Time
-	within       trace.Time // how exact since is
+	within       trace.Time // precision of since
 }
 
-// fewIntervals is how many intervals of scrapes one rise must be ahead of another one to have begun before it.
+// fewIntervals is the number of scrape intervals by which a rise must precede another to be clearly earlier.
 const fewIntervals = 3
 
-// newLengthening puts rises together, which it reorders.
+// newLengthening makes a lengthening of rises, which it reorders.
 func newLengthening(l *telemetry.Logged, server int32, rises []rise, ended trace.Time) lengthening {
 	if isOfTokens(&rises[0], &rises[len(rises)-1]) {
 		rises[0], rises[1] = rises[1], rises[0]
@@ -184,12 +185,13 @@ func newLengthening(l *telemetry.Logged, server int32, rises []rise, ended trace
 	return x
 }
 
-// isOfTokens reports whether it is the tokens behind the first one that requests take longer for.
+// isOfTokens reports whether the tokens after the first one make up most of the extra time of requests.
 func isOfTokens(ttft, e2e *rise) bool {
 	return ttft.metric == series.TTFT && e2e.metric == series.E2E && ttft.After-ttft.Before < (e2e.After-e2e.Before)/2 && 2*(e2e.C.To-e2e.C.At) > ttft.C.To-ttft.C.At
 }
 
-// extra returns how many seconds more requests take together, with those that begin in it and end later.
+// extra returns the extra time of all affected requests, in s, including requests that begin in the period and end
+// later.
 func (x *lengthening) extra() float64 {
 	r := &x.rises[0]
 	more := (r.After - r.Before) * r.count()
@@ -208,7 +210,7 @@ func (x *lengthening) extra() float64 {
 	return more
 }
 
-// finding says which latencies are longer at a place. All requests of all servers take so many seconds.
+// finding makes the finding of the lengthening at a place. all is the total time of requests on all servers, in s.
 func (x *lengthening) finding(at place.Location, all float64) finding.Finding {
 	r := &x.rises[0]
 	f := finding.Finding{Subkind: Latency, At: at, Since: x.since, Within: x.within, P: finding.Chance(r.C.P),
@@ -220,7 +222,7 @@ func (x *lengthening) finding(at place.Location, all float64) finding.Finding {
 		f.Until = x.until
 	}
 	more := x.extra()
-	if f.Cost = more / all; !(f.Cost <= 1) { // nobody knows how long all took
+	if f.Cost = more / all; !(f.Cost <= 1) { // the time of all requests is unknown
 		f.Cost = (1 - r.Before/r.After) * float64(r.C.To-r.C.At) / float64(len(r.list)) / float64(len(x.l.Set.Servers))
 	}
 	f.Brief = x.first.says(x.l.Set, f.At.String())
@@ -236,7 +238,7 @@ func (x *lengthening) finding(at place.Location, all float64) finding.Finding {
 	return f
 }
 
-// explain adds to a finding what else the metrics of the server say of the time.
+// explain adds to a finding what other metrics of the server show in that period.
 func (x *lengthening) explain(f *finding.Finding) {
 	l, lead := x.l, x.rises[0].metric
 	for i := range x.rises {
@@ -274,10 +276,10 @@ func (x *lengthening) explain(f *finding.Finding) {
 	}
 }
 
-// mostlyIn finds the part of requests that most of some seconds are of that they take more since a time, if any: what to
-// say of it, with %s for the server, and how much of them that is.
+// mostlyIn finds the part of requests that most of more, their extra seconds since a time, is spent in, if any. text
+// is the sentence about it, with %s for the server, and part its share of more.
 func mostlyIn(l *telemetry.Logged, server int32, from, since, until trace.Time, more float64) (text string, part float64) {
-	const most, all = 0.5, 1.2 // of them; each rank may count what all do together
+	const most, all = 0.5, 1.2 // most and all bound part, which may exceed 1, as each rank may count what all do together
 	for _, p := range l.Parts(server) {
 		behind := telemetry.Within(p.List, since, until)
 		before, after := telemetry.MeanOf(telemetry.Within(p.List, from, since)), telemetry.MeanOf(behind)
@@ -288,8 +290,8 @@ func mostlyIn(l *telemetry.Logged, server int32, from, since, until trace.Time, 
 	return text, part
 }
 
-// longerQueues tells of queues of a server that only its producer knows, and that are much longer from some time on: requests wait in
-// them, too.
+// longerQueues finds queues with producer-specific names that are much longer from some time on: requests wait in
+// these, too.
 func longerQueues(l *telemetry.Logged, server int32, from, at, until trace.Time) (list []string) {
 	for i := range l.Set.List {
 		s := &l.Set.List[i]
@@ -314,7 +316,7 @@ func longerQueues(l *telemetry.Logged, server int32, from, at, until trace.Time)
 	return list
 }
 
-// placeOf is that of a server: of the only rank that it tells of, else that of its histograms.
+// placeOf returns the location of a server: that of its only rank, or else that of its histograms.
 func placeOf(l *telemetry.Logged, server, histogram int32) place.Location {
 	at, n := l.Where(histogram), 0
 	for i := range l.Ranks {
@@ -328,13 +330,13 @@ func placeOf(l *telemetry.Logged, server, histogram int32) place.Location {
 	return at
 }
 
-// count is how many observations there were since a rise.
+// count returns the number of observations during a rise.
 func (r *rise) count() float64 { return telemetry.CountOf(r.list[r.C.At:r.C.To]) }
 
-// seconds says a duration that is in s.
+// seconds prints a duration given in s.
 func seconds(s float64) string { return words.Nearly(int64(s * 1e9)) }
 
-// says is a sentence about a rise; at "" is known.
+// says returns a sentence about a rise; at may be "" if the place is clear.
 func (r *rise) says(set *series.Set, at string) string {
 	if at != "" {
 		at = " on " + at
@@ -342,7 +344,7 @@ func (r *rise) says(set *series.Set, at string) string {
 	return fmt.Sprintf("%s is %s%s on average%s, %s before", set.Metric(r.metric).Name, about(r.about), seconds(r.After), at, seconds(r.Before))
 }
 
-// about says that a mean is out of buckets.
+// about marks a mean that is estimated from buckets.
 func about(it bool) string {
 	if it {
 		return "about "
@@ -350,11 +352,11 @@ func about(it bool) string {
 	return ""
 }
 
-// goesWith says what else a server's metrics say from a time on before and behind another one, and whether more is asked of it, or about
-// the same: that is known if they count requests.
+// goesWith says how other metrics of a server changed at a time, between from and until, and whether the demand grew.
+// same reports that it stayed about the same, which is known only if requests are counted.
 func goesWith(l *telemetry.Logged, server int32, from, at, until trace.Time) (list []finding.Evidence, asked string, same bool) {
 	if l.Grid.N() == 0 {
-		return nil, "", false // of a frontend there are histograms, and nothing of batches
+		return nil, "", false // a frontend has histograms, but no batches
 	}
 	var ranks []*telemetry.Rank
 	for i := range l.Ranks {
@@ -369,7 +371,7 @@ func goesWith(l *telemetry.Logged, server int32, from, at, until trace.Time) (li
 	if k <= first || k >= end {
 		return nil, "", false
 	}
-	queued := 0.0 // more than before, at the end
+	queued := 0.0 // growth of the queue until the end
 	for _, m := range []series.MetricID{series.Queued, series.Running, series.KVUsage} {
 		curve := added(l, ranks, m)
 		if curve == nil || m == series.KVUsage && len(ranks) > 1 {
@@ -382,7 +384,7 @@ func goesWith(l *telemetry.Logged, server int32, from, at, until trace.Time) (li
 		list = append(list, finding.Sentence("%s: %s on average, %s before", strings.TrimSpace(of.Name+" "+of.Unit), words.ThreeDigits(judge.Mean(curve[k:end])), words.ThreeDigits(judge.Mean(curve[first:k]))))
 	}
 	rate := func(of []float64, more float64) (before, after float64) {
-		s, last := float64(l.Grid.Bucket)/1e9, max(k+1, min(end, len(of)-1)) // nothing is known behind the last scrape
+		s, last := float64(l.Grid.Bucket)/1e9, max(k+1, min(end, len(of)-1)) // nothing is known after the last scrape
 		return judge.Mean(of[first:k]) / s, judge.Mean(of[k:last])/s + more/s/float64(last-k)
 	}
 	came := l.ByBucket(l.Scrapes(server, series.TTFT).List)
@@ -390,7 +392,7 @@ func goesWith(l *telemetry.Logged, server int32, from, at, until trace.Time) (li
 	if came == nil || prompts == nil {
 		return list, "", false
 	}
-	if aborted := l.Aborted(server); aborted != nil { // most of what nobody waits for any more has no first token
+	if aborted := l.Aborted(server); aborted != nil { // most aborted requests have no first token
 		if x, y := rate(aborted, 0); y > judge.MuchMore*x {
 			list = append([]finding.Evidence{finding.Sentence("%s requests a second are aborted, %s before", words.ThreeDigits(y), words.ThreeDigits(x))}, list...)
 			for b, n := range aborted {

@@ -18,13 +18,14 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A moment is what a line or a scrape tells of a rank: how full its fullest pool is, in %, and how many requests wait.
+// A moment is the state of a rank in a line or a scrape: the usage of its fullest pool, in %, and the number of
+// waiting requests.
 type moment struct {
 	at          trace.Time
 	full, waits float64
 }
 
-// momentsOf returns the moments of a rank, in their order, that tell both.
+// momentsOf returns the moments of a rank that have both values, sorted by time.
 func momentsOf(l *telemetry.Logged, r *telemetry.Rank) []moment {
 	by := map[trace.Time]moment{}
 	for _, k := range l.SeriesOf(r.Place) {
@@ -52,8 +53,9 @@ func momentsOf(l *telemetry.Logged, r *telemetry.Rank) []moment {
 	return slices.DeleteFunc(list, func(m moment) bool { return m.full < 0 || m.waits < 0 })
 }
 
-// atLast finds a KV cache that is full while requests wait, at the last of the few moments that there are, often one scrape: what is so then,
-// and not what it costs. It is so since they wait, where it was full in half of the moments since, and else since it has been full.
+// atLast finds a KV cache that is full while requests wait, at the last of few moments, often a single scrape. The
+// finding describes that moment and has no cost. It begins when requests began to wait if the cache was full in at
+// least half of the moments since, or else when it became full.
 func atLast(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bool) {
 	list := momentsOf(l, r)
 	last := len(list) - 1
@@ -99,17 +101,17 @@ func atLast(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bool)
 	return f, true
 }
 
-// A said is what a line tells of a rank, behind what it tells of.
+// A said is the values in a line of a rank.
 type said struct {
 	at              trace.Time
 	waits, runs     float64
-	rate            float64 // of prompts, in tokens a second; NaN is not told
-	batch, takes    float64 // tokens and requests of prompts in its batch, 0 where it is of several
-	prompts, tokens bool    // that it computes, and generates
-	whole           bool    // runs is how many the batch has, and not how many it has at some moment
+	rate            float64 // of prompts, in tokens/s; NaN if unknown
+	batch, takes    float64 // prompt tokens in its batch, and requests taken in; 0 if the line is about several batches
+	prompts, tokens bool    // it computes prompts, and generates tokens
+	whole           bool    // runs is the size of the batch, not the number at some moment
 }
 
-// saidBy returns what the lines of a rank tell that have all of it: the last one may be cut off.
+// saidBy returns the lines of a rank that are complete: the last one may be cut off.
 func saidBy(l *telemetry.Logged, r *telemetry.Rank) (list []said) {
 	var x telemetry.LoggedLine
 	for lines := l.LinesOf(r.Place); lines.Next(&x); {
@@ -119,7 +121,7 @@ func saidBy(l *telemetry.Logged, r *telemetry.Rank) (list []said) {
 			continue
 		}
 		s := said{at: x.At, waits: v[telemetry.QueuedOf], runs: v[telemetry.RunningOf], rate: v[telemetry.PrefillRateOf], prompts: v[telemetry.PrefillRateOf] > 0, tokens: v[telemetry.RateOf] > 0}
-		if prefill { // of SGLang, which tells what ran before
+		if prefill { // a line of SGLang, whose count of running requests excludes the new ones
 			s.runs, s.prompts, s.whole, s.batch = s.runs+v[telemetry.NewSeqsOf], true, true, v[telemetry.NewTokensOf]
 			s.takes = v[telemetry.NewSeqsOf]
 		}
@@ -128,10 +130,11 @@ func saidBy(l *telemetry.Logged, r *telemetry.Rank) (list []said) {
 	return list
 }
 
-// waiting finds requests that wait in all of the last lines of a rank, which are half of them or more, and what keeps them out, as far as these
-// tell: a batch that is as large as it gets, prompts that take all of its time, or that none is taken in.
+// waiting finds requests that wait in all of the last lines of a rank, at least half of its lines, and what keeps
+// them out if the lines show it: a batch at its largest size, prompts that take all of its time, or that no request
+// is taken in.
 func waiting(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bool) {
-	const least = 3 // lines, or two of batches that each take in a small part of what waits
+	const least = 3 // lines, or two of batches that each take in a small part of the queue
 	lines := saidBy(l, r)
 	from := len(lines)
 	for from > 0 && lines[from-1].waits >= 1 {
@@ -155,13 +158,13 @@ func waiting(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bool
 	return f, false
 }
 
-// A wait is some lines of a rank in a row in all of which requests wait.
+// A wait is consecutive lines of a rank in all of which requests wait.
 type wait struct {
 	r     *telemetry.Rank
 	lines []said
 }
 
-// finding is about the wait; more are its evidence, and how full the KV cache is.
+// finding makes a finding of the wait. Its evidence is more, and the usage of the KV cache.
 func (w *wait) finding(subkind, text string, more ...finding.Evidence) finding.Finding {
 	first, last := &w.lines[0], &w.lines[len(w.lines)-1]
 	f := finding.Finding{Subkind: subkind, Text: text, At: w.r.Where, Since: first.at, Until: last.at, Severity: finding.Warning, Confidence: finding.Likely, Evidence: more,
@@ -172,7 +175,7 @@ func (w *wait) finding(subkind, text string, more ...finding.Evidence) finding.F
 	return f
 }
 
-// whileOthersRun is about requests of which none is taken in.
+// whileOthersRun makes the finding that no waiting request is taken in while others run.
 func (w *wait) whileOthersRun() finding.Finding {
 	first, last := &w.lines[0], &w.lines[len(w.lines)-1]
 	f := w.finding(blockedSubkind, fmt.Sprintf("%s wait on %s from %s to %s, and none of them is taken in, while %s", words.Counted(int(first.waits), "request"), w.r.Where.String(),
@@ -185,7 +188,7 @@ func (w *wait) whileOthersRun() finding.Finding {
 	return f
 }
 
-// whileNoneRuns is about requests of which none is taken in although there is nothing else to do.
+// whileNoneRuns makes the finding that no waiting request is taken in although the rank is idle.
 func (w *wait) whileNoneRuns() finding.Finding {
 	idle := w.lines[len(w.lines)-takesNone(w.lines):]
 	last := &idle[len(idle)-1]
@@ -195,14 +198,14 @@ func (w *wait) whileNoneRuns() finding.Finding {
 	return f
 }
 
-// forTheBatch is about requests that wait until others leave a batch, which n batches of prefills fill up.
+// forTheBatch makes the finding that requests wait for places in a batch, which each of n prefill batches fills up.
 func (w *wait) forTheBatch(n int) finding.Finding {
 	first, last := &w.lines[0], &w.lines[len(w.lines)-1]
 	return w.finding(Batch, fmt.Sprintf("running is stuck at %.0f on %s (max running requests?): each of its %d prefill batches from %s on brings it to that many, while %.0f requests wait at %s and %.0f at %s", mostRun(w.lines), w.r.Where.String(),
 		n, words.TimeOfDay(first.at), first.waits, words.TimeOfDay(first.at), last.waits, words.TimeOfDay(last.at)))
 }
 
-// forPrefill is about requests that wait until prompts before them are computed.
+// forPrefill makes the finding that requests wait for the prefill of prompts before them.
 func (w *wait) forPrefill() finding.Finding {
 	first, last, at := &w.lines[0], &w.lines[len(w.lines)-1], w.r.Where
 	text := fmt.Sprintf("%s is prefill-bound: %s wait at %s and %.0f at %s", at.String(), words.Counted(int(first.waits), "request"), words.TimeOfDay(first.at), last.waits, words.TimeOfDay(last.at))
@@ -223,21 +226,23 @@ func (w *wait) forPrefill() finding.Finding {
 	return w.finding(prefillSubkind, text, why...)
 }
 
-// takesMuch reports whether few more batches take in all that waits, or nobody knows.
+// takesMuch reports whether a few more batches would take in all that waits, or the size of batches is unknown.
 func takesMuch(x said) bool {
 	const few = 4
 	return x.takes == 0 || x.waits < few*x.takes
 }
 
-// isBlocked reports whether none of what waits is taken in: no line has a prompt token, as many run in each, and they get tokens.
+// isBlocked reports whether no waiting request is taken in: no line has a prompt token, while the same number run in
+// each, and generate tokens.
 func isBlocked(lines []said) bool {
 	return lines[0].runs >= 1 && !slices.ContainsFunc(lines, func(x said) bool {
 		return x.prompts || !x.tokens || x.runs != lines[0].runs || x.waits < lines[0].waits
 	})
 }
 
-// takesNone is how many lines at the end tell that nothing runs, and no token is computed, while requests wait; 0 of one line, which may be of a
-// moment. A server that logs no line while it has nothing to do has none.
+// takesNone returns the number of lines at the end in which nothing runs and no token is computed while requests
+// wait. It returns 0 for a single line, which may be about a moment only. A server that does not log while idle has
+// no such lines.
 func takesNone(lines []said) (n int) {
 	const least = 2
 	for n < len(lines) && func(x *said) bool { return x.runs == 0 && !x.prompts && !x.tokens }(&lines[len(lines)-1-n]) {
@@ -249,15 +254,17 @@ func takesNone(lines []said) (n int) {
 	return n
 }
 
-// areFull reports whether all lines are of batches of prompts with as many tokens as fit in: each may be a piece of the same long prompt. That many
-// are a multiple of 1,024 with SGLang's own sizes of a chunk; as many in each otherwise are of prompts of one length, as benchmarks have them.
+// areFull reports whether all lines are about batches of prompts of the same, largest size, so that each may be a
+// chunk of the same long prompt. With SGLang's default chunk sizes, that is a multiple of 1,024; other equal sizes
+// come from prompts of equal length, as in benchmarks.
 func areFull(lines []said) bool {
 	const chunk = 1024 // tokens
 	most := lines[0].batch
 	return most > chunk && math.Mod(most, chunk) == 0 && !slices.ContainsFunc(lines, func(x said) bool { return x.batch != most })
 }
 
-// atMost is how many lines of prompts tell that their batch makes as many run as all others do, and as run at most; 0 is that some do not.
+// atMost returns the number of prefill lines if the batch of each brings the number of running requests to the same,
+// largest value; 0 if not.
 func atMost(lines []said) (n int) {
 	most := mostRun(lines)
 	for i := range lines {
@@ -277,18 +284,19 @@ func mostRun(lines []said) (most float64) {
 	return most
 }
 
-// isCrowded reports whether a rank computes prompts all the time, in batches that are full, or more run at last than ever before, so that no limit
-// keeps out what waits. How many run on a server that only prefills says nothing.
+// isCrowded reports whether a rank computes prompts in all lines and no limit on running requests keeps the others
+// out, because its batches are full, or more run at last than ever before. On a prefill server, the number running
+// does not matter.
 func isCrowded(lines []said, prefills bool) bool {
 	last := len(lines) - 1
 	return !slices.ContainsFunc(lines, func(x said) bool { return !x.prompts }) && (prefills || areFull(lines) || lines[last].runs > mostRun(lines[:last]) &&
 		slices.IsSortedFunc(lines, func(a, b said) int { return cmp.Compare(a.runs, b.runs) }))
 }
 
-// manyWait finds a server with several times as many requests that wait as run, by the last of few scrapes: those that run must end as often before
-// the last of the others is taken in.
+// manyWait finds a server on which several times as many requests wait as run, from the last of few scrapes: the
+// running requests have to end that many times before the last waiting one is taken in.
 func manyWait(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bool) {
-	const times, deviations = 4, 6 // of requests that come and go by themselves
+	const times, deviations = 4, 6 // of requests that come at random
 	running, list := r.Points[series.Running], momentsOf(l, r)
 	if !r.Scraped || running == nil || len(list) == 0 {
 		return f, false
@@ -322,9 +330,9 @@ func manyRun(n int) string {
 	return fmt.Sprintf("%d run", n)
 }
 
-// risesOf finds queues of which each of few lines has more than the one before.
+// risesOf finds queues that grow from each of few lines to the next.
 func risesOf(l *telemetry.Logged) (out []finding.Finding) {
-	const least = 5 // lines, which are in this order by chance in less than one of 100 cases
+	const least = 5 // lines; they are in this order by chance in less than 1 of 100 cases
 	for i := range l.Ranks {
 		r := &l.Ranks[i]
 		for _, q := range queues {

@@ -17,26 +17,29 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A rising is a queue of a rank that grows, and what the rank does meanwhile. What waits was asked for and not done: if it
-// does no less than before, more is asked of it. If it does less of all that it does, in batches that are no smaller, it is slower.
+// A rising is a growing queue of a rank, and the rank's work meanwhile. The queue is demand that is not served: if
+// the rank does no less than before, the demand is larger. If it does less of everything, in batches that are no
+// smaller, the rank is slower.
 type rising struct {
-	from, top, to int     // buckets: from when on it grows, where it is longest, and where it is gone
-	short, long   float64 // requests that wait then
+	from, top, to int     // buckets: when the queue begins to grow, is longest, and is gone
+	short, long   float64 // length of the queue at from and at top
 	p             float64
 	before, after rates
-	always        bool // it grows from the beginning on: before is the first half
+	always        bool // it grows from the beginning; then before is the first half
 }
 
-// holds reports whether the queue grows in a bucket, or is not gone yet.
+// holds reports whether the queue is growing in a bucket, or not gone yet.
 func (x *rising) holds(b int) bool { return b >= x.from && b < x.to }
 
-// rates are what a rank does in a second in some buckets, on average; NaN is not told.
+// rates are the mean rates of work of a rank in some buckets, per second, and its mean running requests and context;
+// NaN if unknown.
 type rates struct{ generated, prompts, running, context float64 }
 
-// noLess is the part of what was done before that is no less: rates of intervals differ by some percent.
+// noLess is the ratio to the earlier rate from which work counts as no less, because rates vary by some percent
+// between intervals.
 const noLess = 0.95
 
-// nearly the whole length of a queue is where it no longer grows.
+// nearly is the fraction of its greatest length at which a queue has stopped growing.
 const nearly = 0.95
 
 // risingQueue finds the largest growth of a rank's queue.
@@ -53,7 +56,7 @@ func risingQueue(l *telemetry.Logged, r *telemetry.Rank) (x rising, ok bool) {
 	chord := func(b int) float64 {
 		return telemetry.Zero(queue[0]) + (queue[x.top]-telemetry.Zero(queue[0]))*float64(b)/float64(max(1, x.top))
 	}
-	for b := range x.top { // where it is farthest below the straight line to its top
+	for b := range x.top { // where the queue is farthest below the straight line to its top
 		if chord(b)-queue[b] > chord(x.from)-telemetry.Zero(queue[x.from]) {
 			x.from = b
 		}
@@ -76,7 +79,7 @@ func risingQueue(l *telemetry.Logged, r *telemetry.Rank) (x rising, ok bool) {
 	if n < judge.FewLimited || !isMuchLonger(telemetry.Zero(x.short), x.long) {
 		return x, false
 	}
-	if x.p = significance.AtLeastOf(grew, n, 0.5); x.p > judge.Surely/10 { // of all queues that come and go
+	if x.p = significance.AtLeastOf(grew, n, 0.5); x.p > judge.Surely/10 { // stricter, because queues often come and go
 		return x, false
 	}
 	x.before = ratesOf(l, r, generated, 0, x.from)
@@ -88,7 +91,7 @@ func risingQueue(l *telemetry.Logged, r *telemetry.Rank) (x rising, ok bool) {
 	return x, x.before.generated > 0 && x.after.generated > 0
 }
 
-// generatedBy is how many tokens a rank generates in a second, by bucket; nil where nothing tells.
+// generatedBy returns the tokens per second that a rank generates, by bucket; nil if unknown.
 func generatedBy(l *telemetry.Logged, r *telemetry.Rank) []float64 {
 	if r.Has(series.Generation) {
 		return l.Curve(r, series.Generation)
@@ -99,7 +102,7 @@ func generatedBy(l *telemetry.Logged, r *telemetry.Rank) []float64 {
 	return l.Rates(r.Server, "generation_tokens_total")
 }
 
-// ratesOf are those of some buckets in which a rank had something to do.
+// ratesOf returns the rates in those of some buckets in which the rank had something to do.
 func ratesOf(l *telemetry.Logged, r *telemetry.Rank, generated []float64, from, to int) (x rates) {
 	running, kv, rate, tokens := l.Curve(r, series.Running), l.Curve(r, series.KVUsage), r.Points[series.PrefillRate], r.Points[series.NewTokens]
 	var each [4][]float64
@@ -121,17 +124,17 @@ func ratesOf(l *telemetry.Logged, r *telemetry.Rank, generated []float64, from, 
 	return rates{judge.Mean(each[0]), judge.Mean(each[1]), judge.Mean(each[2]), judge.Mean(each[3])}
 }
 
-// asksMore reports whether more is asked of a rank than before, or than it can do: nothing that it does is less.
+// asksMore reports whether the demand on a rank grew, or exceeds what it can do: it generates no less than before.
 func (x *rising) asksMore() bool { return x.after.generated >= noLess*x.before.generated }
 
-// doesLess reports whether a rank is slower: it generates much less, computes no more of prompts, and runs as many requests
-// that are no longer.
+// doesLess reports whether a rank is slower: it generates much less, computes no more prompt tokens, and runs at
+// least as many requests, which are no longer.
 func (x *rising) doesLess() bool {
 	a, b := &x.after, &x.before
 	return !x.always && a.generated*judge.MuchLonger <= b.generated && a.prompts*noLess <= b.prompts && a.running >= noLess*b.running && !(a.context*noLess > b.context)
 }
 
-// overload says that more is asked of a rank than it does.
+// overload makes the finding that the demand on a rank exceeds what it does.
 func (x *rising) overload(l *telemetry.Logged, r *telemetry.Rank) finding.Finding {
 	from, top := l.Start(x.from), l.Start(x.top)
 	f := finding.Finding{Subkind: Demand, At: r.Where, Since: from, Within: trace.Time(l.Grid.Bucket), P: finding.Chance(x.p), Confidence: finding.Likely, Cost: l.Waiting(r, x.holds),
@@ -153,8 +156,8 @@ func (x *rising) overload(l *telemetry.Logged, r *telemetry.Rank) finding.Findin
 	return f
 }
 
-// elsewhere says that the others of a rank's role have room while requests wait there: then it is not too much that is asked, but too much of one. It
-// is "" where any of them has a queue, or says nothing.
+// elsewhere says that the other ranks of the role have room while requests wait on this one, so that requests are
+// spread unevenly. It returns "" if any of them has a queue, or reports nothing.
 func (x *rising) elsewhere(l *telemetry.Logged, r *telemetry.Rank) string {
 	var others []*telemetry.Rank
 	most, run := 0.0, 0.0
@@ -176,7 +179,7 @@ func (x *rising) elsewhere(l *telemetry.Logged, r *telemetry.Rank) string {
 		}
 		run = max(run, judge.Mean(running))
 	}
-	const room = 100 // times as many wait here
+	const room = 100 // ratio of the queue here to the longest of the others
 	if len(others) == 0 || room*most > x.long || !(run*judge.MuchMore <= x.after.running) {
 		return ""
 	}
@@ -187,7 +190,7 @@ func (x *rising) elsewhere(l *telemetry.Logged, r *telemetry.Rank) string {
 	return fmt.Sprintf("; %s on %s, and %s requests run there at most (%s here): if they serve the same, requests are spread unevenly", wait, called(others), words.ThreeDigits(run), words.ThreeDigits(x.after.running))
 }
 
-// lessDone says that a rank does less than before although requests wait.
+// lessDone makes the finding that a rank does less than before although requests wait.
 func (x *rising) lessDone(l *telemetry.Logged, r *telemetry.Rank) finding.Finding {
 	a, b := &x.after, &x.before
 	f := finding.Finding{At: r.Where, Since: l.Start(x.from), P: finding.Chance(x.p), Confidence: finding.Likely, Cost: l.Waiting(r, x.holds) + (1-a.generated/b.generated)*l.Running(r, x.holds),

@@ -17,7 +17,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Limits finds what ranks have no more of while requests wait: KV cache, or places in the batch.
+// Limits finds what ranks run out of while requests wait: KV cache, or places in the batch.
 func Limits(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 	check := judge.Check(l, "logged limits of servers")
 	var out []finding.Finding
@@ -34,11 +34,11 @@ func Limits(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 		starves, starved := starved(l, r)
 		switch {
 		case starved && !noRoom:
-			if stuck { // what gets no tokens does not end
+			if stuck { // requests that get no tokens do not end
 				starves.Evidence = append(starves.Evidence, finding.Sentence("%s", most.Text))
 			}
 			out = append(out, starves)
-		case stuck && noRoom && most.Cost > 2*full.Cost: // it became full on the way
+		case stuck && noRoom && most.Cost > 2*full.Cost: // the cache filled up because of that
 			most.Evidence = []finding.Evidence{finding.Sentence("%s", full.Text)}
 			out = append(out, most)
 		case noRoom:
@@ -54,7 +54,7 @@ func Limits(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 	return judge.Alike(out), check
 }
 
-// firstOf returns what the first of some rules that finds something of a rank finds.
+// firstOf returns the finding of the first rule that finds something about a rank.
 func firstOf(l *telemetry.Logged, r *telemetry.Rank, rules ...func(*telemetry.Logged, *telemetry.Rank) (finding.Finding, bool)) (f finding.Finding, ok bool) {
 	for _, rule := range rules {
 		if f, ok = rule(l, r); ok {
@@ -64,7 +64,7 @@ func firstOf(l *telemetry.Logged, r *telemetry.Rank, rules ...func(*telemetry.Lo
 	return f, false
 }
 
-// Subkinds of findings of limits.
+// Subkinds of findings about limits.
 const (
 	KVCache        = "KV cache"
 	Batch          = "running requests"
@@ -72,15 +72,15 @@ const (
 	blockedSubkind = "blocked"
 )
 
-// LimitSubkinds are the subkinds of findings of limits.
+// LimitSubkinds are the subkinds of findings about limits.
 var LimitSubkinds = []string{KVCache, Batch, prefillSubkind, blockedSubkind}
 
-// A lasting says in how many buckets something holds, of those that had lines at all, how many of
-// them follow each other, and in which runs of buckets, [from, to], it mostly holds.
+// A lasting says in how many buckets something holds (n), of those with lines (all), how many of these are
+// consecutive (inARow), and in which runs of buckets, [from, to], it mostly holds.
 type lasting struct {
 	n, all, inARow int
 	runs           [][2]int
-	within         int // those of n that are in runs
+	within         int // number of the n buckets that are in runs
 }
 
 func during(l *telemetry.Logged, r *telemetry.Rank, holds func(b int) bool) (d lasting) {
@@ -113,7 +113,7 @@ func (d *lasting) has(b int) bool {
 	return slices.ContainsFunc(d.runs, func(run [2]int) bool { return run[0] <= b && b <= run[1] })
 }
 
-// over is when something no longer holds; 0 is not before the end.
+// over returns when something no longer holds; 0 if it holds until the end.
 func (d *lasting) over(l *telemetry.Logged) trace.Time {
 	if last := d.runs[len(d.runs)-1][1] + 1; last < l.Grid.N() {
 		return l.Start(last)
@@ -173,7 +173,7 @@ func noRoom(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bool)
 	return f, true
 }
 
-// keptFor tells of requests that keep their part of the KV cache of a prefill server although their prompts are computed.
+// keptFor mentions requests that keep their part of a prefill server's KV cache although their prompts are computed.
 func keptFor(r *telemetry.Rank) (list []finding.Evidence) {
 	if n := r.Most(series.Sending); n >= 1 && r.Where.Role == request.Prefill {
 		list = append(list, finding.Sentence("up to %.0f requests whose prompts are computed keep their part of it until that is sent to their decode server", n))
@@ -181,8 +181,8 @@ func keptFor(r *telemetry.Rank) (list []finding.Evidence) {
 	return list
 }
 
-// tokensDuring returns what a token of a request takes in the intervals in which something holds and in the others, in s;
-// NaN where there are few.
+// tokensDuring returns how long a token takes in intervals in which something holds, and in the others, in s; NaN if
+// there are few of either.
 func tokensDuring(l *telemetry.Logged, r *telemetry.Rank, holds func(b int) bool) (then, otherwise float64) {
 	const few = 3
 	var sides [2][]float64
@@ -215,7 +215,7 @@ func stuck(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bool) 
 	limit := "max running requests?"
 	if most < 2 {
 		if r.Mean(series.Queued) < 2 {
-			return f, false // one waits for the other
+			return f, false // requests come one at a time
 		}
 		limit = "max running requests, or does the next one need more KV cache than is free?"
 	}
@@ -229,8 +229,9 @@ func stuck(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bool) 
 	return f, true
 }
 
-// atLimit returns how many requests run where others wait, as many each time, and when they do: the most that ever ran, or of a server that
-// ran more before, as it was given another limit, what it runs nearly always while requests wait.
+// atLimit returns the number of requests that run while others wait, the same each time, and when: the largest number
+// that ever ran or, if the server ran more earlier because it had another limit, the number that nearly always runs
+// while requests wait.
 func atLimit(l *telemetry.Logged, r *telemetry.Rank, running []telemetry.Point) (most float64, d lasting) {
 	const alike, nearly = 0.03, 0.8
 	var beside []float64
@@ -253,15 +254,15 @@ func atLimit(l *telemetry.Logged, r *telemetry.Rank, running []telemetry.Point) 
 	return usual, other
 }
 
-// prefillBound finds a prefill server whose queue does not empty although it computes prompts all
-// the time, while its KV cache has room.
+// prefillBound finds a prefill server whose queue does not empty although it computes prompts all the time, while its
+// KV cache has room.
 func prefillBound(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bool) {
 	if r.Where.Role != request.Prefill {
 		return f, false
 	}
 	d := during(l, r, func(b int) bool {
 		waits := r.Points[series.Queued][b].Mean()
-		return waits >= 1 && load(r, b) > 0 && (r.Points[series.NewSeqs] == nil || !(waits <= r.Points[series.NewSeqs][b].Mean())) // or the next batch takes them all
+		return waits >= 1 && load(r, b) > 0 && (r.Points[series.NewSeqs] == nil || !(waits <= r.Points[series.NewSeqs][b].Mean())) // else the next batch takes all of them
 	})
 	if d.all < judge.FewBuckets || d.inARow < judge.FewLimited {
 		return f, false

@@ -34,7 +34,7 @@ func Changes(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 			}
 		}
 		if logged := slices.DeleteFunc(slices.Clone(ranks), func(r *telemetry.Rank) bool { return r.Scraped }); len(logged) > 0 {
-			ranks = logged // metrics under other names may be of the same servers: nothing counts twice
+			ranks = logged // metrics under other names may be from the same servers, which must not count twice
 		}
 		if len(ranks) == 0 {
 			continue
@@ -60,7 +60,7 @@ func Changes(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 			if usage := mostFull(ranks); q.metric == series.Preallocated && usage < telemetry.Full {
 				f.Evidence = append([]finding.Evidence{finding.Sentence("its KV cache has room: %s %% at most", words.InPercent(usage/100))}, f.Evidence...)
 			}
-			if n := len(out) - 1; n >= 0 && judge.Meet(&out[n], &f) { // what waits on one side keeps the other one waiting
+			if n := len(out) - 1; n >= 0 && judge.Meet(&out[n], &f) { // waiting on one side keeps the other side waiting
 				if out[n].Cost < f.Cost {
 					out[n], f = f, out[n]
 				}
@@ -73,7 +73,7 @@ func Changes(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 	return withHalts(l, out), check
 }
 
-// mostFull is how full the KV cache of any of some ranks is at most, in percent; NaN if none says.
+// mostFull returns the highest usage of the KV cache on any of some ranks, in percent; NaN if unknown.
 func mostFull(ranks []*telemetry.Rank) float64 {
 	most := math.NaN()
 	for _, r := range ranks {
@@ -84,26 +84,26 @@ func mostFull(ranks []*telemetry.Rank) float64 {
 	return most
 }
 
-// A queue is one that may grow.
+// A queue is a kind of queue that may grow.
 type queue struct {
 	metric series.MetricID
-	of     string // what requests in it do
+	of     string // what requests in it do, as a verb
 	role   request.Role
-	// onlyRamps: requests pass through it, so that it holds more of them when more come.
+	// onlyRamps says that requests pass through the queue, so that more are in it whenever more come.
 	onlyRamps bool
 }
 
 var queues = []queue{
 	{metric: series.Queued, of: "wait", role: request.Other},
-	{metric: series.Preallocated, of: "wait to be taken in", role: request.Decode}, // which a full KV cache is one reason for,
+	{metric: series.Preallocated, of: "wait to be taken in", role: request.Decode}, // a full KV cache is one possible reason
 	{metric: series.Bootstrapping, of: "wait for their decode server", role: request.Prefill, onlyRamps: true},
 	{metric: series.Running, of: "run", role: request.Other},
 }
 
-// isMuchLonger reports whether a queue has at least twice as many requests, or one instead of none.
+// isMuchLonger reports whether a queue has at least twice as many requests plus one.
 func isMuchLonger(before, after float64) bool { return after >= 2*before+1 }
 
-// growth finds a queue that grows at some time, given how many are in it.
+// growth finds a queue that grows at some time. length is its length by bucket.
 func growth(l *telemetry.Logged, ranks []*telemetry.Rank, q queue, length []float64) (f finding.Finding, ok bool) {
 	if q.onlyRamps {
 		return f, false
@@ -127,14 +127,14 @@ func growth(l *telemetry.Logged, ranks []*telemetry.Rank, q queue, length []floa
 		cost, suffered := timeIn(l, ranks, q.metric, c.At, c.To), []finding.Evidence(nil)
 		if q.metric == series.Running {
 			if came == nil || before < 1 || after < 2*before || !turnedOver(length, came, c) {
-				continue // as many run as come, and for as long; or the servers did next to nothing before
+				continue // the number running follows the arrivals; or the servers did next to nothing before
 			}
 			longer := judge.MuchLonger
 			if moreCame(came, c) {
-				longer = judge.MuchMore // larger batches take longer: that is what they are for
+				longer = judge.MuchMore // larger batches take longer by design
 			}
 			if cost, suffered = suffer(l, ranks, c, longer); suffered == nil {
-				continue // the server is used more, and nobody has to wait for it
+				continue // the server has more to do, but no request waits for it
 			}
 		}
 		most := slices.Max(length[c.At:c.To])
@@ -156,7 +156,8 @@ func growth(l *telemetry.Logged, ranks []*telemetry.Rank, q queue, length []floa
 	return f, false
 }
 
-// timeIn is the part of the time of all requests that they are in a queue of some ranks from a bucket to another one.
+// timeIn returns the share of the time of all requests that they spend in a queue of some ranks, in buckets [from,
+// to).
 func timeIn(l *telemetry.Logged, ranks []*telemetry.Rank, m series.MetricID, from, to int) (part float64) {
 	for _, r := range ranks {
 		part += l.TimeIn(r, func(b int) bool { return b >= from && b < to }, m)
@@ -164,14 +165,14 @@ func timeIn(l *telemetry.Logged, ranks []*telemetry.Rank, m series.MetricID, fro
 	return part
 }
 
-// isSteady reports whether a queue grew before a change, too, about as fast as behind it: then nothing changed.
+// isSteady reports whether a queue grew about as fast before a change as after it, so that nothing changed.
 func isSteady(length []float64, c changepoint.Change) bool {
 	pace := func(from, to int) float64 { return (length[to-1] - length[from]) / float64(to-from) }
 	before, after := pace(c.From, c.At), pace(c.At, c.To)
 	return c.At-c.From >= judge.FewBuckets && c.To-c.At >= judge.FewBuckets && after > 0 && before > after/2
 }
 
-// grows says that a queue becomes ever longer, from before a change until it ends.
+// grows makes the finding of a queue that grows steadily from before a change until the change ends.
 func grows(l *telemetry.Logged, ranks []*telemetry.Rank, q queue, length []float64, c changepoint.Change) finding.Finding {
 	first, last := length[c.From], length[c.To-1]
 	f := finding.Finding{Subkind: finding.Waits, At: place.Location{Scope: place.WholeRole, Role: ranks[0].Where.Role}, Since: l.Start(c.From), P: finding.Chance(c.P),
@@ -189,8 +190,8 @@ func grows(l *telemetry.Logged, ranks []*telemetry.Rank, q queue, length []float
 	return f
 }
 
-// ramp finds a queue that becomes longer from the beginning on, and never shorter: at all times, more
-// requests come than leave, so that nothing changes at any time.
+// ramp finds a queue that grows from the beginning on and never shrinks: more requests come than leave all the time,
+// so that nothing changes.
 func ramp(l *telemetry.Logged, ranks []*telemetry.Rank, q queue, length []float64) (f finding.Finding, ok bool) {
 	if q.metric == series.Running || !slices.IsSorted(length) {
 		return f, false
@@ -215,10 +216,10 @@ func ramp(l *telemetry.Logged, ranks []*telemetry.Rank, q queue, length []float6
 	return f, true
 }
 
-// episode finds when so many are in a queue as never come together by chance, for some intervals: too
-// short a time for the rest to show that anything changed.
+// episode finds a run of intervals in which a queue is longer than random arrivals explain, but that is too short to
+// be found as a change of level.
 func episode(length []float64) (c changepoint.Change, ok bool) {
-	const deviations = 6 // of requests that come and go by themselves
+	const deviations = 6 // of requests that come at random
 	usual := telemetry.Middle(length)
 	limit := max(2*usual, usual+deviations*math.Sqrt(usual+1))
 	best := 0
@@ -235,7 +236,7 @@ func episode(length []float64) (c changepoint.Change, ok bool) {
 	return c, best >= judge.FewLimited && c.At > 0
 }
 
-// mostOf is the rank that nearly all of what is more is on; nil is none of several.
+// mostOf returns the rank that accounts for nearly all of an increase, or nil if it is several.
 func mostOf(l *telemetry.Logged, ranks []*telemetry.Rank, m series.MetricID, c changepoint.Change) *telemetry.Rank {
 	const nearly = 0.7
 	if len(ranks) == 1 {
@@ -259,13 +260,13 @@ func mostOf(l *telemetry.Logged, ranks []*telemetry.Rank, m series.MetricID, c c
 	return top
 }
 
-// moreCame reports whether more requests came behind a change than before.
+// moreCame reports whether clearly more requests came after a change than before.
 func moreCame(came []float64, c changepoint.Change) bool {
 	return judge.Mean(came[c.At:c.To]) > 1.25*judge.Mean(came[c.From:c.At])
 }
 
-// turnedOver reports whether as many requests ended before a change as ran then. Before that, a
-// batch only fills up: how many run says how long ago it began, and not how long requests take.
+// turnedOver reports whether as many requests ended before a change as were running then. Otherwise the batch was
+// only filling up, and the number running shows how long ago it began, not how long requests take.
 func turnedOver(running, came []float64, c changepoint.Change) bool {
 	began, ended := came[c.From:c.At], 0.0
 	for _, n := range began {
@@ -275,8 +276,8 @@ func turnedOver(running, came []float64, c changepoint.Change) bool {
 	return ended >= judge.Mean(running[c.From:c.At])
 }
 
-// suffer returns what requests pay for a change of how many run, and in what it shows: more of
-// them wait, or their tokens take longer. Without either, there is no evidence.
+// suffer returns the cost for requests of a change in load, and the evidence: more requests wait, or tokens take
+// longer. Without either, shows is nil.
 func suffer(l *telemetry.Logged, ranks []*telemetry.Rank, c changepoint.Change, longer float64) (cost float64, shows []finding.Evidence) {
 	in := func(b int) bool { return b >= c.At && b < c.To }
 	if wait := added(l, ranks, series.Queued); wait != nil {
@@ -288,7 +289,7 @@ func suffer(l *telemetry.Logged, ranks []*telemetry.Rank, c changepoint.Change, 
 		}
 	}
 	for _, r := range ranks {
-		if x, y := tokenTimes(l, r, c); y >= longer*x && !isSlow(l, r) { // others have as much to do, and are no slower for it
+		if x, y := tokenTimes(l, r, c); y >= longer*x && !isSlow(l, r) { // if other ranks with the same load are not slower, load is not the reason
 			cost += (1 - x/y) * l.Running(r, in)
 			shows = append(shows, finding.Sentence("a token takes %s on %s, %s before", words.Nearly(int64(y*1e9)), r.Where.String(), words.Nearly(int64(x*1e9))))
 		}
@@ -301,8 +302,8 @@ func suffer(l *telemetry.Logged, ranks []*telemetry.Rank, c changepoint.Change, 
 	return cost, shows
 }
 
-// tokenTimes returns how long a token took before a change and since then, in s, as lines of batches have it, or
-// else histograms, or else levels; NaN where nothing tells.
+// tokenTimes returns the time per token before and after a change, in s, from lines of batches, or else from
+// histograms, or else from gauges; NaN if unknown.
 func tokenTimes(l *telemetry.Logged, r *telemetry.Rank, c changepoint.Change) (before, after float64) {
 	if r.Scraped {
 		if before, after = scrapedMeans(l, r, series.ITL, c); !math.IsNaN(before) && !math.IsNaN(after) {
@@ -313,13 +314,13 @@ func tokenTimes(l *telemetry.Logged, r *telemetry.Rank, c changepoint.Change) (b
 	return telemetry.Middle(steps[c.From:c.At]), telemetry.Middle(steps[c.At:c.To])
 }
 
-// scrapedMeans returns the means of a histogram before a change and since then, in s.
+// scrapedMeans returns the means of a histogram before and after a change, in s.
 func scrapedMeans(l *telemetry.Logged, r *telemetry.Rank, m series.MetricID, c changepoint.Change) (before, after float64) {
 	list := l.Scrapes(r.Server, m).List
 	return telemetry.MeanOf(telemetry.Within(list, l.Start(c.From), l.Start(c.At))), telemetry.MeanOf(telemetry.Within(list, l.Start(c.At), l.Start(c.To)))
 }
 
-// arrivals says whether more requests came when a queue grew.
+// arrivals adds to a finding whether more requests came when a queue grew.
 func arrivals(l *telemetry.Logged, f *finding.Finding, came []float64, c changepoint.Change) {
 	seconds := float64(l.Grid.Bucket) / 1e9
 	x, y := judge.Mean(came[c.From:c.At])/seconds, judge.Mean(came[c.At:c.To])/seconds
@@ -336,7 +337,8 @@ func arrivals(l *telemetry.Logged, f *finding.Finding, came []float64, c changep
 	}
 }
 
-// added adds up a metric over ranks, by bucket; nil where none has it. Between two lines of a rank it is the less of what these say.
+// added returns the sum of a metric over ranks, by bucket; nil if none has it. Between two lines of a rank, it takes
+// the smaller value.
 func added(l *telemetry.Logged, ranks []*telemetry.Rank, m series.MetricID) []float64 {
 	var out []float64
 	for _, r := range ranks {
@@ -352,7 +354,7 @@ func added(l *telemetry.Logged, ranks []*telemetry.Rank, m series.MetricID) []fl
 				continue
 			}
 			out[b] += v
-			for gap := last + 1; gap < b; gap++ { // of which no line tells: it may have had nothing to do, if it has not now
+			for gap := last + 1; gap < b; gap++ { // without lines: the rank may have been idle, unless it still has requests
 				out[gap] += min(telemetry.Zero(level[last]), v)
 			}
 			last = b

@@ -19,8 +19,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// stepTime is how long a token of one request took in each bucket, in s, with the prefills between
-// its steps. NaN where a rank did not decode.
+// stepTime returns the time per token of a request in each bucket, in s, including the prefills between steps; NaN if
+// the rank did not decode.
 func stepTime(l *telemetry.Logged, r *telemetry.Rank) []float64 {
 	out := make([]float64, l.Grid.N())
 	n := make([]float64, len(out))
@@ -37,14 +37,14 @@ func stepTime(l *telemetry.Logged, r *telemetry.Rank) []float64 {
 }
 
 const (
-	// fewStretches are taken together: of one, the batch changed meanwhile.
+	// fewStretches is the number of stretches averaged, because the batch may change during a single one.
 	fewStretches = 5
-	// beyond is how much larger batches may be than any that a pace was measured of.
+	// beyond is how much larger batches may be than any that a pace was fitted to.
 	beyond = 1.2
 )
 
-// Slower finds servers whose tokens take longer than those of the others of their role would with as
-// much to do, or longer than their own did before.
+// Slower finds servers whose tokens take longer than on others of their role with the same load, or longer than
+// before.
 func Slower(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 	check := finding.Check{What: "logged decode speed", Of: "decode line", Needed: judge.FewBuckets * fewStretches}
 	c := comparison{l: l}
@@ -61,17 +61,17 @@ func Slower(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 	return slices.Concat(all.again, all.slow, withHalts(l, judge.Alike(all.slower))), check
 }
 
-// A slowness is what there is to say about the speed of ranks: slow again and again, slower than their
-// peers, or slower than they were. It has one of these for each rank.
+// A slowness is the findings about the speed of a rank, or of all ranks: slow at regular intervals, slower than their
+// peers, or slower than before. A single rank has only one of these.
 type slowness struct{ again, slow, slower []finding.Finding }
 
-// slownessOf looks for what a rank is slow at; the first that is found is told.
+// slownessOf returns the first finding about the speed of a rank.
 func (c *comparison) slownessOf(r *telemetry.Rank) (s slowness) {
 	if f, ok := slowAgain(c.l, r); ok {
 		s.again = append(s.again, f)
 	} else if f, ok := c.slowerThanPeers(r); ok {
 		s.slow = append(s.slow, f)
-	} else if f, ok := becameSlower(c.l, r); ok && !r.Scraped { // scrapes are too few to tell before from behind
+	} else if f, ok := becameSlower(c.l, r); ok && !r.Scraped { // scrapes are too few to distinguish before from after
 		s.slower = append(s.slower, f)
 	} else if list := longerForSame(c.l, r); len(list) > 0 {
 		s.slower = append(s.slower, list...)
@@ -83,21 +83,22 @@ func (c *comparison) slownessOf(r *telemetry.Rank) (s slowness) {
 	return s
 }
 
-// A comparison compares ranks with their peers.
+// A comparison compares ranks with their peers, concurrently.
 type comparison struct {
 	l     *telemetry.Logged
-	paces sync.Map // of crowds, by who is in them: func() standard
+	paces sync.Map // of large groups of peers, by their places: func() standard
 }
 
-// A standard is the pace of some ranks, and the batches that it was measured of; ok is false if they did too little.
+// A standard is the pace of some ranks, and the range of the batches that it was fitted to. ok is false if they did
+// too little.
 type standard struct {
 	pace telemetry.Pace
 	of   batches
 	ok   bool
 }
 
-// standardFor returns the pace of the peers of a rank. In a crowd, one rank more changes nothing, so its members
-// share the pace of all: measuring it for each of them would take quadratic time.
+// standardFor returns the pace of the peers of a rank. In a large group, one rank more makes no difference, so all
+// members share the pace of the whole group: fitting it for each would take quadratic time.
 func (c *comparison) standardFor(r *telemetry.Rank) standard {
 	const crowd = 20
 	ranks := likes(c.l, r)
@@ -121,9 +122,9 @@ func (c *comparison) standardFor(r *telemetry.Rank) standard {
 	return shared.(func() standard)()
 }
 
-// likes are the ranks that would take as long as r for the same, r among them: those of its role, on other
-// machines or with other batches, whose KV cache is as large. One of another model is hardly ever. Lines tell of prompts that
-// are computed between steps, and scrapes do not: they are not compared with each other.
+// likes returns the ranks that would take as long as r for the same work, including r: those of its role and engine
+// whose KV cache has the same size, which a rank with another model rarely has. Ranks with lines, which include
+// prompts computed between steps, are not compared with scraped ranks, which don't.
 func likes(l *telemetry.Logged, r *telemetry.Rank) (list []*telemetry.Rank) {
 	least, most := r.Holds()
 	for k := range l.Ranks {
@@ -138,23 +139,24 @@ func likes(l *telemetry.Logged, r *telemetry.Rank) (list []*telemetry.Rank) {
 	return list
 }
 
-// peers are the other ranks that would take as long as r for the same.
+// peers returns the other ranks that would take as long as r for the same work.
 func peers(l *telemetry.Logged, r *telemetry.Rank) []*telemetry.Rank { return without(likes(l, r), r) }
 
-// without takes a rank out of a list.
+// without returns a list without one of its ranks.
 func without(list []*telemetry.Rank, r *telemetry.Rank) []*telemetry.Rank {
 	return slices.DeleteFunc(list, func(o *telemetry.Rank) bool { return o == r })
 }
 
-// A block is some stretches that follow each other.
+// A block is several consecutive stretches.
 type block struct {
 	at    trace.Time
-	ratio float64 // the median of how long they took, by how long they would at a pace
-	took  float64 // the median, in s
+	ratio float64 // median of recorded time divided by predicted time
+	took  float64 // s: median
 }
 
-// blocks compares stretches with a pace, where their batches are no larger than those that it was measured
-// of, and no more prompts are computed. Smaller ones may take as long as the smallest of these.
+// blocks compares stretches with a pace. It leaves out batches that are larger than those that the pace was fitted
+// to, or with more prompt tokens. Smaller batches are treated like the smallest of these, as they may take equally
+// long.
 func blocks(list []telemetry.Stretch, p *telemetry.Pace, of *batches) (out []block) {
 	var ratios, took []float64
 	var at trace.Time
@@ -183,7 +185,7 @@ func ratios(list []block) (out []float64) {
 	return out
 }
 
-// speeds are how fast tokens came, by how fast they would at a pace.
+// speeds returns the predicted time per token divided by the recorded one.
 func speeds(list []block) (out []float64) {
 	for _, b := range list {
 		out = append(out, 1/b.ratio)
@@ -198,11 +200,11 @@ func taken(list []block) (out []float64) {
 	return out
 }
 
-// A batches is how large the batches were that a pace was measured of: how many requests ran at least and
-// at most, how much of the KV cache they had at least, and how many thousands of prompt tokens came between them at most, in some of them.
+// A batches is the range of batches that a pace was fitted to: least and most are running requests, kv is the least
+// use of the KV cache, in thousands of tokens, and prompts about the most prompt tokens between steps, in thousands.
 type batches struct{ least, most, kv, prompts float64 }
 
-// measuredOf returns the pace of some stretches, and of which batches it is.
+// measuredOf fits a pace to some stretches, and returns the range of their batches.
 func measuredOf(lists ...[]telemetry.Stretch) (p telemetry.Pace, of batches, ok bool) {
 	const most = 4000
 	n := 0
@@ -232,14 +234,14 @@ func measuredOf(lists ...[]telemetry.Stretch) (p telemetry.Pace, of batches, ok 
 	return p, of, ok
 }
 
-// longerTokens returns the parts, one after the other, in which tokens of a rank take much longer than before, by as much in each; or all
-// of the blocks if that begins nowhere.
+// longerTokens returns consecutive parts, each with its own level, in which tokens take much longer than before. It
+// returns all blocks as one part if that has no onset.
 func longerTokens(list []block) (parts [][]block) {
 	changes := changepoint.Levels(ratios(list), changepoint.Options{Alpha: judge.Surely, Keep: func(from, k, to int) bool {
 		before, after := telemetry.Middle(ratios(list[from:k])), telemetry.Middle(ratios(list[k:to]))
 		return max(before, after) > judge.MuchLonger*min(before, after)
 	}})
-	usual := 0.0 // before the first of them
+	usual := 0.0 // level before the first slow part
 	for _, c := range changes {
 		part := list[c.At:c.To]
 		if parts == nil {
@@ -260,7 +262,7 @@ func longerTokens(list []block) (parts [][]block) {
 	return parts
 }
 
-// slowerThanPeers finds a rank whose tokens take longer than those of its peers would.
+// slowerThanPeers finds a rank whose tokens take longer than on its peers.
 func (c *comparison) slowerThanPeers(r *telemetry.Rank) (f finding.Finding, ok bool) {
 	l, peers := c.l, peers(c.l, r)
 	if len(peers) == 0 {
@@ -285,7 +287,7 @@ func (c *comparison) slowerThanPeers(r *telemetry.Rank) (f finding.Finding, ok b
 	if ratio < judge.MuchLonger || len(part) < 3 {
 		return f, false
 	}
-	slow := order.Count(peers, func(o *telemetry.Rank) bool { // of as many slow ones as others, nobody knows what is usual
+	slow := order.Count(peers, func(o *telemetry.Rank) bool { // if half of the ranks are slow, it is unknown what is usual
 		other := slices.DeleteFunc(blocks(o.Stretches, &than.pace, &than.of), func(b block) bool { return b.at < f.Since || f.Until != 0 && b.at >= f.Until })
 		return len(other) > 0 && telemetry.Middle(ratios(other)) > ratio/judge.MuchLonger
 	})
@@ -319,7 +321,7 @@ func (c *comparison) slowerThanPeers(r *telemetry.Rank) (f finding.Finding, ok b
 	return f, true
 }
 
-// called is what the peers of a rank are called.
+// called names the peers of a rank.
 func called(peers []*telemetry.Rank) string {
 	if len(peers) == 1 {
 		return "the other one of its role"
@@ -327,10 +329,10 @@ func called(peers []*telemetry.Rank) string {
 	return fmt.Sprintf("the other %d of its role", len(peers))
 }
 
-// since begins a sentence that says since when.
+// since begins a sentence with an onset.
 func since(t trace.Time) string { return lasts(t, 0) }
 
-// lasts begins a sentence that says from when to when; 0 is not known, or not over.
+// lasts begins a sentence with a period. A from of 0 is unknown; a to of 0 is not over.
 func lasts(from, to trace.Time) string {
 	switch {
 	case from == 0:
@@ -341,7 +343,7 @@ func lasts(from, to trace.Time) string {
 	return fmt.Sprintf("from %s to %s, ", words.TimeOfDay(from), words.TimeOfDay(to))
 }
 
-// TimePerToken is the metric of findings of how long tokens take.
+// TimePerToken is the metric of findings about the time per token.
 const TimePerToken = "time per token"
 
 // becameSlower finds a rank whose tokens take longer from some time on than they would have before.
@@ -356,7 +358,7 @@ func becameSlower(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok
 		changes = append(changes, c)
 	}
 	for _, c := range changes {
-		for _, d := range changes { // it may become one that is slower still
+		for _, d := range changes { // it may become slower still
 			if d.At == c.To && telemetry.Middle(ratios(list[d.At:d.To])) > judge.MuchLonger*telemetry.Middle(ratios(list[c.From:c.At])) {
 				c.To = d.To
 			}
@@ -374,7 +376,7 @@ func becameSlower(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok
 		}
 		ratio := telemetry.Middle(ratios(after))
 		if len(after) < 3 || 2*len(after) < c.To-c.At || ratio < judge.MuchLonger {
-			continue // its batches are larger than they ever were, or it is only load
+			continue // its batches are larger than ever before, or only the load grew
 		}
 		took := telemetry.Middle(taken(after))
 		f = finding.Finding{At: r.Where, Since: at, P: finding.Chance(c.P), Metric: finding.Metric{Name: TimePerToken, Unit: table.Duration, Before: took / ratio * 1e9, After: took * 1e9}}
@@ -395,7 +397,8 @@ func becameSlower(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok
 	return f, false
 }
 
-// asMuch is what a rank has as much of where its tokens are compared: of scrapes, nobody knows what it computes of prompts meanwhile.
+// asMuch says in which respect the load is equal where tokens are compared. Scrapes may not show how many prompts are
+// computed meanwhile.
 func asMuch(r *telemetry.Rank) string {
 	if r.Scraped && !tellsPrompts(r) {
 		return "as many in its batch"
@@ -403,7 +406,8 @@ func asMuch(r *telemetry.Rank) string {
 	return "as much to do"
 }
 
-// comparedBy is what tokens are compared by. A finding of scrapes is not certain: prompts may be longer, or come more often.
+// comparedBy says what load tokens are compared by. A finding from scrapes is not certain: prompts may be longer, or
+// come more often.
 func comparedBy(f *finding.Finding, r *telemetry.Rank) string {
 	if r.Scraped {
 		f.Confidence = finding.Likely
@@ -417,19 +421,19 @@ func comparedBy(f *finding.Finding, r *telemetry.Rank) string {
 	return "running requests, tokens in the KV cache, and prompts computed meanwhile"
 }
 
-// tellsPrompts reports whether what a rank did tells how many tokens of prompts were computed meanwhile.
+// tellsPrompts reports whether the prompt tokens computed between the steps of a rank are known.
 func tellsPrompts(r *telemetry.Rank) bool {
 	return slices.ContainsFunc(r.Stretches, func(x telemetry.Stretch) bool { return x.Prompts > 0 })
 }
 
-// slowAgain finds a rank whose tokens take longer than they would otherwise, as long each time, and at equal intervals.
+// slowAgain finds a rank whose tokens take longer at regular intervals, for the same time each.
 func slowAgain(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bool) {
 	p, _, ok := measuredOf(r.Stretches)
 	if !ok {
 		return f, false
 	}
 	seconds := func(t trace.Time) float64 { return float64(t-r.Stretches[0].At) / 1e9 }
-	longest := 2 * seconds(r.Stretches[len(r.Stretches)-1].At) / float64(len(r.Stretches)) // of a stretch; before, it may have had nothing to do
+	longest := 2 * seconds(r.Stretches[len(r.Stretches)-1].At) / float64(len(r.Stretches)) // the longest stretch; before it, the rank may have been idle
 	list := make([]changepoint.Observation, len(r.Stretches))
 	for i := range list {
 		x := &r.Stretches[i]
@@ -437,10 +441,10 @@ func slowAgain(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bo
 		list[i] = changepoint.Observation{From: max(to-longest, seconds(r.Stretches[max(0, i-1)].At)), To: to, Value: p.Takes(x) / x.Token, Weight: 1}
 	}
 	pulses := changepoint.FindPulses(list)
-	if pulses.P*float64(len(l.Ranks)) > judge.Surely/10 { // of a search among very many
+	if pulses.P*float64(len(l.Ranks)) > judge.Surely/10 { // stricter, because very many pulses are tried
 		return f, false
 	}
-	var took, work [2][]float64 // otherwise, and in pulses
+	var took, work [2][]float64 // outside of pulses, and in them
 	for i, o := range list {
 		in := pulses.Over(o.From, o.To)
 		if k := int(in); float64(k) == in {
@@ -449,7 +453,7 @@ func slowAgain(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bo
 	}
 	usual, slow := telemetry.Middle(took[0]), telemetry.Middle(took[1])
 	if more := telemetry.Middle(work[1]) / telemetry.Middle(work[0]); !(slow > judge.MuchLonger*usual) || more-1 > (slow/usual-1)/2 {
-		return f, false // there is more to do then
+		return f, false // the load is higher in pulses
 	}
 	times := func(k int) trace.Time { return r.Stretches[0].At + trace.Time(pulses.Begin(pulses.Seen[k])*1e9) }
 	last := len(pulses.Seen) - 1

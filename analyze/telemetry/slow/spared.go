@@ -21,7 +21,7 @@ const GraphedSteps = "share of steps with graphs"
 // TransferSpeed is the subkind of findings about KV transfers that became slower.
 const TransferSpeed = "speed of KV transfers"
 
-// values returns, by bucket, the sum of what is spared and what that is a part or a mean of; nil is not logged.
+// values returns, by bucket, the numerator and the denominator of the ratio that may worsen; nil if it is not logged.
 func values(l *telemetry.Logged, r *telemetry.Rank, w *series.Worsening) (n, of []float64) {
 	switch {
 	case w.BetweenBatches:
@@ -41,14 +41,14 @@ func values(l *telemetry.Logged, r *telemetry.Rank, w *series.Worsening) (n, of 
 		for _, m := range w.Percent {
 			n, of = telemetry.Sums(r.Points[m], 1./100)
 		}
-		if rate := r.Points[series.PrefillRate]; rate != nil { // lines of vLLM repeat the rate of the last prompts, where none came
+		if rate := r.Points[series.PrefillRate]; rate != nil { // vLLM repeats the rate of the last prompts in lines without any
 			for b := range of {
 				if rate[b].N > 0 && rate[b].Sum == 0 {
 					n[b], of[b] = 0, 0
 				}
 			}
 		}
-		if w.Name == finding.CachedTokens && slices.Max(append(of, 0)) == 0 && l.IsAlone(r) { // a rate of 0 says nothing
+		if w.Name == finding.CachedTokens && slices.Max(append(of, 0)) == 0 && l.IsAlone(r) { // a hit rate of 0 says nothing
 			return countedCached(l, r)
 		}
 		return n, of
@@ -62,7 +62,7 @@ func values(l *telemetry.Logged, r *telemetry.Rank, w *series.Worsening) (n, of 
 	return n, of
 }
 
-// countedCached are the tokens of prompts that a server found in its cache, and all of them, as its counters have them.
+// countedCached returns the prompt tokens that a server found in its cache, and all prompt tokens, from its counters.
 func countedCached(l *telemetry.Logged, r *telemetry.Rank) (n, of []float64) {
 	for _, names := range [...][2]string{{"prefix_cache_hits_total", "prefix_cache_queries_total"}, {"gpu_prefix_cache_hits_total", "gpu_prefix_cache_queries_total"}, {"cached_tokens_total", "prompt_tokens_total"}} {
 		if n, of = l.Counted(r.Server, names[0]), l.Counted(r.Server, names[1]); n != nil && of != nil {
@@ -72,8 +72,8 @@ func countedCached(l *telemetry.Logged, r *telemetry.Rank) (n, of []float64) {
 	return nil, nil
 }
 
-// countedDrafts are the tokens that come out of the steps of a server which verify drafts, one more than it accepts, and these steps, as
-// counters of vLLM have it.
+// countedDrafts returns the tokens that steps with drafts yield, which is one more than they accept, and the number
+// of these steps, from counters of vLLM.
 func countedDrafts(l *telemetry.Logged, r *telemetry.Rank) (n, of []float64) {
 	n, of = l.Counted(r.Server, "spec_decode_num_accepted_tokens_total"), l.Counted(r.Server, "spec_decode_num_drafts_total")
 	if n == nil || of == nil {
@@ -85,7 +85,7 @@ func countedDrafts(l *telemetry.Logged, r *telemetry.Rank) (n, of []float64) {
 	return n, of
 }
 
-// countedAborts are the requests of a server that were aborted, and all that ended.
+// countedAborts returns the requests of a server that were aborted, and all that ended.
 func countedAborts(l *telemetry.Logged, r *telemetry.Rank) (n, of []float64) {
 	if n = l.Aborted(r.Server); n == nil || !l.IsAlone(r) {
 		return nil, nil
@@ -99,11 +99,12 @@ func countedAborts(l *telemetry.Logged, r *telemetry.Rank) (n, of []float64) {
 	return n, of
 }
 
-// countedGraphs are the decode steps of a scheduler that ran as a CUDA graph, and all of them, as counters of SGLang have it.
+// countedGraphs returns the decode steps of a scheduler that ran as a CUDA graph, and all decode steps, from counters
+// of SGLang.
 func countedGraphs(l *telemetry.Logged, r *telemetry.Rank) (n, of []float64) {
 	n, of = l.CountedAt(r.Place, "cuda_graph_passes_total", "mode=decode_cuda_graph"), l.CountedAt(r.Place, "cuda_graph_passes_total", "mode=decode_none")
 	if n == nil || of == nil {
-		return nil, nil // all or none: it does not change
+		return nil, nil // all or none, so it does not change
 	}
 	for b := range of {
 		of[b] += n[b]
@@ -111,7 +112,8 @@ func countedGraphs(l *telemetry.Logged, r *telemetry.Rank) (n, of []float64) {
 	return n, of
 }
 
-// besideOthers adds up the values of lines that say other metrics, too, and counts these lines.
+// besideOthers returns the sum of a metric over the lines that also have other metrics, and the number of these
+// lines.
 func besideOthers(l *telemetry.Logged, r *telemetry.Rank, w *series.Worsening) (n, of []float64) {
 	n, of = make([]float64, l.Grid.N()), make([]float64, l.Grid.N())
 	value := slices.Index(telemetry.MetricsOfLine[:], w.Metric)
@@ -126,7 +128,7 @@ func besideOthers(l *telemetry.Logged, r *telemetry.Rank, w *series.Worsening) (
 	return n, of
 }
 
-// sentence says what a worsening is, of a place.
+// sentence describes a worsening at a place.
 func sentence(w *series.Worsening, at string, before, after float64) string {
 	number := words.ThreeDigits
 	if w.Part {
@@ -135,7 +137,7 @@ func sentence(w *series.Worsening, at string, before, after float64) string {
 	return strings.NewReplacer("{at}", at, "{before}", number(before), "{after}", number(after), "{times}", words.ThreeDigits((1-after)/(1-before))).Replace(w.Says)
 }
 
-// Worsened finds ranks that are spared less work than before.
+// Worsened finds ranks for which less work is saved than before, such as by caches or drafts.
 func Worsened(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 	check := finding.Check{What: "logged cache hits and accepted drafts", Of: "interval", Needed: judge.FewBuckets}
 	var out []finding.Finding
@@ -155,7 +157,7 @@ func Worsened(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 	return out, check
 }
 
-// worsened finds since when a rank is spared less; intervals is in how many it said how much.
+// worsened finds since when less work is saved on a rank. intervals is the number of intervals with data.
 func worsened(l *telemetry.Logged, r *telemetry.Rank, w *series.Worsening) (f finding.Finding, intervals int, ok bool) {
 	n, of := values(l, r, w)
 	x := quotients(l, n, of)
@@ -170,18 +172,18 @@ func worsened(l *telemetry.Logged, r *telemetry.Rank, w *series.Worsening) (f fi
 	return f, len(x.values), false
 }
 
-// A loss is a change of a course to the worse.
+// A loss is a change of a course for the worse.
 type loss struct {
 	changepoint.Change
 	before, after float64
-	levels        []float64 // of tenths of the time, of what falls all the time; nil of others
+	levels        []float64 // levels of tenths of the time, if it falls all the time; else nil
 }
 
-// losses are the changes of a course to the worse that matter.
+// losses returns the changes of a course for the worse that matter.
 func (x *course) losses(w *series.Worsening) (list []loss) {
 	changes := changepoint.Levels(x.values, changepoint.Options{Alpha: judge.Surely, Keep: func(from, k, to int) bool {
 		before, after := x.level(from, k), x.level(k, to)
-		return w.Matters(before, after) || w.Matters(after, before) // that it is as before ends it
+		return w.Matters(before, after) || w.Matters(after, before) // a recovery ends the loss
 	}})
 	if c, ok := slides(x.values); ok && w.Name == finding.CachedTokens && len(changes) == 0 {
 		changes = append(changes, c)
@@ -208,7 +210,7 @@ func (x *course) losses(w *series.Worsening) (list []loss) {
 	return list
 }
 
-// lost says what a rank lost; false if that is no reason for what its tokens take.
+// lost makes the finding of a loss. ok is false if it does not explain what requests suffer.
 func lost(l *telemetry.Logged, r *telemetry.Rank, w *series.Worsening, x *course, c *loss) (f finding.Finding, ok bool) {
 	unit := table.Number
 	if w.Part {
@@ -256,8 +258,8 @@ func lost(l *telemetry.Logged, r *telemetry.Rank, w *series.Worsening, x *course
 	return f, true
 }
 
-// moreComes is how many times as many tokens of prompts come since a change, by how many are computed and the share that is cached; NaN
-// where no line tells how many are computed.
+// moreComes returns the ratio of the prompt tokens that come after a change to those before, from the computed tokens
+// and the cached share; NaN if no line has the computed tokens.
 func moreComes(l *telemetry.Logged, r *telemetry.Rank, during changepoint.Change, c *loss) float64 {
 	metric := series.PrefillRate
 	if r.Has(series.NewTokens) {
@@ -267,8 +269,8 @@ func moreComes(l *telemetry.Logged, r *telemetry.Rank, during changepoint.Change
 	return judge.Mean(computed[during.At:during.To]) / judge.Mean(computed[during.From:during.At]) * (1 - c.before) / (1 - c.after)
 }
 
-// slides finds since when a share falls bit by bit to a much lower level, as that of the last thousand requests does, which
-// vLLM logs: values that follow each other are of the same requests.
+// slides finds since when a share falls gradually to a much lower level, such as the hit rate over the last thousand
+// requests that vLLM logs: its consecutive values cover mostly the same requests.
 func slides(share []float64) (c changepoint.Change, ok bool) {
 	missing := make([]float64, len(share))
 	for i, v := range share {
@@ -281,9 +283,9 @@ func slides(share []float64) (c changepoint.Change, ok bool) {
 	return changepoint.Change{At: max(1, k-1), To: len(share), P: math.NaN()}, ok && k >= judge.FewBuckets
 }
 
-// falls finds since when values become ever smaller, until the end, and returns the levels of tenths of the time; nil if they do not.
-// No step is in what changes so slowly: values that follow each other are alike. That the last six of some levels fall by chance has
-// a probability of one in 720.
+// falls finds since when values fall steadily until the end, and returns the levels of tenths of the time; nil if
+// they do not. A test for steps does not find such slow changes, because consecutive values are similar. The last six
+// levels are in falling order by chance with a probability of 1 in 720.
 func falls(values []float64) (c changepoint.Change, levels []float64) {
 	const pieces, falling, clearly = 10, 6, 1.05
 	if len(values) < pieces*judge.FewBuckets/2 {
@@ -300,12 +302,12 @@ func falls(values []float64) (c changepoint.Change, levels []float64) {
 		return c, nil
 	}
 	for clearly*levels[k] > levels[0] {
-		k++ // they have only begun to
+		k++ // the fall has only begun
 	}
 	return changepoint.Change{At: k * len(values) / pieces, To: len(values), P: math.NaN()}, levels
 }
 
-// largestGraph says whether the batches without a graph are those that are larger than any with one.
+// largestGraph says whether all batches without a graph are larger than those with one.
 func largestGraph(l *telemetry.Logged, r *telemetry.Rank) []finding.Evidence {
 	with, without := 0.0, math.Inf(1)
 	var x telemetry.LoggedLine

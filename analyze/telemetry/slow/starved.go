@@ -13,14 +13,15 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// starving is the part of the time between two tokens from which on prompts have most of it: a token takes three times as long as without.
+// starving is the share of the time between tokens from which prompts take most of it: a token takes three times as
+// long as without.
 const starving = 2.0 / 3
 
-// starved finds a server that computes prompts for most of the time while requests run: SGLang computes them before it decodes.
-// What prompts take, the pace of the rank tells, where that explains what its tokens took.
+// starved finds a server that spends most of its time on prompts while requests run, because SGLang computes prompts
+// before it decodes. The time for prompts follows from the pace of the rank, in stretches that the pace explains.
 func starved(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bool) {
 	p, _, ok := measuredOf(r.Stretches)
-	if r.Where.Role != request.Unified || !ok || !r.Has(series.NewTokens) { // others compute them in the steps that decode
+	if r.Where.Role != request.Unified || !ok || !r.Has(series.NewTokens) { // other engines compute them in the same steps as decoding
 		return f, false
 	}
 	const far, least = 1.5, trace.Time(60e9)

@@ -16,12 +16,14 @@ import (
 	"github.com/sgtrace/sgtrace/series"
 )
 
-// noMore is the part of what was done before that is no more: rates of intervals differ by some percent.
+// noMore is the ratio to the earlier rate up to which work counts as no more, because rates vary by some percent
+// between intervals.
 const noMore = 1.1
 
-// longerForSame finds from when to when tokens of a rank take longer although as many come out. How many run is how many
-// come times how long each stays: where no more come out, no more are asked for, and none waits, or no more come, a batch is larger because its
-// tokens take longer, and not the other way round. Then the pace of before holds for larger batches, too.
+// longerForSame finds the periods in which tokens of a rank take longer although no more are generated. The number of
+// running requests is the arrival rate times the time that each stays. So if no more tokens are generated, the demand
+// is the same, and no requests wait or no more come, then batches are larger because tokens take longer, and not the
+// other way around. The earlier pace then holds for the larger batches, too.
 func longerForSame(l *telemetry.Logged, r *telemetry.Rank) (out []finding.Finding) {
 	generated := generatedBy(l, r)
 	if generated == nil {
@@ -53,7 +55,8 @@ func longerForSame(l *telemetry.Logged, r *telemetry.Rank) (out []finding.Findin
 	return out
 }
 
-// longerIn tells that tokens take longer in a time, if they do for that, than from another one on before it.
+// longerIn makes the finding that tokens take longer in a period than before it, after ended, if the server is the
+// reason.
 func longerIn(l *telemetry.Logged, r *telemetry.Rank, generated []float64, times *course, ended int, c changepoint.Change) (f finding.Finding, ok bool) {
 	tokens := times.values
 	c.From = max(ended, min(c.From, c.At-judge.FewBuckets))
@@ -63,7 +66,7 @@ func longerIn(l *telemetry.Logged, r *telemetry.Rank, generated []float64, times
 		return f, false
 	}
 	if queue := r.Points[series.Queued]; queue == nil || judge.Mean(l.Curve(r, series.Queued)[at:to]) >= 1 && !comeNoMore(l, r, from, at, to) {
-		return f, false // it has more to do than it can
+		return f, false // the demand exceeds what it can do
 	}
 	if prompts := l.Counted(r.Server, "prompt_tokens_total"); prompts != nil && judge.Mean(prompts[at:to]) > noMore*judge.Mean(prompts[from:at]) {
 		return f, false
@@ -88,7 +91,7 @@ func longerIn(l *telemetry.Logged, r *telemetry.Rank, generated []float64, times
 	return f, true
 }
 
-// comeNoMore reports whether no more requests come to a rank, and no more tokens of their prompts, than before, as its lines or its scrapes tell.
+// comeNoMore reports whether no more requests and no more prompt tokens come to a rank than before.
 func comeNoMore(l *telemetry.Logged, r *telemetry.Rank, from, at, to int) bool {
 	list := l.Demands(r)
 	if len(list) < 2 {
@@ -102,8 +105,8 @@ func comeNoMore(l *telemetry.Logged, r *telemetry.Rank, from, at, to int) bool {
 	return true
 }
 
-// unexplained says that tokens take longer than what a rank has to do explains: than such batches took before, or, where how many run is told too seldom
-// for that, than they would for as many tokens that come out.
+// unexplained says that tokens take longer than the load explains: longer than such batches took before or, if the
+// batch size is recorded too rarely for that, longer than they would at the same rate of generation.
 func unexplained(r *telemetry.Rank, before, after *rates, from, to int64) (why finding.Evidence, ok bool) {
 	if ratio := beyondPace(r, from, to); ratio >= judge.MuchLonger {
 		return finding.Sentence("that is %s times as long as such a batch would take by what batches took before", words.ThreeDigits(ratio)), true
@@ -112,9 +115,10 @@ func unexplained(r *telemetry.Rank, before, after *rates, from, to int64) (why f
 	return why, ok && times >= judge.MuchLonger
 }
 
-// timesForAsMuch is how many times as long tokens take in one case as in another one for as many that come out, given ranks that tell how many can:
-// what one more request adds to a step cannot be more than 1/most, as most came out in a second at other times, and the rest of a step is
-// the same for each batch. So a token takes rest/(1-rate/most) at most, the more the nearer it is to that.
+// timesForAsMuch returns how many times as long tokens take after a change at the same rate of generation, given
+// ranks that show the highest rate. An additional request adds at most 1/most to a step, where most is the highest
+// rate at other times, and the rest of a step does not depend on the batch. So a token takes at most
+// rest/(1-rate/most), which grows as the rate approaches most.
 func timesForAsMuch(before, after *rates, of ...*telemetry.Rank) (why finding.Evidence, times float64, ok bool) {
 	most := highRate(of)
 	if of[0].Where.Role == request.Prefill || after.generated > noMore*before.generated || after.prompts > noMore*before.prompts || after.context > noMore*before.context ||
@@ -125,8 +129,8 @@ func timesForAsMuch(before, after *rates, of ...*telemetry.Rank) (why finding.Ev
 	return finding.Sentence("it is not at its limit, as %s tokens a second came out at other times: its batches are larger because tokens take longer, and not the other way round", words.ThreeDigits(most)), times, true
 }
 
-// longerThanThere finds a rank whose tokens take longer than on its peers at the same time although as many come out, where how many run is told
-// too seldom to compare batches.
+// longerThanThere finds a rank whose tokens take longer than on its peers at the same time although no more are
+// generated, if the batch size is recorded too rarely to compare batches.
 func longerThanThere(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bool) {
 	peers := peers(l, r)
 	if len(peers) == 0 || judge.Mean(l.Curve(r, series.Queued)) >= 1 || !(meanToken(r) >= judge.MuchLonger*meanToken(peers...)) {
@@ -160,7 +164,7 @@ func longerThanThere(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding,
 	return f, true
 }
 
-// meanToken is how long a token of some ranks takes on average, in s.
+// meanToken returns the mean time per token on some ranks, in s.
 func meanToken(ranks ...*telemetry.Rank) float64 {
 	sum, n := 0.0, 0
 	for _, r := range ranks {
@@ -169,7 +173,8 @@ func meanToken(ranks ...*telemetry.Rank) float64 {
 	return sum / float64(n)
 }
 
-// longestThere is in how many pieces of the time, of those in which all of some ranks generate, a token takes the longest on the first of them.
+// longestThere divides the time in which all ranks generate into pieces, and returns their number, and the number in
+// which tokens take longest on the first rank.
 func longestThere(l *telemetry.Logged, ranks []*telemetry.Rank) (pieces, longest int) {
 	type sums struct{ running, generated float64 }
 	var curves [][2][]float64
@@ -201,7 +206,8 @@ func longestThere(l *telemetry.Logged, ranks []*telemetry.Rank) (pieces, longest
 	return pieces, longest
 }
 
-// highRate is how many tokens a second came out of any of some ranks at most, but for some moments that may be wrong; NaN without any.
+// highRate returns the highest rate of generation on any of some ranks, in tokens/s, except for the top few percent,
+// which may be wrong; NaN without data.
 func highRate(ranks []*telemetry.Rank) float64 {
 	const high = 0.95
 	var list []float64
@@ -217,7 +223,7 @@ func highRate(ranks []*telemetry.Rank) float64 {
 	return list[int(high*float64(len(list)-1))]
 }
 
-// beyondPace is how many times as long tokens take in a time as they would at the pace of before.
+// beyondPace returns how many times as long tokens take in a period as predicted by the pace before it.
 func beyondPace(r *telemetry.Rank, from, to int64) float64 {
 	var before []*telemetry.Stretch
 	var ratios []float64
