@@ -12,29 +12,29 @@ import (
 	"github.com/sgtrace/sgtrace/request"
 )
 
-// Groups are the servers of a set, divided into those that do the same. Each server with a
-// place is in one group, with all of its ranks.
+// Groups are the servers of a set, divided into groups that do the same work. Each server with a place is in one
+// group, with all of its ranks.
 type Groups struct {
 	Ranks *RankSet
 	of    []int32  // group of every place
-	names []string // of every group: what sets it apart from others of its role; "" is alone
+	names []string // of every group: what sets it apart from other groups of its role; "" if there are none
 
 	populations
 }
 
-// A server is what tells whether it does the same as others of its role.
+// A server is the evidence for what work a server does.
 type server struct {
 	at     Location // without a rank
 	group  int32
-	ranks  int             // TP ranks
-	models map[string]bool // that it served, as far as the dump tells
+	ranks  int             // number of TP ranks
+	models map[string]bool // models that it served, as far as the dump says
 	pools  map[string]bool // see [request.Writer]
-	// finished counts its finished requests, and decoded those that have more than one token.
+	// finished is the number of its finished requests, and decoded of those with more than one token.
 	finished, decoded int
 	work              work
 }
 
-// Of divides the servers of a set.
+// Of divides the servers of a set into groups.
 func Of(s *request.Set) *Groups {
 	ranks := NewRankSet(s)
 	g := &Groups{Ranks: ranks, of: make([]int32, len(ranks.Places))}
@@ -53,7 +53,7 @@ func Of(s *request.Set) *Groups {
 	return g
 }
 
-// look finds out what the servers do. It returns them, and the one of every place.
+// look collects what servers do. It returns them, and the server of every place.
 func (g *Groups) look() (servers, serverOf []*server) {
 	index := map[Location]*server{}
 	serverOf = make([]*server, len(g.Ranks.Places))
@@ -75,7 +75,7 @@ func (g *Groups) look() (servers, serverOf []*server) {
 	return servers, serverOf
 }
 
-// add looks at what a server did for a request.
+// add adds a request that the server worked on.
 func (x *server) add(s *request.Set, p *request.Part) {
 	r := &s.Requests[p.Request]
 	if model := cmp.Or(s.Syms.Name(p.Model), s.ModelOf(r)); model != "" {
@@ -95,13 +95,12 @@ func (x *server) add(s *request.Set, p *request.Part) {
 	}
 }
 
-// decodes reports whether a request was answered token by token. Embeddings, classifications,
-// and health checks have one result, as soon as the prompt is computed.
+// decodes reports whether a request was answered token by token. Embeddings, classifications, and health checks have
+// one result, as soon as the prompt is computed.
 func decodes(r *request.Request) bool { return r.Metrics.CompletionTokens > 1 || r.Metrics.ITL.N > 0 }
 
-// divide makes groups of the servers of one role: by what is certain first, and by their work
-// where nothing tells which model they have. Those of which nothing is known are taken for
-// peers of most of the others.
+// divide divides the servers of one role into groups: first by what is certain, and then by their work if nothing
+// says which model they have. Servers about which nothing is known join the largest group.
 func (g *Groups) divide(servers []*server) {
 	if len(servers) == 0 {
 		return
@@ -122,8 +121,8 @@ func (g *Groups) divide(servers []*server) {
 	}
 }
 
-// split divides servers by a key, in the order in which keys come. Servers without one, "", go
-// with the largest group.
+// split divides servers by a key, in the order in which keys appear. Servers without a key, "", join the largest
+// group.
 func split(servers []*server, key func(*server) string) [][]*server {
 	index := map[string]int{}
 	var groups [][]*server
@@ -154,9 +153,9 @@ func split(servers []*server, key func(*server) string) [][]*server {
 	return groups
 }
 
-// decoding divides servers that give token after token from those that hardly ever do.
+// decoding divides servers that decode from those that almost never do.
 func decoding(servers []*server) [][]*server {
-	const hardly = 20 // one request in so many
+	const hardly = 20 // one request in 20
 	return split(servers, func(x *server) string {
 		switch {
 		case x.finished == 0:
@@ -168,8 +167,8 @@ func decoding(servers []*server) [][]*server {
 	})
 }
 
-// size divides servers by how many GPUs a model is spread over, to the nearest power of two:
-// a rank whose spans are missing makes no other server.
+// size divides servers by the number of GPUs that a model is spread over, to the nearest power of two, because a rank
+// with missing spans does not make a different server.
 func size(servers []*server) [][]*server {
 	return split(servers, func(x *server) string {
 		if x.ranks == 0 {
@@ -179,11 +178,11 @@ func size(servers []*server) [][]*server {
 	})
 }
 
-// sharing divides servers by what they have in common: those of a group have a value that
-// another one of the group has, too.
+// sharing divides servers by common values: each server of a group has a value in common with another one of the
+// group.
 func sharing(of func(*server) map[string]bool) func([]*server) [][]*server {
 	return func(servers []*server) [][]*server {
-		root := map[string]string{} // of every value, one that the same group has
+		root := map[string]string{} // of every value, another value of the same group, or itself
 		find := func(v string) string {
 			for root[v] != v {
 				v = root[v]
@@ -208,7 +207,7 @@ func sharing(of func(*server) map[string]bool) func([]*server) [][]*server {
 	}
 }
 
-// nameOf says what sets a group apart from the others of its role: "" if there are none.
+// nameOf returns what sets a group apart from the others of its role; "" if there are none.
 func nameOf(group []*server, groups [][]*server) string {
 	if len(groups) == 1 {
 		return ""
@@ -224,7 +223,7 @@ func nameOf(group []*server, groups [][]*server) string {
 	return fmt.Sprintf("like %s", group[0].at.ServerName())
 }
 
-// describe says what a group has in common: its models, its pool, and its size.
+// describe returns what a group has in common: its models, its pool, and its size.
 func describe(group []*server) []string {
 	models, pools := map[string]bool{}, map[string]bool{}
 	ranks := 0
@@ -258,8 +257,8 @@ func firstValues(values map[string]bool) string {
 // Group returns the group of a place, an index into [RankSet] Places.
 func (g *Groups) Group(at int32) int32 { return g.of[at] }
 
-// GroupOf returns the group of a proc; 0 if it has no place, or is request.None: then
-// nothing tells that it is in another one.
+// GroupOf returns the group of a proc. It returns 0 for request.None and for a proc without a place, because nothing
+// says that it is in another group.
 func (g *Groups) GroupOf(proc int32) int32 {
 	if proc == request.None || g.Ranks.Of[proc] == request.None {
 		return 0
@@ -267,10 +266,10 @@ func (g *Groups) GroupOf(proc int32) int32 {
 	return g.of[g.Ranks.Of[proc]]
 }
 
-// Len returns how many groups there are, one at least: all that GroupOf returns is below it.
+// Len returns the number of groups, at least 1, so that it exceeds every group that GroupOf returns.
 func (g *Groups) Len() int { return max(1, len(g.names)) }
 
-// Name says what sets a group apart from the others of its role; "" if there are none.
+// Name returns what sets a group apart from the others of its role; "" if there are none.
 func (g *Groups) Name(group int32) string {
 	if int(group) >= len(g.names) {
 		return "" // no server has a place

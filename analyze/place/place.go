@@ -8,7 +8,7 @@ import (
 	"github.com/sgtrace/sgtrace/request"
 )
 
-// LocationColumns returns the columns that tell where.
+// LocationColumns returns the columns of a location.
 func LocationColumns[T any](of func(*T) *Location) []table.Field[T] {
 	rank := func(name, doc string, text func(*Location) string) table.Field[T] {
 		return table.TextColumn(name, doc, func(row *T) string {
@@ -32,7 +32,7 @@ func LocationColumns[T any](of func(*T) *Location) []table.Field[T] {
 	}
 }
 
-// BetweenTimes tells when the first and the last of some requests started.
+// BetweenTimes says when the first and the last of some requests started.
 func BetweenTimes(s *request.Set, list []int) string {
 	first, last := words.Tenths(s.Requests[list[0]].Start, s.Requests[list[len(list)-1]].Start)
 	switch {
@@ -44,8 +44,7 @@ func BetweenTimes(s *request.Set, list []int) string {
 	return fmt.Sprintf("they started between %s and %s", first, last)
 }
 
-// Overlaps reports whether two places may be one: no part of a rank that both have
-// differs.
+// Overlaps reports whether two locations may be the same: no part of the rank that both have differs.
 func (p *Location) Overlaps(o *Location) bool {
 	switch {
 	case p.Scope == Everywhere || o.Scope == Everywhere:
@@ -60,7 +59,7 @@ func (p *Location) Overlaps(o *Location) bool {
 	return (p.Host == o.Host && p.Server == o.Server || p.Host == "" || o.Host == "") && !p.Rank.Contradicts(o.Rank)
 }
 
-// Parts returns the role, the host and the rank of a place, as far as it is about them.
+// Parts returns the role, the host, and the rank of a location; "" for parts that it does not have.
 func (p *Location) Parts() (role, host, rank string) {
 	if p.Scope == Everywhere {
 		return "", "", ""
@@ -74,11 +73,11 @@ func (p *Location) Parts() (role, host, rank string) {
 	return role, host, rank
 }
 
-// KnownPlaces returns the index of every place; of one whose role is unknown, as spans
-// are missing, that of the same rank with a role, if there is one.
+// KnownPlaces returns, for every place, its own index or, if its role is unknown because spans are missing, that of
+// the same rank with a role, if there is one.
 func (r *RankSet) KnownPlaces() []int32 {
 	known := make([]int32, len(r.Places))
-	withRole := map[Location]int32{} // the first, by the place without it
+	withRole := map[Location]int32{} // the first place with a role, by the place without it
 	for i, p := range r.Places {
 		known[i] = int32(i)
 		if p.Role != request.Other {

@@ -4,23 +4,22 @@ import (
 	"github.com/sgtrace/sgtrace/request"
 )
 
-// A population is requests that ask servers of the same kind for the same kind of work.
+// A population is requests that ask servers of the same groups for the same kind of work.
 type population struct {
 	prefill, answer int32 // groups; request.None is unknown
 	decodes         bool
 }
 
-// populations are all of them, numbered in the order in which requests come.
+// populations are all populations, numbered in the order in which their requests come.
 type populations struct {
 	index map[population]int
 	list  []population
 }
 
-// fewAlike is how many requests make a population: fewer are with most of the others that the
-// same servers answer.
+// fewAlike is the fewest requests of a population. Fewer join the largest population that the same servers answer.
 const fewAlike = 20
 
-// Populations returns how many populations there are.
+// Populations returns the number of populations.
 func (g *Groups) Populations() int { return len(g.list) }
 
 // findPopulations numbers the populations of the finished requests.
@@ -56,7 +55,7 @@ func (g *Groups) findPopulations() {
 	}
 }
 
-// Population returns the number of the population of a finished request, from 0 on.
+// Population returns the number of the population of a finished request, from 0.
 func (g *Groups) Population(r *request.Request) int { return g.index[g.populationOf(r)] }
 
 func (g *Groups) populationOf(r *request.Request) population {
@@ -80,8 +79,8 @@ func (g *Groups) populationOf(r *request.Request) population {
 	return p
 }
 
-// PopulationName says what sets a population apart from the others: the group of the servers
-// that answer, and that there is nothing to decode; "" if there is one.
+// PopulationName returns what sets a population apart from the others: the group of the servers that answer, and
+// whether there is anything to decode; "" if there is only one.
 func (g *Groups) PopulationName(population int) string {
 	if len(g.list) < 2 {
 		return ""
@@ -93,7 +92,7 @@ func (g *Groups) PopulationName(population int) string {
 			name = g.names[group]
 		}
 	}
-	apart := false // among those of the same group
+	apart := false // from others of the same groups
 	for i := range g.list {
 		o := &g.list[i]
 		apart = apart || o.answer == p.answer && o.prefill == p.prefill && o.decodes != p.decodes

@@ -9,21 +9,19 @@ import (
 	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
-// A Location is where a series was measured: everywhere, in all servers of a role,
-// or on one rank.
+// A Location is where something was measured: everywhere, on all servers of a role, or on one rank.
 type Location struct {
 	Scope Scope
-	Role  request.Role // unless everywhere
+	Role  request.Role // unless Scope is Everywhere
 	Host  string       // of a rank, as reports print it; "?" is unknown
-	// Server is the number of a rank's server among those of its role and host; 0 is
-	// the only one.
+	// Server is the number of a rank's server among those of its role and host; 0 if it is the only one.
 	Server int
 	Label  string     // of a rank
 	Rank   trace.Rank // of a rank
 	names  *naming.Names
 }
 
-// NewLocation returns the place of a proc.
+// NewLocation returns the location of a proc.
 func NewLocation(s *request.Set, proc int) Location {
 	p := &s.Procs[proc]
 	return Location{OneRank, p.Role, s.HostOf(proc), s.Server(proc), p.Label, p.Rank, s.Names}
@@ -32,7 +30,7 @@ func NewLocation(s *request.Set, proc int) Location {
 // ServerName names the server of a rank: "c94b1e02 #2".
 func (p *Location) ServerName() string { return p.names.Server(p.Host, p.Server) }
 
-// RankName names a rank among those of its server: "DP1 TP0". A process that is known by nothing else has its name.
+// RankName names a rank within its server: "DP1 TP0". A process without ranks has its own name.
 func (p *Location) RankName() string {
 	if p.onlyNamed() {
 		return p.Label
@@ -40,17 +38,16 @@ func (p *Location) RankName() string {
 	return p.names.Short(p.Rank)
 }
 
-// onlyNamed reports whether a place is known by its name alone.
+// onlyNamed reports whether a location is known only by its name.
 func (p *Location) onlyNamed() bool { return p.names == nil && p.Rank == trace.NoRank && p.Label != "" }
 
-// DP names all ranks of the server of a rank that have its DP rank, which it stands for:
-// "decode DP1". Without a DP rank these are all.
+// DP names all ranks of a rank's server that share its DP rank, such as "decode DP1". Without a DP rank, these are
+// all ranks of the server.
 func (p Location) DP() string {
 	return p.Team().Group()
 }
 
-// Team returns the place of all ranks that work on the requests of a rank: those of its server
-// with its DP rank.
+// Team returns the location of all ranks that work on the requests of a rank: those of its server with its DP rank.
 func (p Location) Team() Location {
 	p.Rank, p.Label = trace.Rank{TP: -1, PP: -1, DP: p.Rank.DP, EP: -1, Global: -1}, ""
 	return p
@@ -61,7 +58,7 @@ func (p Location) Group() string {
 	return p.names.Rank(p.place())
 }
 
-// place returns the parts of which names of a rank are made.
+// place returns the parts of a rank's name.
 func (p *Location) place() naming.Place {
 	host := p.Host
 	if host == naming.Unknown {
@@ -82,7 +79,7 @@ const (
 // String returns the word that reports print.
 func (s Scope) String() string { return [...]string{"all", "role", "rank"}[s] }
 
-// String names the place for people: "all", "decode", "decode DP1 TP0".
+// String names the location for people: "all", "decode", "decode DP1 TP0".
 func (p *Location) String() string {
 	switch p.Scope {
 	case Everywhere:
@@ -96,23 +93,22 @@ func (p *Location) String() string {
 	return p.names.Rank(p.place())
 }
 
-// A RankSet has the scheduler ranks of a set, or of roles without any the servers. A
-// server that was started anew is the rank that it was before.
+// A RankSet holds the scheduler ranks of a set, or the servers of roles without any. A server that was restarted is
+// the same rank as before.
 type RankSet struct {
 	Set    *request.Set
 	Places []Location
 	At     map[Location]int32 // index of each place
-	Of     []int32            // of every proc; None if it is none
+	Of     []int32            // place of every proc; None if it has none
 	bare   [request.Other + 1]bool
-	// Leads tells of the ranks which stand for those that do the same work beside
-	// them: the lowest of them, and not one that does now and then as the thread of
-	// the lowest is missing.
+	// Leads says which ranks stand for those that do the same work: the lowest of them. A rank that only leads now
+	// and then, because the thread of the lowest is missing, does not.
 	Leads []bool
-	// sole is the only rank that leads on a server; None if it has several.
+	// sole is the only rank that leads on a server; None if several do.
 	sole map[serverAt]int32
 }
 
-// A serverAt is where a server is.
+// A serverAt identifies a server.
 type serverAt struct {
 	role   request.Role
 	host   string
@@ -157,8 +153,7 @@ func NewRankSet(s *request.Set) *RankSet {
 	return r
 }
 
-// byServer returns the procs of s in the order of display, those of each server of a
-// host together.
+// byServer returns the procs of s in order of display, those of each server on a host together.
 func byServer(s *request.Set) []int {
 	return order.Sorted(len(s.Procs), func(x, y int) int {
 		if p, o := &s.Procs[x], &s.Procs[y]; p.Role != o.Role || p.Host != o.Host {
@@ -200,8 +195,7 @@ func (r *RankSet) findLeads() {
 	r.sole = sole
 }
 
-// Route returns the rank that part p was sent to, of those that stand for others; None if
-// nothing tells, as spans are missing.
+// Route returns the leading rank that part p was sent to; None if it is unknown because spans are missing.
 func (r *RankSet) Route(p *request.Part) int {
 	if _, rank := r.Lead(p); rank != request.None && r.Leads[rank] {
 		return rank
@@ -209,17 +203,17 @@ func (r *RankSet) Route(p *request.Part) int {
 	return request.None
 }
 
-// isBare reports whether a part is all that its server tells, as vLLM's are. Where
-// other servers of its role tell of their ranks it has lost its threads.
+// isBare reports whether a part has no threads because its server does not record them, as with vLLM. If other
+// servers of its role do, the part has lost its threads.
 func (r *RankSet) isBare(p *request.Part) bool { return r.bare[p.Role] && !r.hasThreads(p) }
 
-// hasThreads reports whether a part has threads with spans of their own: vLLM's stages have one without.
+// hasThreads reports whether a part has threads with spans of their own. The stages of vLLM are in one without.
 func (r *RankSet) hasThreads(p *request.Part) bool {
 	return slices.ContainsFunc(r.Set.ThreadsOf(p), func(t int) bool { return r.Set.Threads[t].Row != request.None })
 }
 
-// Lead returns the thread and the rank that stand for part p: the lowest of the
-// scheduler ranks that did its work side by side. Both may be None.
+// Lead returns the thread and the rank that stand for part p: the lowest of the scheduler ranks that did its work
+// together. Both may be None.
 func (r *RankSet) Lead(p *request.Part) (thread, rank int) {
 	if r.isBare(p) && p.Proc != request.None {
 		return r.Set.Lead(p), int(r.Of[p.Proc])
@@ -234,8 +228,8 @@ func (r *RankSet) Lead(p *request.Part) (thread, rank int) {
 	return thread, rank
 }
 
-// onServer returns the rank that leads on the server of a part, if there is one: where the thread spans of its ranks are missing, the rest
-// of it tells at least which server that is.
+// onServer returns the rank that leads on the server of a part, if there is exactly one: if the thread spans of its
+// ranks are missing, its other threads at least show which server it was.
 func (r *RankSet) onServer(p *request.Part) int {
 	for _, t := range r.Set.ThreadsOf(p) {
 		proc := r.Set.Threads[t].Proc
@@ -246,8 +240,8 @@ func (r *RankSet) onServer(p *request.Part) int {
 	return request.None
 }
 
-// Named tells what the name of a rank says: "decode DP0 TP1 (node7)". The host may have
-// another name elsewhere. A name that says nothing, such as that of a process, is kept.
+// Named parses the name of a rank: "decode DP0 TP1 (node7)". The host is ignored, because it may have another name
+// elsewhere. A name without a rank, such as that of a process, is kept as the label.
 func Named(name string) Location {
 	at := Location{Scope: OneRank, Role: request.Other, Rank: trace.NoRank}
 	if is, err := naming.Parse(name); err == nil {
@@ -261,12 +255,12 @@ func Named(name string) Location {
 	return at
 }
 
-// At returns a place that no request tells of, of ranks that names has.
+// At returns the location of a rank that no request mentions, with names from names.
 func At(role request.Role, host string, rank trace.Rank, names *naming.Names) Location {
 	return Location{Scope: OneRank, Role: role, Host: host, Rank: rank, names: names}
 }
 
-// Device returns the place of a GPU that no rank is known to use, by what it is called.
+// Device returns the location of a GPU that is not known to belong to a rank, by its name.
 func Device(name string) Location {
 	return Location{Scope: OneRank, Role: request.Other, Rank: trace.NoRank, Label: name}
 }

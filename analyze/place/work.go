@@ -8,20 +8,19 @@ import (
 	"github.com/sgtrace/sgtrace/request"
 )
 
-// A work is what the requests of a server are like: what a unit of them takes it, and how
-// long they are.
+// A work describes the requests of a server: the time per unit of work, and their lengths.
 type work struct {
-	unit            []int64 // ns for every token after the first one; for one of the prompt where there are none
+	unit            []int64 // ns per token after the first; per prompt token if there are none
 	prompts, output []int64 // tokens
 }
 
-// fewWorks are too few requests to say what a server does; maxWorks are enough.
+// Fewer than fewWorks requests are too few to say what a server does; maxWorks are enough.
 const (
 	fewWorks = 20
 	maxWorks = 1000
 )
 
-// add notes a finished request.
+// add adds a finished request.
 func (w *work) add(m *request.Metrics) {
 	if len(w.unit) >= maxWorks {
 		return
@@ -37,13 +36,13 @@ func (w *work) add(m *request.Metrics) {
 	w.prompts, w.output = append(w.prompts, m.PromptTokens), append(w.output, m.CompletionTokens)
 }
 
-// What faults of one machine do not do: several servers that take so many times as long for
-// a token as all others have another model.
+// anotherModel is the least ratio of the time per token between groups of servers with different models: faults of a
+// single machine do not affect several servers.
 const anotherModel = 2
 
-// byWork divides servers of which nobody tells the models, where one group takes far longer
-// for a unit of work than the other, with nothing in between. A single server that is slow may
-// be broken: it has another model only if its requests are others, too.
+// byWork divides servers whose models are unknown if one group takes far longer for a unit of work than the other,
+// with nothing in between. A single slow server may be broken, so it has another model only if its requests differ,
+// too.
 func byWork(servers []*server) [][]*server {
 	var known []*server
 	for _, x := range servers {
@@ -70,12 +69,12 @@ func byWork(servers []*server) [][]*server {
 	return split(servers, func(x *server) string { return group[x] })
 }
 
-// apart reports whether the requests of two groups tell that these have other models.
+// apart reports whether two groups serve different models, according to their requests.
 func apart(fast, slow []*server) bool {
 	if len(fast) > 1 && len(slow) > 1 {
 		return true
 	}
-	const farApart = 1.5 // times as long, in the middle
+	const farApart = 1.5 // least ratio of the median lengths
 	middle := func(list []*server, of func(*work) []int64) float64 {
 		var all []int64
 		for _, x := range list {

@@ -9,36 +9,33 @@ import (
 	"github.com/sgtrace/sgtrace/profile"
 )
 
-// A Joiner brings work on devices together with the calls that asked for it. Both
-// are read at once, since reading takes most of the time; what is done with them is
-// done on one goroutine.
+// A Joiner matches work on devices with the calls that launched it. Both are read concurrently, because reading takes
+// most of the time; the callbacks run on one goroutine.
 type Joiner struct {
-	Copies bool // copies are work, too: as kernels without a graph
+	Copies bool // treat copies as work, too, like kernels without a graph
 	Call   func(*profile.Call)
-	// Work takes a kernel. It returns false if its call is not known.
+	// Work takes a kernel. It returns false if its call is not known yet.
 	Work func(*profile.Kernel) bool
-	// Orphan takes kernels whose call is not known even when all were read.
+	// Orphan takes kernels whose call is unknown even after all calls were read.
 	Orphan func(*profile.Kernel)
 
-	batch   int // kernels
+	batch   int // kernels in a batch
 	patient int // kernels that may wait
 
 	next chan []profile.Kernel
 	free chan []profile.Kernel
-	// at is what is being waited with, as its calls are not read yet: those with a later
-	// start.
+	// at is the batch whose calls are not all read yet: some of its kernels start later than the last call.
 	at []profile.Kernel
-	// waiting are kernels whose call was not known.
+	// waiting are kernels whose call was unknown so far.
 	waiting []profile.Kernel
 }
 
 const (
 	joinBatch = 512 // kernels
-	// firstBatch is what a batch has room for before it grows: there may be thousands of streams of few kernels.
+	// firstBatch is the initial capacity of a batch, because there may be thousands of streams with few kernels.
 	firstBatch = 16
-	joinAhead  = 32 // batches that are read before they are needed
-	// maxWaiting is how many kernels may wait. Beyond, calls seem to be missing, and all
-	// are read first.
+	joinAhead  = 32 // batches that are read ahead
+	// maxWaiting is the most kernels that may wait. With more, calls seem to be missing, so all calls are read first.
 	maxWaiting = 1 << 16
 )
 
@@ -68,7 +65,7 @@ func (j *Joiner) Run(stream profile.Stream, opt *Options) {
 	}
 }
 
-// read passes the kernels of a stream on.
+// read sends the kernels of a stream in batches.
 func (j *Joiner) read(stream profile.Stream) {
 	defer close(j.next)
 	var batch []profile.Kernel
@@ -98,8 +95,7 @@ func (j *Joiner) read(stream profile.Stream) {
 	}
 }
 
-// catchUp takes the kernels that began before a call did, whose own calls are
-// therefore known.
+// catchUp processes the batches of kernels that began before call c, because their calls were already read.
 func (j *Joiner) catchUp(c *profile.Call) {
 	for len(j.waiting) < j.patient {
 		if j.at == nil {
@@ -124,7 +120,7 @@ func (j *Joiner) catchUp(c *profile.Call) {
 	}
 }
 
-// finish takes a kernel when all calls are known.
+// finish processes a kernel after all calls were read.
 func (j *Joiner) finish(k *profile.Kernel) {
 	if !j.Work(k) {
 		j.Orphan(k)
@@ -138,12 +134,12 @@ func (j *Joiner) recycle(batch []profile.Kernel) {
 	}
 }
 
-// Copied is the sum of copies, or fills.
+// Copied is the sum of some copies, or fills.
 type Copied struct {
 	N     int64
-	Time  int64 // ns, sum of the durations
-	Bytes int64 // of those of known size; see Sized
-	Sized int64 // ns of the copies of known size
+	Time  int64 // ns: sum of the durations
+	Bytes int64 // of the copies of known size; see Sized
+	Sized int64 // ns: durations of the copies of known size
 }
 
 // Add adds a copy.
@@ -163,7 +159,7 @@ func (s *Copied) Join(o *Copied) {
 	s.Sized = distribution.AddTimes(s.Sized, o.Sized)
 }
 
-// Rate returns the bytes per second of the copies of known size, 0 if there are none.
+// Rate returns the bytes per second of the copies of known size, or 0 if there are none.
 func (s *Copied) Rate() float64 {
 	if s.Sized == 0 {
 		return 0
@@ -171,7 +167,7 @@ func (s *Copied) Rate() float64 {
 	return float64(s.Bytes) / float64(s.Sized) * 1e9
 }
 
-// CopiedFields say how much was copied, and how fast.
+// CopiedFields returns the columns of size and rate.
 func CopiedFields[T any](of func(*T) *Copied) []table.Field[T] {
 	sized := func(row *T) bool { return of(row).Sized > 0 || of(row).Bytes > 0 }
 	return []table.Field[T]{
@@ -186,7 +182,7 @@ func CopiedFields[T any](of func(*T) *Copied) []table.Field[T] {
 	}
 }
 
-// MemoryField names the kinds of memory.
+// MemoryField returns the column of the kinds of memory.
 func MemoryField[T any](of func(*T) profile.CopyKind) table.Field[T] {
 	return table.TextColumn("memory", "from which kind of memory to which", func(row *T) string { return of(row).String() })
 }

@@ -2,13 +2,13 @@ package profilewalk
 
 import "github.com/sgtrace/sgtrace/profile"
 
-// KernelSteps tell of work on devices which step its call lay in.
+// KernelSteps finds the step of work on devices, by the call that launched it.
 type KernelSteps struct {
 	steps [][]Step       // by rank
-	calls []Paged[int32] // by rank and correlation: of steps, plus one
+	calls []Paged[int32] // by rank and correlation: index into steps, plus one
 }
 
-// ReadKernelSteps reads the steps of a stream, and which calls lie in them.
+// ReadKernelSteps reads the steps of a stream, and the calls in them.
 func ReadKernelSteps(set *profile.Set, s profile.Stream) *KernelSteps {
 	threads := ReadSteps(set, s, &Options{})
 	k := &KernelSteps{steps: make([][]Step, len(threads)), calls: make([]Paged[int32], len(threads))}
@@ -35,7 +35,7 @@ func ReadKernelSteps(set *profile.Set, s profile.Stream) *KernelSteps {
 	return k
 }
 
-// around yields the steps around the call that launched some work, the innermost first.
+// around yields the steps around the call that launched some work, innermost first.
 func (k *KernelSteps) around(rank int32, correlation int64, yield func(*Step) bool) {
 	if correlation == 0 {
 		return
@@ -51,8 +51,8 @@ func (k *KernelSteps) around(rank int32, correlation int64, yield func(*Step) bo
 	}
 }
 
-// Kind returns whether some work is of a prefill or of a decode step, and how many requests that has; StepOther
-// and -1 are unknown.
+// Kind returns whether some work belongs to a prefill or a decode step, and the number of requests in its batch;
+// StepOther and -1 are unknown.
 func (k *KernelSteps) Kind(e *profile.Event) (kind profile.StepKind, batch int32) {
 	batch = -1
 	k.around(e.Rank, e.Correlation, func(s *Step) bool {
@@ -62,7 +62,7 @@ func (k *KernelSteps) Kind(e *profile.Event) (kind profile.StepKind, batch int32
 	return kind, batch
 }
 
-// Lengths returns those of the sequences of the step that some work is of; nil is unknown.
+// Lengths returns the sequence lengths of the step that some work belongs to, or nil if unknown.
 func (k *KernelSteps) Lengths(e *profile.Event) (l *profile.Lengths) {
 	k.around(e.Rank, e.Correlation, func(s *Step) bool {
 		l = s.StepName.Lengths
@@ -71,7 +71,7 @@ func (k *KernelSteps) Lengths(e *profile.Event) (l *profile.Lengths) {
 	return l
 }
 
-// CountServer counts the steps of servers that a window keeps.
+// CountServer counts the steps of servers in a window.
 func (k *KernelSteps) CountServer(opt *Options) (n int64) {
 	for _, steps := range k.steps {
 		for i := range steps {

@@ -13,27 +13,27 @@ import (
 type Launch struct {
 	Start trace.Time
 	Dur   int64 // ns
-	Step  int32 // index of the innermost step that it lies in; NoStep
+	Step  int32 // index of the innermost step around it; NoStep
 	Known bool  // there is such a call
 	Graph bool  // it launches a CUDA graph
-	Asks  bool  // it lies in an annotation of a collective
+	Asks  bool  // it is in an annotation of a collective
 }
 
-// Launches are launches by correlation. There are as many as kernels, and a kernel follows its
-// launch within some thousands of others: all but the latest are held packed, in 6 bytes each.
+// Launches holds launches by correlation. There are as many as kernels, and a kernel follows its launch within some
+// thousands of others, so all but the latest are packed, in 6 bytes each.
 type Launches struct {
 	blocks map[int64]*launchBlock // by the upper bits of the correlation
-	last   [2]struct {            // that Put and Find came to
+	last   [2]struct {            // the last blocks used by Put and Find
 		number int64
 		block  *launchBlock
 	}
-	open   []*launchBlock // that are not packed: a ring, once it is full
-	oldest int            // of the ring
+	open   []*launchBlock // blocks that are not packed: a ring, once it is full
+	oldest int            // index of the oldest in the ring
 	unused *[launchBlockSize]Launch
 	bytes  []byte // scratch space
 }
 
-// A launchBlock has the launches of correlations that follow each other: all, or packed.
+// A launchBlock holds the launches of consecutive correlations, unpacked in all or packed.
 type launchBlock struct {
 	all    *[launchBlockSize]Launch
 	packed []byte
@@ -45,7 +45,7 @@ const (
 	openBlocks      = 1 << 10
 )
 
-// Put returns the place of a launch, which holds until the next call.
+// Put returns the slot of a launch, which is valid until the next call.
 func (l *Launches) Put(correlation int64) *Launch {
 	last := &l.last[0]
 	number := correlation >> launchBlockBits
@@ -63,8 +63,8 @@ func (l *Launches) Put(correlation int64) *Launch {
 	return l.in(last.block, correlation)
 }
 
-// Add notes a call, and returns its place, which holds until the next call; nil if it has no
-// correlation, or lies in another call with the same one, as that of the driver lies in the runtime's.
+// Add adds a call and returns its slot, which is valid until the next call. It returns nil if the call has no
+// correlation, or is nested in another call with the same one, like a driver call in a runtime call.
 func (l *Launches) Add(c *profile.Call) *Launch {
 	if c.Correlation == 0 {
 		return nil
@@ -77,7 +77,7 @@ func (l *Launches) Add(c *profile.Call) *Launch {
 	return at
 }
 
-// Find returns a launch, nil if there is none. It holds until the next call.
+// Find returns a launch, or nil if there is none. It is valid until the next call.
 func (l *Launches) Find(correlation int64) *Launch {
 	last := &l.last[1]
 	number := correlation >> launchBlockBits
@@ -94,7 +94,7 @@ func (l *Launches) Find(correlation int64) *Launch {
 	return nil
 }
 
-// in returns the place of a launch in a block, which is opened for it.
+// in returns the slot of a launch in a block, and opens the block if necessary.
 func (l *Launches) in(b *launchBlock, correlation int64) *Launch {
 	if b.all == nil {
 		l.makeOpen(b)
@@ -102,7 +102,7 @@ func (l *Launches) in(b *launchBlock, correlation int64) *Launch {
 	return &b.all[correlation&(launchBlockSize-1)]
 }
 
-// makeOpen opens a block, and packs the one that has been open for longest.
+// makeOpen opens a block, and packs the one that has been open longest.
 func (l *Launches) makeOpen(b *launchBlock) {
 	if len(l.open) < openBlocks {
 		l.open = append(l.open, b)
@@ -121,10 +121,10 @@ func (l *Launches) makeOpen(b *launchBlock) {
 const (
 	packedGraph = 1 << iota
 	packedAsks
-	packedStep // times the index of the step plus one
+	packedStep // multiplied by the index of the step plus one
 )
 
-// pack packs the launches of a block, each as its differences from the one before it.
+// pack packs the launches of a block, each as its differences from the one before.
 func (l *Launches) pack(b *launchBlock) {
 	to, last, at := l.bytes[:0], trace.Time(0), 0
 	for i := range b.all {
@@ -149,7 +149,7 @@ func (l *Launches) pack(b *launchBlock) {
 	b.all, l.unused = nil, b.all
 }
 
-// unpackLaunches puts what was packed of a block where it was.
+// unpackLaunches unpacks the launches of a block.
 func unpackLaunches(b *launchBlock) {
 	r, last, at := memory.Unpack([][]byte{b.packed}), trace.Time(0), 0
 	for b.packed = nil; r.More(); {

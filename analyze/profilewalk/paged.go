@@ -10,14 +10,13 @@ import (
 	"github.com/sgtrace/sgtrace/profile"
 )
 
-// A Paged table maps integers that are mostly dense (symbols, correlation ids) to
-// values. It is an array of which only the pages in use take memory; what is far
-// from the others is in a map. Values begin as zero.
+// A Paged table maps mostly dense integers (symbols, correlation IDs) to values. It is an array in which only the
+// pages in use take memory; integers far from the others are in a map. Values start as zero.
 type Paged[T any] struct {
-	first  int64 // number of the page that pages begins with
+	first  int64 // page number of pages[0]
 	pages  []*[pageSize]T
 	inUse  int
-	asked  int // how many times a value was asked for: there are no more values
+	asked  int // number of lookups by At: an upper bound on the number of values
 	sparse bool
 	far    map[int64]*T
 }
@@ -27,15 +26,14 @@ const (
 	pageSize = 1 << pageBits
 	// maxPages bounds pages: room for all 32-bit ids, in 32 MB.
 	maxPages = 1 << 22
-	// roomBelow is how many pages lie before that of the first id: ids come in about
-	// their order.
+	// roomBelow is the number of pages reserved before that of the first ID, because IDs come roughly in order.
 	roomBelow = 16
-	// Ids are sparse where pages, the first few aside, hold fewer values than this
-	// on average: then a map takes no more memory.
+	// IDs are sparse if pages, apart from the first alwaysDense, hold fewer than fill values on average: then a map
+	// takes no more memory.
 	fill, alwaysDense = pageSize / 16, 64
 )
 
-// At returns the place of a value, which may be written to.
+// At returns a pointer to a value, which may be modified.
 func (p *Paged[T]) At(i int64) *T {
 	p.asked++
 	if n := i>>pageBits - p.first; uint64(n) < uint64(len(p.pages)) && p.pages[n] != nil {
@@ -44,7 +42,7 @@ func (p *Paged[T]) At(i int64) *T {
 	return p.grow(i)
 }
 
-// Find returns the place of a value, nil if nothing near it was ever asked for.
+// Find returns a pointer to a value, or nil if At was never called for a value near it.
 func (p *Paged[T]) Find(i int64) *T {
 	if n := i>>pageBits - p.first; uint64(n) < uint64(len(p.pages)) && p.pages[n] != nil {
 		return &p.pages[n][i&(pageSize-1)]
@@ -52,8 +50,8 @@ func (p *Paged[T]) Find(i int64) *T {
 	return p.far[i]
 }
 
-// grow returns the place of a value that has no page. Once ids are sparse, no page
-// is added any more, so that no id is in two places.
+// grow returns a pointer to a value without a page. Once IDs are sparse, no more pages are added, so that no ID is in
+// two places.
 func (p *Paged[T]) grow(i int64) *T {
 	if p.pages == nil {
 		p.first = max(i>>pageBits-roomBelow, 0)
@@ -85,17 +83,16 @@ func (p *Paged[T]) distant(i int64) *T {
 	return v
 }
 
-// A PerRank has a T for each rank that was asked for. A stream has few of the ranks of a set,
-// which may be thousands: a T for all of them would take memory by streams times ranks. The
-// zero value is empty.
+// A PerRank holds a T for each rank that At was called for. A stream has few of the ranks of a set, which may be
+// thousands, so a T for each would take memory in proportion to streams times ranks. The zero value is empty.
 type PerRank[T any] struct {
 	at    map[int32]*T
-	ranks []int32 // that were asked for
-	last  int32   // the rank of lastT: work of one comes in a row
+	ranks []int32 // ranks that At was called for
+	last  int32   // rank of lastT, because work of one rank comes in a row
 	lastT *T
 }
 
-// At returns what belongs to a rank, which begins as zero.
+// At returns the T of a rank, which starts as zero.
 func (p *PerRank[T]) At(rank int32) *T {
 	if p.lastT != nil && rank == p.last {
 		return p.lastT
@@ -112,12 +109,12 @@ func (p *PerRank[T]) At(rank int32) *T {
 	return at
 }
 
-// Find returns what belongs to a rank, nil if it was not asked for.
+// Find returns the T of a rank, or nil if At was not called for it.
 func (p *PerRank[T]) Find(rank int32) *T {
 	return p.at[rank]
 }
 
-// All passes the ranks that were asked for, in order.
+// All yields the ranks that At was called for, in order.
 func (p *PerRank[T]) All() iter.Seq2[int32, *T] {
 	return func(yield func(int32, *T) bool) {
 		slices.Sort(p.ranks)
@@ -129,10 +126,10 @@ func (p *PerRank[T]) All() iter.Seq2[int32, *T] {
 	}
 }
 
-// Results counts what calls of one name returned. The zero value has none.
+// Results counts what calls with one name returned. The zero value is empty.
 type Results struct {
 	Known  int64           // calls whose result was recorded
-	failed map[int32]int64 // by result; nil is none
+	failed map[int32]int64 // by result; nil if none failed
 }
 
 // Add counts a call that returned result, which may be [profile.UnknownResult].
@@ -161,7 +158,7 @@ func (r *Results) Merge(o *Results) {
 	}
 }
 
-// Failed returns how many calls failed; -1 is unknown.
+// Failed returns the number of calls that failed; -1 is unknown.
 func (r *Results) Failed() int64 {
 	if r.Known == 0 {
 		return -1
@@ -173,19 +170,18 @@ func (r *Results) Failed() int64 {
 	return n
 }
 
-// Errors returns what the calls that failed returned, the most frequent first.
+// Errors returns the results of failed calls, most frequent first.
 func (r *Results) Errors() []int32 {
 	return order.Largest(r.failed)
 }
 
-// String lists how many calls failed with which error, the most frequent first:
-// "558 cudaErrorLaunchOutOfResources (701)".
+// String lists the number of failed calls by error, most frequent first: "558 cudaErrorLaunchOutOfResources (701)".
 func (r *Results) String() string {
 	list := order.Each(r.Errors(), func(result int32) string { return fmt.Sprintf("%d %s", r.failed[result], ErrorName(result)) })
 	return strings.Join(list, ", ")
 }
 
-// ErrorName names what a call returned, with its number: "cudaErrorLaunchOutOfResources (701)".
+// ErrorName returns the name of a call's result with its number: "cudaErrorLaunchOutOfResources (701)".
 func ErrorName(result int32) string {
 	return fmt.Sprintf("%s (%d)", profile.ResultName(result), result)
 }

@@ -13,17 +13,17 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Options say what of a [profile.Set] is summed up, and how.
+// Options say which part of a [profile.Set] is summed up, and how.
 type Options struct {
-	// ByRank makes one row for every rank and name. Otherwise the events of all
-	// ranks are pooled: percentiles are those of all values, not means of means.
+	// ByRank makes one row for every rank and name. Otherwise the events of all ranks are pooled: percentiles are
+	// those of all values, not means of means.
 	ByRank bool
-	// Names are the names to keep: of kernels, calls, operations or ranges. nil is
-	// all. Shares are of what is kept.
+	// Names matches the names to keep, of kernels, calls, operations, or ranges; nil is all. Shares are relative to
+	// what is kept.
 	Names *regexp.Regexp
 	// Open keeps ranges that were never closed.
 	Open bool
-	// From and To bound what is kept to events that overlap [From, To]; 0 is open.
+	// From and To keep only events that overlap [From, To]; 0 is open.
 	From, To trace.Time
 
 	// For tests; 0 is MaxHeld, joinBatch, maxWaiting.
@@ -31,7 +31,7 @@ type Options struct {
 	Batch, Waiting int
 }
 
-// Keeps reports whether an event lies in the window.
+// Keeps reports whether an event overlaps the window.
 func (o *Options) Keeps(e *profile.Event) bool {
 	return (o.From == 0 || e.End >= o.From) && (o.To == 0 || e.Start <= o.To)
 }
@@ -41,9 +41,9 @@ func (o *Options) Store() *distribution.Store {
 	return &distribution.Store{Limit: cmp.Or(o.Held, distribution.MaxHeld)}
 }
 
-// A Key says what a group of events is of.
+// A Key identifies a group of events.
 type Key struct {
-	Rank int32 // NoRank where ranks are pooled
+	Rank int32 // NoRank if ranks are pooled
 	Name trace.Sym
 	Kind uint8 // style of ranges, 1 for graphs among kernels; less than 1 << kindBits
 }
@@ -53,7 +53,7 @@ const kindBits = 2
 // NoRank stands for all ranks together.
 const NoRank = -1
 
-// A ByName has a group of events for every rank, name and kind of one stream.
+// A ByName has a group of events for every rank, name, and kind of one stream.
 type ByName[G any] struct {
 	Syms   *trace.Symbols
 	Names  *regexp.Regexp
@@ -62,16 +62,15 @@ type ByName[G any] struct {
 	Groups []G
 }
 
-// NewByName returns groups without events, of which only names that opt asks for will be kept.
+// NewByName returns an empty ByName that only keeps names that opt matches.
 func NewByName[G any](set *profile.Set, opt *Options) *ByName[G] {
 	return &ByName[G]{Syms: set.Syms, Names: opt.Names, Ranks: make([]Paged[int32], len(set.Ranks))}
 }
 
-// leftOut stands for the group of a name that is not kept.
+// leftOut marks a name that is not kept.
 const leftOut = -1
 
-// Of returns the group of a name, nil if the name is not kept. It is valid until the
-// next call.
+// Of returns the group of a name, or nil if the name is not kept. It is valid until the next call.
 func (b *ByName[G]) Of(rank int32, name trace.Sym, kind uint8) *G {
 	at := b.Ranks[rank].At(int64(name)<<kindBits | int64(kind))
 	if *at == 0 {
@@ -92,7 +91,7 @@ func (b *ByName[G]) add(key Key) int32 {
 	return int32(len(b.Groups))
 }
 
-// A Member is a group of one stream, under the key of the row that it goes into.
+// A Member is a group of one stream, with the key of its row.
 type Member[K comparable, G any] struct {
 	Key  K
 	Rank int32
@@ -119,15 +118,14 @@ func (k Key) Compare(o Key) int {
 	return cmp.Or(cmp.Compare(k.Name, o.Name), cmp.Compare(k.Kind, o.Kind), cmp.Compare(k.Rank, o.Rank))
 }
 
-// A Pool is what becomes a row: all groups of one key.
+// A Pool is all groups with one key, which become a row.
 type Pool[K comparable, G any] struct {
 	Key   K
-	Ranks int // how many there are
+	Ranks int // number of ranks
 	Parts []*G
 }
 
-// Pools brings groups of one key together. Their order is that of compare, which may
-// go by the numbers of symbols.
+// Pools merges groups with the same key, sorted by compare, which may compare the numbers of symbols.
 func Pools[K comparable, G any](all []Member[K, G], compare func(a, b K) int) []Pool[K, G] {
 	slices.SortStableFunc(all, func(a, b Member[K, G]) int {
 		return cmp.Or(compare(a.Key, b.Key), cmp.Compare(a.Rank, b.Rank))
@@ -146,7 +144,7 @@ func Pools[K comparable, G any](all []Member[K, G], compare func(a, b K) int) []
 	return out
 }
 
-// Samples returns one sample of every part.
+// Samples returns the settled sample of every part.
 func Samples[G any](parts []*G, of func(*G) *distribution.Sample, in *distribution.Store) []*distribution.Sample {
 	out := make([]*distribution.Sample, len(parts))
 	for i, p := range parts {
@@ -156,16 +154,16 @@ func Samples[G any](parts []*G, of func(*G) *distribution.Sample, in *distributi
 	return out
 }
 
-// MaxWalks is how many streams are walked at once: what is held while one is walked
-// may be much more than what remains of it.
+// MaxWalks is the number of streams that are walked concurrently. It is small because a walk may need much more
+// memory than its result.
 const MaxWalks = 4
 
-// EachStream calls walk for all streams of a set, several at once.
+// EachStream calls walk for all streams of a set, several concurrently.
 func EachStream(set *profile.Set, walk func(i int, s profile.Stream)) {
 	parallel.Few(min(runtime.GOMAXPROCS(0), MaxWalks), len(set.Streams), func(i int) { walk(i, set.Streams[i]) })
 }
 
-// nameOfRank returns the name of a rank, "" where ranks are pooled.
+// nameOfRank returns the name of a rank, or "" if ranks are pooled.
 func nameOfRank(set *profile.Set, rank int32) string {
 	if rank == NoRank {
 		return ""
@@ -173,21 +171,21 @@ func nameOfRank(set *profile.Set, rank int32) string {
 	return set.Ranks[rank]
 }
 
-// A Row is what rows of sums begin with.
+// A Row has the first columns of rows of sums.
 type Row struct {
-	Rank  string // "" where ranks are pooled
-	Ranks int    // how many have such events
+	Rank  string // "" if ranks are pooled
+	Ranks int    // number of ranks with such events
 	Name  string
 
 	RankIndex int32
 }
 
-// NewRow returns the row of a group, which so many ranks have.
+// NewRow returns the row of a group that the given number of ranks have.
 func NewRow(set *profile.Set, key Key, ranks int) Row {
 	return Row{Rank: nameOfRank(set, key.Rank), Ranks: ranks, Name: set.Syms.Name(key.Name), RankIndex: key.Rank}
 }
 
-// Compare orders rows by their total, the largest first.
+// Compare orders rows by their totals, largest first.
 func (r *Row) Compare(o *Row, total, other int64) int {
 	return cmp.Or(cmp.Compare(other, total), strings.Compare(r.Name, o.Name), cmp.Compare(r.RankIndex, o.RankIndex))
 }

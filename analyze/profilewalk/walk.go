@@ -14,11 +14,10 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// StepKinds are the words that reports have for kinds of steps.
+// StepKinds are the words for kinds of steps in reports.
 var StepKinds = [...]string{profile.StepOther: "other", profile.StepPrefill: "prefill", profile.StepDecode: "decode"}
 
-// BatchBucket returns the bounds of the batch sizes that are put together: up to a
-// power of two, beyond the one before it.
+// BatchBucket returns the bounds of the bucket of a batch size: more than one power of two, up to the next.
 func BatchBucket(batch int32) (from, to int32) {
 	if batch < 2 {
 		return batch, batch
@@ -41,19 +40,18 @@ func BatchWords(from, to int32) string {
 	return fmt.Sprintf("%d-%d", from, to)
 }
 
-// A StepLabel is what the name of a step tells.
+// A StepLabel is the information in the name of a step.
 type StepLabel struct {
 	StepName profile.StepName
 	Part     bool // see [profile.IsPartOfStep]
 }
 
-// OfServer reports whether it is a whole step of a server, and not one of a profiler
-// around several.
+// OfServer reports whether it is a whole step of a server, not one of a profiler around several.
 func (k *StepLabel) OfServer() bool {
 	return !k.Part && (k.StepName.Kind != profile.StepOther || k.StepName.Batch >= 0)
 }
 
-// Words names a kind of steps: "decode bs=17-32", by the requests in the batch.
+// Words names a kind of steps, with the size of the batch: "decode bs=17-32".
 func (k *StepLabel) Words() string {
 	if batches := BatchWords(BatchBucket(k.StepName.Batch)); batches != "" {
 		return StepKinds[k.StepName.Kind] + " bs=" + batches
@@ -61,7 +59,7 @@ func (k *StepLabel) Words() string {
 	return StepKinds[k.StepName.Kind]
 }
 
-// tells counts what the name tells of kind and batch.
+// tells counts how many of kind and batch the name contains.
 func (k *StepLabel) tells() int {
 	n := 0
 	if k.StepName.Kind != profile.StepOther {
@@ -73,8 +71,7 @@ func (k *StepLabel) tells() int {
 	return n
 }
 
-// StepNames returns what the names of ranges tell of steps, nil of those that are none. A name may have
-// an NVTX domain before it.
+// StepNames parses the names of ranges as steps; nil for others. A name may be prefixed by an NVTX domain.
 func StepNames(syms *trace.Symbols) *trace.PerName[*StepLabel] {
 	return trace.EachName(syms, func(name string) *StepLabel {
 		label, ok := profile.ParseStep(name)
@@ -89,40 +86,40 @@ func StepNames(syms *trace.Symbols) *trace.PerName[*StepLabel] {
 	})
 }
 
-// A Step is one that was annotated.
+// A Step is an annotated step.
 type Step struct {
 	StepLabel
 	Start, End  trace.Time
-	Around      int32 // index of the step around its start, on the same thread; NoStep is none
-	Again       bool  // it is of a step that another annotation, around or in it, tells of
+	Around      int32 // index of the step around its start on the same thread; NoStep
+	Again       bool  // another annotation, around it or in it, is of the same step
 	Projected   bool
-	First, Last trace.Time // of what it launched
-	Busy        int64      // ns in which some of it ran, added up over devices
-	Unseen      int64      // ns from First on in which the only device did what was not recorded
-	// Kernels is how many kernels it launched, GraphKernels how many of them by CUDA graphs.
+	First, Last trace.Time // first start and last end of the work that it launched
+	Busy        int64      // ns in which some of its work ran, summed over devices
+	Unseen      int64      // ns since First in which the only device ran unrecorded work
+	// Kernels is the number of kernels that it launched, and GraphKernels how many of them were launched by CUDA
+	// graphs.
 	Kernels, GraphKernels int32
 }
 
-// AsGraph reports whether a step that launched kernels ran as a CUDA graph: most of them were
-// launched by one. What samples tokens never is.
+// AsGraph reports whether a step that launched kernels ran as a CUDA graph: at least half of them were launched by
+// one. Sampling of tokens is never in the graph.
 func (s *Step) AsGraph() bool { return 2*s.GraphKernels >= s.Kernels }
 
 const (
 	NoStep = -1
-	// maxNested bounds how many steps lie in each other. Real ones are two deep: a step
-	// of a server in one of torch.profiler.
+	// maxNested bounds the nesting of steps. Real ones are two deep: a step of a server in one of torch.profiler.
 	maxNested = 8
 )
 
-// StepThreads are the steps of a rank by thread.
+// StepThreads holds the steps of a rank by thread.
 type StepThreads struct {
 	threads map[stepThread][]Step
 	bounds  map[stepThread]stepSpan
-	steps   []Step // of all threads, each in order; of what settle is called on
+	steps   []Step // all threads, each in order; set by Settle
 
-	last     stepThread // that at was asked for
+	last     stepThread // thread of the last call of At
 	lastSpan stepSpan
-	near     int // what At found last, counted from where the span begins
+	near     int // index of the last step that At found, relative to its span
 }
 
 type stepThread struct {
@@ -130,10 +127,10 @@ type stepThread struct {
 	tid int64
 }
 
-// A stepSpan is where the steps of a thread lie.
+// A stepSpan is the range of a thread's steps.
 type stepSpan struct{ from, to int }
 
-// ReadSteps reads the steps of the ranks of a stream within a window, by rank; they are not settled.
+// ReadSteps reads the steps of the ranks of a stream within a window, by rank. They are not settled.
 func ReadSteps(set *profile.Set, s profile.Stream, within *Options) []StepThreads {
 	names, ranks := StepNames(set.Syms), make([]StepThreads, len(set.Ranks))
 	for r := range s.Ranges {
@@ -152,7 +149,7 @@ func (t *StepThreads) Add(r *profile.Range, kind *StepLabel) {
 	t.threads[key] = append(t.threads[key], Step{StepLabel: *kind, Start: r.Start, End: r.Start + trace.Time(r.Dur()), Around: NoStep})
 }
 
-// Settle puts the steps in order and returns them.
+// Settle sorts the steps and returns them.
 func (t *StepThreads) Settle() []Step {
 	t.bounds = map[stepThread]stepSpan{}
 	threads := slices.SortedFunc(maps.Keys(t.threads), func(a, b stepThread) int {
@@ -183,9 +180,8 @@ func (t *StepThreads) Settle() []Step {
 	return t.steps
 }
 
-// countOnce tells of a whole step in another which of the two counts: the one whose name
-// tells more, of equals the outer one. SGLang's step[EXTEND bs=15] lies in an
-// execute_..._context_15 in some versions: both are one forward pass.
+// countOnce decides which of two nested whole steps counts: the one whose name says more, or else the outer one. In
+// some versions, SGLang's step[EXTEND bs=15] is in an execute_..._context_15, and both are one forward pass.
 func (t *StepThreads) countOnce(s *Step) {
 	if !s.OfServer() {
 		return
@@ -203,7 +199,7 @@ func (t *StepThreads) countOnce(s *Step) {
 	}
 }
 
-// At returns the innermost step that a call lies in, NoStep if there is none.
+// At returns the innermost step that a call is in, or NoStep.
 func (t *StepThreads) At(c *profile.Call) int32 {
 	if len(t.steps) == 0 {
 		return NoStep
@@ -212,7 +208,7 @@ func (t *StepThreads) At(c *profile.Call) int32 {
 		t.last, t.lastSpan, t.near = key, t.bounds[key], 0
 	}
 	steps := t.steps[t.lastSpan.from:t.lastSpan.to]
-	n := t.near // calls come in about their order
+	n := t.near // calls come roughly in order
 	if n > 0 && steps[n-1].Start > c.Start || n < len(steps) && steps[n].Start <= c.Start {
 		n, _ = slices.BinarySearchFunc(steps, c.Start+1, func(s Step, at trace.Time) int { return cmp.Compare(s.Start, at) })
 		t.near = n
@@ -227,7 +223,7 @@ func (t *StepThreads) At(c *profile.Call) int32 {
 	return i
 }
 
-// RankFields name the rank of a row, where rows have one.
+// RankFields returns the column of a row's rank, if rows have one.
 func RankFields[T any](byRank bool, of func(*T) *Row) []table.Field[T] {
 	if !byRank {
 		return nil
@@ -235,8 +231,7 @@ func RankFields[T any](byRank bool, of func(*T) *Row) []table.Field[T] {
 	return []table.Field[T]{table.TextColumn("rank", "rank, or process that is none", func(row *T) string { return of(row).Rank })}
 }
 
-// RanksFields count the ranks of a row that pools them. Of one rank there is
-// nothing to count.
+// RanksFields returns the column with the number of ranks that a row pools, hidden if there is only one rank.
 func RanksFields[T any](byRank bool, all int, of func(*T) *Row) []table.Field[T] {
 	if byRank {
 		return nil
@@ -244,17 +239,17 @@ func RanksFields[T any](byRank bool, all int, of func(*T) *Row) []table.Field[T]
 	return []table.Field[T]{table.CountColumn("ranks", "how many ranks have any", func(row *T) int64 { return int64(of(row).Ranks) }).DetailIf(all < 2)}
 }
 
-// ShareField returns the column "time": the part of the time of all rows.
+// ShareField returns the column "time", the share of the time of all rows.
 func ShareField[T any](doc string, of func(*T) float64) table.Field[T] {
 	return table.ShareColumn("time", doc, of)
 }
 
-// NameField returns the last column, since names are long.
+// NameField returns the column of the name, which comes last because names are long.
 func NameField[T any](what string, of func(*T) *Row) table.Field[T] {
 	return table.TextColumn(what, "name of the "+what, func(row *T) string { return of(row).Name }).AtMost(table.MaxName)
 }
 
-// ThreadFields name the thread of a row.
+// ThreadFields returns the columns of a row's thread.
 func ThreadFields[T any](of func(*T) (pid int32, tid int64)) []table.Field[T] {
 	return []table.Field[T]{
 		{Column: table.Column{Name: "pid", Unit: table.Count, Doc: "process"}, Cell: func(row *T) table.Cell {
@@ -273,18 +268,17 @@ func StyleField[T any](of func(*T) profile.RangeStyle) table.Field[T] {
 	return table.TextColumn("style", "PushPop nests, StartEnd need not", func(row *T) string { return of(row).String() })
 }
 
-// NoteGraphs says how much GPU time is of CUDA graphs of which only the whole was recorded, ns.
+// NoteGraphs notes how much GPU time, in ns, is of CUDA graphs that were only recorded as a whole.
 func NoteGraphs(t *table.Table, whole int64) {
 	if whole > 0 {
 		t.Note("%s of GPU time is of whole CUDA graphs: nsys records their kernels with --cuda-graph-trace=node", table.InWords(whole))
 	}
 }
 
-// NamesWith tells names that hold a text.
+// NamesWith finds names that contain a text.
 func NamesWith(syms *trace.Symbols, text string) *trace.PerName[bool] {
 	return trace.EachName(syms, func(name string) bool { return strings.Contains(name, text) })
 }
 
-// GraphLaunches tells calls that launch CUDA graphs: cudaGraphLaunch, cuGraphLaunch,
-// hipGraphLaunch.
+// GraphLaunches finds calls that launch CUDA graphs: cudaGraphLaunch, cuGraphLaunch, hipGraphLaunch.
 func GraphLaunches(syms *trace.Symbols) *trace.PerName[bool] { return NamesWith(syms, "GraphLaunch") }

@@ -2,22 +2,21 @@ package routing
 
 import "math"
 
-// A chance knows how many tokens the busiest of some GPUs gets if each token goes to any of them, by
-// how many tokens there are.
+// A chance computes the mean number of tokens on the busiest GPU if each token goes to a random GPU, by the number of
+// tokens.
 type chance struct {
 	gpus  int
 	known map[int64]float64
-	top   float64 // the largest of gpus normal deviates, on average; 0 is not known yet
+	top   float64 // the mean of the largest of gpus standard normal deviates; 0 if not computed yet
 }
 
 func newChance(gpus int) *chance { return &chance{gpus: gpus, known: map[int64]float64{}} }
 
-// fewTokens is up to how many tokens the distribution is that of a multinomial, exactly. With more, it
-// is that of independent Poisson variables, from which it differs by less than a token; with manyTokens
-// for each GPU, that of normal ones.
+// fewTokens is the largest number of tokens for which the exact multinomial distribution is used. With more,
+// independent Poisson variables differ from it by less than a token; with manyTokens per GPU, normal variables do.
 const fewTokens, manyTokens = 64, 1000
 
-// busiest returns what the busiest GPU gets of n tokens on average.
+// busiest returns the mean number of tokens on the busiest GPU, out of n tokens.
 func (c *chance) busiest(n int64) float64 {
 	if c.gpus <= 1 || n <= 0 {
 		return float64(max(n, 0))
@@ -44,8 +43,8 @@ func (c *chance) compute(n int64) float64 {
 	return mean + math.Sqrt(mean)*c.top
 }
 
-// multinomial returns the exact mean of the largest of counts of n tokens: it adds up the probabilities
-// that it is above m, and each is a coefficient of a power of the cut-off series of e^x.
+// multinomial returns the exact mean of the largest count if n tokens are spread over gpus GPUs: the sum over m of
+// the probability that it exceeds m. Each is a coefficient of a power of the truncated series of e^x.
 func multinomial(n, gpus int) float64 {
 	all := math.Lgamma
 	factorial, _ := all(float64(n + 1))
@@ -66,7 +65,7 @@ func multinomial(n, gpus int) float64 {
 	return sum
 }
 
-// raise returns the k-th power of a polynomial, as far as the polynomial is long.
+// raise returns the k-th power of a polynomial, truncated to its length.
 func raise(p []float64, k int) []float64 {
 	out := make([]float64, len(p))
 	out[0] = 1
@@ -92,7 +91,7 @@ func product(a, b []float64) []float64 {
 	return out
 }
 
-// poisson returns the mean of the largest of independent Poisson variables.
+// poisson returns the mean of the largest of n independent Poisson variables.
 func poisson(mean float64, n int) float64 {
 	sum, below, log := 0.0, 0.0, -mean
 	for m := 0; ; m++ {

@@ -12,9 +12,9 @@ import (
 	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
-// expertKernels are parts of the names of kernels that multiply the matrices of experts, in lower case: those
-// whose time depends on how many tokens experts of the GPU get. What routes, sorts, and sends tokens
-// depends on the tokens of the rank itself.
+// expertKernels are parts of the names, in lower case, of kernels that multiply the matrices of experts, whose time
+// depends on how many tokens the experts of the GPU get. The time to route, sort, and send tokens depends on the
+// tokens of the rank itself.
 var expertKernels = []string{
 	"fused_moe",           // Triton's of SGLang and vLLM
 	"moe_gemm", "moegemm", // TensorRT-LLM, CUTLASS of FlashInfer, CK of AMD (kernel_moe_gemm)
@@ -33,8 +33,8 @@ func isOfExperts(name string) bool {
 		slices.ContainsFunc(expertKernels, func(part string) bool { return strings.Contains(lower, part) })
 }
 
-// rankOf returns the EP rank that the name of a rank tells, of so many; -1 if it does not. Where attention is
-// divided over all GPUs, the TP rank is the EP rank.
+// rankOf returns the EP rank in the name of a rank, out of ep ranks; -1 if it has none. If attention is divided over
+// all GPUs, the TP rank is the EP rank.
 func rankOf(name string, ep int) int {
 	w, err := naming.Parse(name)
 	switch {
@@ -49,7 +49,7 @@ func rankOf(name string, ep int) int {
 	return -1
 }
 
-// sizeInProfiles returns how many EP ranks the names of ranks tell; 0 is unknown.
+// sizeInProfiles returns the number of EP ranks according to the names of ranks; 0 is unknown.
 func sizeInProfiles(set *profile.Set) int {
 	most := trace.NoRank.EP
 	for _, name := range set.Ranks {
@@ -60,7 +60,7 @@ func sizeInProfiles(set *profile.Set) int {
 	return int(most) + 1
 }
 
-// confirm adds how long the kernels of experts took by rank.
+// confirm adds how long the kernels of experts took on each rank.
 func (r *Routing) confirm(set *profile.Set) {
 	took := make([]int64, len(set.Ranks))
 	ofExperts := trace.EachName(set.Syms, isOfExperts)
@@ -91,11 +91,12 @@ func (r *Routing) confirm(set *profile.Set) {
 	}
 }
 
-// trials is how often experts are placed at random. With none that gets as much, p is below 0.001.
+// trials is the number of random placements of experts. If none has a rank with as many tokens, p is below 0.001.
 const trials = 1000
 
-// count finds the rank that got most, and what others wait for it alone. ahead is by rank: how many tokens it
-// had more than the one behind it where it was the busiest one, added up.
+// count finds the rank with the most tokens, and how long the others wait only for it. ahead is, by rank, the number
+// of tokens by which it exceeded the second busiest rank, summed over the passes and layers in which it was the
+// busiest.
 func (s *Source) count(ahead []float64) {
 	s.Hot = 0
 	for g := range s.ByRank {
@@ -111,9 +112,9 @@ func (s *Source) count(ahead []float64) {
 	}
 }
 
-// misplaced returns how often some rank gets so many tokens if the experts of each layer, with what they got, change
-// places at random. That is chance twice over: which tokens came, and that some experts are
-// popular, wherever they are. If that is rare, those of one rank are popular for another reason.
+// misplaced returns the probability that some rank gets at least that many tokens if the experts of each layer, with
+// their tokens, are placed at random. That covers two kinds of chance: which tokens came, and that some experts are
+// popular wherever they are. If it is rare, those of one rank are popular for another reason.
 func (s *Source) misplaced(tokens float64) float64 {
 	type layer struct {
 		loads []float64
@@ -129,7 +130,7 @@ func (s *Source) misplaced(tokens float64) float64 {
 		}
 	}
 	const rounded = 1 - 1e-9
-	rng := rand.New(rand.NewPCG(1, 1)) // the same input gives the same p
+	rng := rand.New(rand.NewPCG(1, 1)) // so that the same input gives the same p
 	got, as := make([]float64, s.EP), 1
 	for n := range trials {
 		clear(got)
@@ -142,14 +143,14 @@ func (s *Source) misplaced(tokens float64) float64 {
 		if slices.Max(got) >= tokens*rounded {
 			as++
 		}
-		if float64(as) > 2*rarely*trials { // it will not get rare any more
+		if float64(as) > 2*rarely*trials { // it cannot become rare any more
 			return float64(as) / float64(n+2)
 		}
 	}
 	return float64(as) / (trials + 1)
 }
 
-// logs adds what logs say of the balancedness of passes.
+// logs adds the balancedness of passes from logs.
 func (r *Routing) logs(set *series.Set) {
 	if set == nil {
 		return

@@ -12,17 +12,17 @@ import (
 	"github.com/sgtrace/sgtrace/internal/order"
 )
 
-// A rank stands out with so many times the mean of all, if chance is ruled out; uneven layers do if
-// they cost so much of MoE time beyond chance, which is a twentieth, too.
+// A rank stands out if it gets at least hotTimes the mean of all ranks, and chance is ruled out. Uneven layers stand
+// out if they cost at least minCost of MoE time beyond chance.
 const (
 	hotTimes  = 1.05
 	minCost   = 0.05
-	rarely    = 0.01 // certain from 0.001 on
+	rarely    = 0.01 // the largest p of a finding; certain from 0.001
 	fewPasses = 20   // of a log
 	maxLayers = 100
 )
 
-// Findings returns ranks that get more tokens than others, and layers whose experts are uneven.
+// Findings returns ranks that get more tokens than others, and sources with uneven layers.
 func (r *Routing) Findings() ([]finding.Finding, finding.Check) {
 	check := finding.Check{What: "tokens by expert and GPU", Of: "forward pass", Needed: 1}
 	var list []finding.Finding
@@ -64,7 +64,7 @@ func (s *Source) findings() (list []finding.Finding) {
 
 func times(v float64) string { return fmt.Sprintf("%.2f times", v) }
 
-// hotRank says that one rank gets more than the others.
+// hotRank makes the finding that one rank gets more tokens than the others.
 func (s *Source) hotRank(hot *Rank) finding.Finding {
 	name := fmt.Sprintf("EP%d", hot.Rank)
 	f := finding.Finding{Subkind: "experts " + s.Name, At: place.Named(name), P: finding.Chance(s.P), Cost: s.Single, CostBasis: finding.MoETime,
@@ -82,7 +82,7 @@ func (s *Source) hotRank(hot *Rank) finding.Finding {
 	return f
 }
 
-// sure says what is not certain of a recording, and lowers the confidence.
+// sure says what is uncertain about a recording, and lowers the confidence accordingly.
 func (s *Source) sure(f *finding.Finding) (list []finding.Evidence) {
 	list = append(list, finding.Sentence("GPUs wait %s %% of MoE time for the busiest one of each layer and pass; even routing of so many tokens would make that %s %%, by chance",
 		words.InPercent(s.waits()), words.InPercent(s.chance())).In("experts", finding.Row("file", s.Name), "waits", s.waits()))
@@ -97,7 +97,7 @@ func (s *Source) sure(f *finding.Finding) (list []finding.Evidence) {
 	return list
 }
 
-// confirmed says whether the kernels of experts take longer where there are more tokens.
+// confirmed says whether the kernels of experts take longer on the rank with more tokens.
 func (s *Source) confirmed(hot *Rank) []finding.Evidence {
 	if hot.Slower == 0 {
 		return nil
@@ -109,7 +109,7 @@ func (s *Source) confirmed(hot *Rank) []finding.Evidence {
 		}
 	}
 	text := fmt.Sprintf("profiles have %s the mean time in its kernels of experts", times(hot.Slower))
-	more := (hot.Slower - 1) / (hot.Times - 1) // 1 where time is all for tokens, 0 where it is all for weights
+	more := (hot.Slower - 1) / (hot.Times - 1) // 1 if all of the time is for tokens, 0 if it is all for weights
 	switch {
 	case slowest != hot:
 		text = fmt.Sprintf("refuted: %s, and EP%d has most, %s: tokens are not why", text, slowest.Rank, times(slowest.Slower))
@@ -123,7 +123,7 @@ func (s *Source) confirmed(hot *Rank) []finding.Evidence {
 	return []finding.Evidence{finding.Sentence("%s", text).In("experts.ranks", finding.Row("file", s.Name, "rank", fmt.Sprintf("EP%d", hot.Rank)), "kernels_of_mean", hot.Slower)}
 }
 
-// uneven says that each layer has another rank that gets most.
+// uneven makes the finding that layers are uneven, without one rank that stands out.
 func (s *Source) uneven(cost float64) finding.Finding {
 	f := finding.Finding{Subkind: "layers " + s.Name, Cost: cost, CostBasis: finding.MoETime, Confidence: finding.Certain,
 		Metric: finding.Metric{Name: "balancedness", Unit: table.Share, Before: 1 - s.chance(), After: 1 - s.waits()}}
@@ -151,8 +151,8 @@ func (s *Source) uneven(cost float64) finding.Finding {
 	return f
 }
 
-// logged says what a log tells: that passes are less even from some point on, or all the time, if more than chance
-// explains with as many layers as a model can have.
+// logged finds in a log that passes are less even from some point on, or all the time, if that exceeds chance in a
+// model with as many layers as possible.
 func (s *Source) logged() (list []finding.Finding) {
 	if s.Passes < fewPasses {
 		return nil
@@ -187,7 +187,7 @@ func (s *Source) logged() (list []finding.Finding) {
 	return list
 }
 
-// Even reports whether the tokens of a rank are no more than the mean, as far as anybody counted.
+// Even reports whether the tokens of a rank are no more than the mean, according to the counts.
 func (r *Routing) Even(name string) (text string, ok bool) {
 	for _, s := range r.Sources {
 		g := rankOf(name, s.EP)

@@ -8,13 +8,13 @@ import (
 	"github.com/sgtrace/sgtrace/profile/recorder"
 )
 
-// A layout is where the experts of a layer are.
+// A layout is the placement of the experts of a layer.
 type layout struct {
-	names []int32 // the logical expert of each that is counted; nil is the same
-	at    [][]int // ranks of each that is counted; several share its tokens evenly
+	names []int32 // logical expert of each counted expert; nil if they are the same
+	at    [][]int // ranks of each counted expert; its tokens are divided evenly among them
 }
 
-// newLayout places experts: the physical ones in order, as many on each GPU.
+// newLayout places experts: physical experts in order, the same number on each GPU.
 func newLayout(rec *recorder.ExpertCounts, layer, gpus int) *layout {
 	x := &layout{at: make([][]int, rec.Experts)}
 	physical := slots(rec)
@@ -66,8 +66,8 @@ func (x *layout) rankOf(e int) int {
 	return x.at[e][0]
 }
 
-// place says how long GPUs would wait with the placement that the counts of all passes ask for: in
-// each layer the expert with most tokens first, on the GPU that has the least so far.
+// place computes how long GPUs would wait with the placement that suits the counts of all passes: in each layer, it
+// places the expert with the most tokens first, on the GPU with the fewest tokens so far.
 func (s *Source) place() {
 	rec := s.Recording
 	var w waiting

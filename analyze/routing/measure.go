@@ -12,78 +12,79 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Options are facts from outside of the dumps.
+// Options are facts that the dumps do not contain.
 type Options struct {
-	// EP is how many GPUs share the experts, if somebody said so; 0 is not known.
+	// EP is the number of GPUs that share the experts if the user gave it; 0 is unknown.
 	EP       int
-	Series   *series.Set  // of logs; nil without
-	Profiles *profile.Set // of the same server; nil without
+	Series   *series.Set  // from logs; nil without
+	Profiles *profile.Set // from the same server; nil without
 }
 
-// Routing holds the data of dumps and logs.
+// Routing holds the results for dumps and logs.
 type Routing struct {
 	Sources []*Source
 	Hottest []Expert
 }
 
-// A Source is what a server counted at one time, or what its log says.
+// A Source is the counts of a server in one dump, or the values in its log.
 type Source struct {
-	Name string // of its first file
-	// Recording is nil of a log, which has the numbers of passes alone.
+	Name string // name of its first file
+	// Recording is nil for a log, which has only numbers per pass.
 	Recording *recorder.ExpertCounts
-	First     trace.Time // of a log; of a dump, when it was written; 0 is unknown
+	First     trace.Time // of the first pass in a log; of a dump, when it was written; 0 is unknown
 	Passes    int
-	Tokens    int64 // choices of an expert: each token chooses several, in each layer
-	Layers    int   // with tokens
+	Tokens    int64 // choices of an expert: each token chooses several experts in each layer
+	Layers    int   // layers with tokens
 	Experts   int
-	EP        int    // GPUs that share the experts; 0 is not known
-	By        string // how that is known
-	// Logged is the mean of the balancedness of passes as SGLang's log has it, where a layer without
-	// tokens is even. Lowest is that of the least even pass.
+	EP        int    // GPUs that share the experts; 0 is unknown
+	By        string // how EP is known
+	// Logged is the mean balancedness of passes, as in SGLang's log, where a layer without tokens counts as even.
+	// Lowest is that of the least even pass.
 	Logged, Lowest float64
-	waiting        // of all passes and layers with tokens
-	// Placed is how long GPUs would wait if experts were placed by what they got, those with most first,
-	// as many on each GPU as now: the part of MoE time.
+	waiting        // over all passes and layers with tokens
+	// Placed is the share of MoE time that GPUs would wait if experts were placed by their tokens, those with the
+	// most first, with the same number on each GPU.
 	Placed float64
-	// Single is by how much MoE layers would be shorter if the hottest rank got no more than the one
-	// behind it; Hot is that rank, -1 without any.
+	// Single is the share of MoE time that would be saved if the hottest rank got no more than the second hottest.
+	// Hot is that rank, or -1.
 	Single float64
 	Hot    int
-	P      float64 // of such a rank by chance
+	P      float64 // p-value of such a rank
 
 	ByLayer []Layer
 	ByRank  []Rank
 	ByPass  []Pass
-	balance []float64 // of a log, by time
+	balance []float64 // of a log, sorted by time
 	times   []trace.Time
 }
 
-// waiting adds up what GPUs got: the mean, the busiest one, and the busiest one by chance.
+// waiting sums up the tokens of the mean GPU, of the busiest one, and of the busiest one by chance, over passes and
+// layers.
 type waiting struct{ mean, most, byChance float64 }
 
 func (w *waiting) add(mean, most, byChance float64) {
 	w.mean, w.most, w.byChance = w.mean+mean, w.most+most, w.byChance+byChance
 }
 
-// waits returns the part of MoE time that the mean GPU waits for the busiest one, if that time grows as tokens
-// do; NaN without tokens.
+// waits returns the share of MoE time that the mean GPU waits for the busiest one, if that time is proportional to
+// tokens; NaN without tokens.
 func (w *waiting) waits() float64 { return 1 - w.mean/w.most }
 
-// chance returns the same if each token went to any GPU.
+// chance returns the same share if each token went to a random GPU.
 func (w *waiting) chance() float64 { return 1 - w.mean/w.byChance }
 
-// excess returns the part that chance does not explain.
+// excess returns the part of waits that chance does not explain.
 func (w *waiting) excess() float64 { return max(0, w.waits()-w.chance()) }
 
-// A Layer is one with experts.
+// A Layer is a layer with experts.
 type Layer struct {
 	Of     *Source
 	Layer  int
 	Tokens int64
-	Logged float64 // mean over passes
+	Logged float64 // balancedness, mean over passes
 	waiting
-	Hot   int     // the rank that got most; -1 is unknown
-	Times float64 // what it got, by the mean of all ranks
+	Hot   int     // the rank with the most tokens; -1 is unknown
+	Times float64 // tokens of Hot divided by the mean of all ranks
 	Top   Expert
 	place *layout
 	total []float64 // by expert
@@ -95,11 +96,11 @@ type Rank struct {
 	Of      *Source
 	Rank    int
 	Tokens  float64
-	Times   float64 // by the mean of all ranks
-	Busiest int     // layers
+	Times   float64 // tokens divided by the mean of all ranks
+	Busiest int     // number of layers in which it is the busiest
 	Top     Expert
-	// Kernels is how long the kernels of experts took on it in what a profiler recorded, ns, and Slower
-	// by the mean of all ranks that were recorded; 0 is unknown.
+	// Kernels is how long the kernels of experts took on it in profiles, ns, and Slower is that time divided by the
+	// mean of all recorded ranks; 0 is unknown.
 	Kernels int64
 	Slower  float64
 }
@@ -113,17 +114,17 @@ type Pass struct {
 	waiting
 }
 
-// An Expert is one of a layer.
+// An Expert is an expert of a layer.
 type Expert struct {
 	Of     *Source
 	Layer  int
-	Expert int // the logical one, where that is known; -1 is none
-	Rank   int // -1 is unknown, or it is on several
+	Expert int // its logical number if known; -1 is none
+	Rank   int // -1 if it is unknown, or on several
 	Tokens float64
-	Times  float64 // by the mean of all experts of the layer
+	Times  float64 // tokens divided by the mean of all experts of the layer
 }
 
-// Measure looks at dumps and logs; set is nil without dumps.
+// Measure measures dumps and logs. set is nil without dumps.
 func Measure(set *recorder.Experts, opt Options) *Routing {
 	r := &Routing{}
 	if set != nil {
@@ -163,7 +164,7 @@ func (s *Source) size(opt Options) {
 	}
 }
 
-// slots returns how many experts all GPUs have together.
+// slots returns the number of expert slots on all GPUs together.
 func slots(rec *recorder.ExpertCounts) int {
 	if !rec.Physical && rec.Map != nil {
 		return len(rec.Map[0])
@@ -171,7 +172,7 @@ func slots(rec *recorder.ExpertCounts) int {
 	return rec.Experts
 }
 
-// sizeInLogs returns the ep_size that all servers have which logged one; 0 is unknown.
+// sizeInLogs returns the ep_size of all servers that logged one; 0 if there is none, or they differ.
 func sizeInLogs(set *series.Set) int {
 	n := int32(0)
 	for i := range set.Servers {
@@ -186,7 +187,7 @@ func sizeInLogs(set *series.Set) int {
 	return int(n)
 }
 
-// measure goes through all passes.
+// measure measures all passes.
 func (s *Source) measure() {
 	rec := s.Recording
 	byChance := newChance(max(s.EP, 1))
@@ -233,8 +234,8 @@ func (p *Pass) add3(tokens int64, logged float64, w waiting) {
 	p.add(w.mean, w.most, w.byChance)
 }
 
-// take adds the counts of a pass to a layer, and returns how the pass went. Each token was counted so many
-// times. loads are of GPUs then.
+// take adds the counts of a pass to a layer, and returns the numbers of the pass. Each token was counted times times.
+// loads is scratch space for the load of each GPU in this pass.
 func (x *Layer) take(counts []uint32, loads []float64, times float64, byChance *chance) (tokens int64, logged float64, w waiting) {
 	clear(loads)
 	sum := x.place.spread(counts, loads)
@@ -247,7 +248,7 @@ func (x *Layer) take(counts []uint32, loads []float64, times float64, byChance *
 		x.total[e] += float64(c) / times
 	}
 	mean := sum / float64(len(loads))
-	const little = 1e-5 // so that a layer without tokens is even, as SGLang has it
+	const little = 1e-5 // so that a layer without tokens is even, as in SGLang
 	logged = (mean + little) / (most + little)
 	x.Logged += logged
 	tokens = int64(math.Round(sum / times))
@@ -259,7 +260,7 @@ func (x *Layer) take(counts []uint32, loads []float64, times float64, byChance *
 	return tokens, logged, w
 }
 
-// top returns the place of the largest of some loads, and the one behind it.
+// top returns the index of the largest load, and the second largest load.
 func top(loads []float64) (at int, second float64) {
 	for i, v := range loads {
 		switch {
@@ -273,7 +274,7 @@ func top(loads []float64) (at int, second float64) {
 	return at, second
 }
 
-// finish says what is hot in a layer.
+// finish finds the hottest rank and expert of a layer.
 func (x *Layer) finish(ep int) {
 	if ep > 0 {
 		x.Hot, _ = top(x.ranks)
@@ -283,7 +284,7 @@ func (x *Layer) finish(ep int) {
 	x.Top = x.expert(at, ep)
 }
 
-// expert describes an expert by its place in the counts.
+// expert describes an expert, given its index in the counts.
 func (x *Layer) expert(e, ep int) Expert {
 	out := Expert{Of: x.Of, Layer: x.Layer, Expert: x.place.logical(e), Rank: -1, Tokens: x.total[e], Times: x.total[e] * float64(len(x.total)) / order.Total(x.total)}
 	if ep > 0 {
@@ -292,7 +293,7 @@ func (x *Layer) expert(e, ep int) Expert {
 	return out
 }
 
-// ranks adds up layers by rank.
+// ranks sums up layers by rank.
 func (s *Source) ranks() {
 	s.ByRank = make([]Rank, s.EP)
 	for g := range s.ByRank {
@@ -317,10 +318,10 @@ func (s *Source) ranks() {
 	}
 }
 
-// maxHottest is how many experts are listed of a source.
+// maxHottest is the number of experts listed per source.
 const maxHottest = 100
 
-// hottest returns the experts that got most, by the mean of their layer.
+// hottest returns the experts with the most tokens relative to the mean of their layer.
 func (s *Source) hottest() (list []Expert) {
 	for i := range s.ByLayer {
 		x := &s.ByLayer[i]
@@ -334,5 +335,5 @@ func (s *Source) hottest() (list []Expert) {
 	return list[:min(len(list), maxHottest)]
 }
 
-// assumedSize says that as many GPUs as ranks left files are taken to share the experts.
+// assumedSize means that the number of GPUs that share the experts is assumed to be the number of ranks with files.
 const assumedSize = "assumed: ranks with files"

@@ -17,7 +17,7 @@ func (r *Routing) Report() *document.Document {
 	return d
 }
 
-// What several tables say.
+// Texts that several tables share.
 const (
 	loggedDoc = "as SGLang's log has it: the mean tokens of a GPU by those of the busiest one; a layer without tokens counts as 1"
 	waitsDoc  = "part of MoE time that GPUs wait for the busiest one of each layer and pass, if that time grows as tokens do"
@@ -53,7 +53,7 @@ func ep(rank int) string {
 	return fmt.Sprintf("EP%d", rank)
 }
 
-// shown keeps a share of what needs the number of GPUs.
+// shown returns a share that needs the number of GPUs, or NaN if that is unknown.
 func (s *Source) shown(v float64) float64 {
 	if s.EP == 0 || s.Recording == nil {
 		return math.NaN()
@@ -108,7 +108,7 @@ func (r *Routing) sourceTable() *table.Table {
 	return t
 }
 
-// notes says what is special about a source.
+// notes adds what is special about a source.
 func (s *Source) notes(t *table.Table) {
 	rec := s.Recording
 	if s.EP == 0 {
@@ -140,7 +140,7 @@ func (s *Source) notes(t *table.Table) {
 	}
 }
 
-// rowsOf returns what all sources have.
+// rowsOf returns the rows of all sources.
 func rowsOf[R any](r *Routing, of func(*Source) []R) (rows []*R) {
 	for _, s := range r.Sources {
 		list := of(s)
