@@ -1,15 +1,15 @@
-// Package format defines [Format], a row of the table of input formats that every
-// command reads. A package that reads a format offers one [Format] and imports no
-// other format; the table is a plain slice in package inputs of convert.
+// Package format defines [Format], a row of the table of input formats that every command reads. A package that
+// reads a format offers one [Format] and imports no other format; the table is a plain slice in package inputs
+// of convert.
 //
 // Inputs are read in two steps:
 //
-//  1. Index reads of an input what decides who is who and how clocks relate: headers,
-//     rows, ranks, steps, collectives, and what tells a copy. It may keep what it read.
-//  2. Once ranks, duplicates and clocks are decided, the [Source] passes the events:
+//  1. Index reads what is needed to identify processes and relate clocks: headers,
+//     rows, ranks, steps, collectives, and whatever reveals copies. It may keep what it read.
+//  2. Once ranks, duplicates, and clocks are settled, the [Source] passes the events:
 //     those that Index kept, or a window of them by [Source.Stream], or row by row.
 //
-// What compresses or wraps a file is not seen here: see package envelope.
+// Formats never see the compression or wrapping of a file: see package envelope.
 package format
 
 import (
@@ -30,59 +30,57 @@ import (
 
 // A Format is a kind of input.
 type Format struct {
-	Name string // as messages call it: "OTLP"
-	Noun string // what one input is called: "OTLP dump"
-	Doc  string // what writes it, one line
-	For  string // the commands that read it, for messages of others
-	// Convert is the command of convert that reads this format alone, "otel2perfetto";
-	// "" is none.
+	Name string // in messages: "OTLP"
+	Noun string // for one input: "OTLP dump"
+	Doc  string // what writes it, in one line
+	For  string // the commands that read it, for messages of other commands
+	// Convert is the command of convert that reads only this format, "otel2perfetto"; "" is none.
 	Convert string
 
-	// Sniff reports whether a file is of this format; head is its beginning, at most 64 KiB of its content.
+	// Sniff reports whether a file has this format; head is the beginning of its content, at most 64 KiB.
 	Sniff func(head []byte) bool
-	// Folder reports whether a folder with files of these names is one input of this format; nil is never.
+	// Folder reports whether a folder with files of these names is one input of this format; nil means never.
 	Folder func(files []string) bool
-	// FirstKey is that of the JSON object that inputs of this format begin with, of formats of which
-	// people have many or large files: of what begins so, Sniff is called before that of any other.
+	// FirstKey is the first key of inputs of this format, if they begin with a JSON object. It is for formats whose
+	// files are many or large: the Sniff of a format with a matching key is called first.
 	FirstKey string
-	// Index reads an input. The error says that nothing of it can be used; what is
-	// damaged or missing otherwise goes to the diagnostics.
+	// Index reads an input. An error means that nothing of it can be used; any other damage or gap goes to the
+	// diagnostics.
 	Index func(in *Input, opt *Options) (*Source, error)
 
-	// Outline looks at the spans of an input of requests, so that Index can leave out traces
-	// that nobody asks for: see [spantable.Table]. nil is for formats of which all is read.
+	// Outline finds the spans in an input of requests, so that Index can omit traces that nobody needs: see
+	// [spantable.Table]. nil is for formats that are read completely.
 	Outline func(in *Input, o *spantable.Outline) error
 
-	// Requests: it fills Options.Spans, and Series: it fills Options.Series. A log may do both.
-	// All others are what profilers recorded.
+	// Requests: it fills Options.Spans; Series: it fills Options.Series. A log may do both. All other formats are
+	// recordings of profilers.
 	Requests, Series bool
-	// Aside: it fills a table that is neither of requests nor of what profilers recorded: Options.Flight,
-	// Options.Experts. Inputs of such formats are read several at once.
+	// Aside: it fills a table other than those of requests and profiles: Options.Flight, Options.Experts. Several
+	// such inputs are read concurrently.
 	Aside bool
-	// OnDisk: it is read by its path, so that it must be a file, and not compressed.
+	// OnDisk: it is read by its path, so that it must be an uncompressed file.
 	OnDisk bool
-	// Empty reports whether a file of a name, without folders, says enough by being empty; nil is no name.
+	// Empty reports whether an empty file with a name, without its directory, is informative by being empty; nil
+	// means never.
 	Empty func(name string) bool
-	// Text: zeros in front of it are blocks that never reached the disk.
+	// Text: zeros at its beginning are blocks that never reached the disk.
 	Text bool
 
-	// The following are about what profilers recorded.
+	// The following fields are for recordings of profilers.
 
-	// Beside: it was recorded beside another profiler, whose recording tells more about
-	// what both saw. What only this one saw is added to that.
+	// Beside: it was recorded alongside another profiler, whose recording has more information on what both saw.
+	// Only what the other did not see is added to that recording.
 	Beside bool
-	// Machine: an input has the processes of a machine, of which not every one is a
-	// rank; a name or a label of the input is about its only rank. Otherwise it is of
-	// one process, or of parts that its rows name.
+	// Machine: an input has the processes of a machine, not all of which are ranks; a name or a label of the input
+	// belongs to its only rank. Otherwise it has one process, or parts that its rows name.
 	Machine bool
 	// Session: times count from the start of a session, which may be in several inputs.
 	Session bool
-	// Again: rows can be walked again and again, so that reports need not hold them.
+	// Again: rows can be walked repeatedly, so that reports need not hold them.
 	Again bool
 }
 
-// Sorted returns formats as texts list them: requests first, what is recorded beside
-// others last.
+// Sorted returns formats in the order for texts: requests first, and recordings made alongside others last.
 func Sorted[T any](by map[*Format]T) []*Format {
 	place := func(f *Format) int {
 		switch {
@@ -98,90 +96,90 @@ func Sorted[T any](by map[*Format]T) []*Format {
 	})
 }
 
-// An Input is what is to be read: one file, or those of a folder.
+// An Input is a file or a folder to be read.
 type Input struct {
 	Name  string   // for messages
 	Path  string   // of the file or folder; "" for a pipe
-	Files []string // of a folder: the paths of its files, sorted; nil of a file
-	Found bool     // a folder or a pattern led to it: nothing is started to read it
-	// Open returns the content of a file, without its envelopes. Of a pipe it works
-	// once. What it returns is an [io.ReaderAt] if the content is the file itself.
+	Files []string // paths of the files of a folder, sorted; nil for a file
+	Found bool     // found by a folder or a pattern: no program is started to read it
+	// Open returns the content of a file, without its envelopes. It works only once for a pipe. The result is an
+	// [io.ReaderAt] if the content is the file itself.
 	Open func() (io.ReadCloser, error)
 }
 
-// ErrNotNeeded is wrapped by errors about inputs whose content is in another file beside
-// them. If a folder led to such an input, nothing is missing.
+// ErrNotNeeded is wrapped by errors about inputs whose content is also in another file in the same folder. If
+// the input was found by a folder, nothing is missing.
 var ErrNotNeeded = errors.New("left out, since its export is beside it")
 
-// Options say how inputs are read. Symbols, arguments and diagnostics are shared by all
-// inputs that are read together.
+// Options control how inputs are read. Symbols, arguments, and diagnostics are shared by all inputs that are
+// read together.
 type Options struct {
 	Syms  *trace.Symbols
 	Args  *trace.Args
 	Diags *trace.Diags
-	// Spans is where formats of requests put what they read, all into one table: the spans
-	// of a request are in the dumps of several hosts.
+	// Spans gets the spans from all inputs of requests: the spans of a request are in the dumps of several hosts.
 	Spans *spantable.Table
-	// Series is where formats of logs and metrics put what they read, all into one table.
+	// Series gets the logs and metrics of all inputs.
 	Series *series.Set
-	// Flight is where formats of what processes have in flight put what they read.
+	// Flight gets the operations that processes have in flight.
 	Flight *recorder.InFlight
-	// Records is where they put what they read of whole requests, which becomes spans.
+	// Records gets records of whole requests, which become spans.
 	Records *spantable.RequestRecords
-	// Heap is where snapshots of memory go; nil is nowhere.
+	// Heap gets memory snapshots; nil drops them.
 	Heap *recorder.Memory
-	// Experts is where tokens by expert go.
+	// Experts gets token counts by expert.
 	Experts *recorder.Experts
-	// Workers is how many goroutines may parse; 0 is one for every core.
+	// Workers is the number of parsing goroutines; 0 is one per core.
 	Workers int
-	// KeepSecrets tells to keep arguments that may hold prompts or credentials.
+	// KeepSecrets keeps arguments that may hold prompts or credentials.
 	KeepSecrets bool
-	// Filter says which events are kept. The index is complete whatever it says.
+	// Filter selects the events to keep. It does not affect the index.
 	Filter profile.Filter
-	// Walk tells that rows will be walked, not drawn: of a format that can do that
-	// [Format.Again], Index keeps no events.
+	// Walk means that rows will be walked, not drawn: if the format can do that ([Format.Again]), Index keeps no
+	// events.
 	Walk bool
-	// Parts tells that what an input holds besides what its format reads is wanted: see [Source.Parts].
+	// Parts means that the parts of an input are wanted, too: see [Source.Parts].
 	Parts bool
 }
 
-// A Part is what an input holds of another kind: logs and metrics in a dump of spans, the log of each of many programs.
+// A Part is the part of an input with another format: logs and metrics in a dump of spans, or the log of each
+// of many programs.
 type Part struct {
 	Name string // for messages
-	// Inside is what only parts are, such as the logs of a dump; "" is what a file could be, which its content tells.
+	// Inside is a kind that only parts have, such as the logs of a dump; "" means that its content is sniffed like
+	// a file.
 	Inside string
 	Open   func() (io.ReadCloser, error)
 }
 
 // A Source is an input that was indexed.
 type Source struct {
-	// Profiles are the processes that the input is of, or the one that all of its parts
-	// are in, with the events that were kept. A format of requests has none.
+	// Profiles are the processes in the input, or the one process with all of its parts, with the events that were
+	// kept. A format of requests has none.
 	Profiles []*profile.Profile
-	// Print is equal for inputs that hold the same; "" is unknown. It is for those of
-	// which no events were kept: of others the events are compared.
+	// Print is the same text for inputs with the same content; "" is unknown. It is for inputs without kept events:
+	// for others, events are compared.
 	Print string
-	// Stream reads the profiles once more, with the events that the filter keeps, to the same numbers
-	// of processes and ranks in Meta, by which they are recognized. It is nil where there is nothing to be read.
+	// Stream reads the profiles again, with the events that the filter keeps. It returns the same processes and
+	// ranks in Meta, by which they are recognized. It is nil if there is nothing to read.
 	Stream func(opt *Options) ([]*profile.Profile, error)
-	// Rows walks over the rows of the processes to which rank gives a rank; processes
-	// with a negative one are left out. It is nil where rows are in Profiles.
+	// Rows walks over the rows of the processes to which rank assigns a rank; it omits processes with a negative
+	// one. It is nil if the rows are in Profiles.
 	Rows func(rank func(pid int32) int32) profile.Stream
-	// Observed walks over what the input holds of those processes besides the events in
-	// Profiles: what threads ran, when they had cores, and what was sampled of devices. It is
-	// nil where there is nothing of that.
+	// Observed walks over the data of those processes besides the events in Profiles: stack samples, scheduling,
+	// and samples of devices. It is nil if there are none.
 	Observed func(rank func(pid int32) int32) profile.Stream
-	// Inventory adds what the input, of size bytes, holds to an inventory; are says which
-	// rank each profile is, or each of its parts. nil adds nothing.
+	// Inventory adds the content of the input, of size bytes, to an inventory; are identifies each profile, or each
+	// of its parts. nil adds nothing.
 	Inventory func(v *inventory.Inventory, size int64, are [][]profile.Identity)
-	// Parts are read behind the input, each by the format that it has.
+	// Parts are read after the input, each in its own format.
 	Parts []Part
-	// Close gives back what the methods and Parts read from; nil is nothing.
+	// Close closes what the functions and Parts read from; nil does nothing.
 	Close func() error
 }
 
-// Spans returns the Index of a format that is nothing but spans, which read puts into the
-// table of all. encoding is what diagnostics call the file.
+// Spans returns the Index of a format that only has spans, which read adds to the common table. encoding is the
+// name of the format in diagnostics.
 func Spans(encoding string, read func(to *spantable.Filler, in io.Reader)) func(*Input, *Options) (*Source, error) {
 	return func(in *Input, opt *Options) (*Source, error) {
 		r, err := in.Open()
@@ -193,7 +191,7 @@ func Spans(encoding string, read func(to *spantable.Filler, in io.Reader)) func(
 	}
 }
 
-// Prescan returns the Outline of a format that is nothing but spans, which read reads.
+// Prescan returns the Outline of a format that only has spans.
 func Prescan(read func(to *spantable.Filler, in io.Reader)) func(*Input, *spantable.Outline) error {
 	return func(in *Input, o *spantable.Outline) error {
 		r, err := in.Open()

@@ -14,7 +14,8 @@ import (
 )
 
 var (
-	// common is what nginx, Apache, Traefik, and aiohttp begin with, behind the client: the stamp, the request, the status, and the bytes.
+	// common is what nginx, Apache, Traefik, and aiohttp write after the client: the stamp, the request, the
+	// status, and the bytes.
 	common = lazyregexp.New(`\[(\d\d/[A-Z][a-z]{2}/\d{4}:\d\d:\d\d:\d\d [-+]\d{4})\] "([A-Z]{3,8}) [^"]*" (\d{3}) (?:\d+|-)`)
 	envoy  = lazyregexp.New(`^\[(20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)\] "([A-Z]{3,8}|-) [^"]*" (\d{1,3}) (\S+) `)
 	// haproxy is the stamp, the frontend, the backend and the server, the durations, and the status.
@@ -25,7 +26,7 @@ var (
 	requestID = lazyregexp.New(`^(?:[0-9a-f]{32}|[0-9a-f]{8}-[0-9a-f-]{27})$`)
 )
 
-// Names of fields in layouts that people make, and in JSON.
+// Names of fields in custom layouts, and in JSON.
 var (
 	namesOfTook     = []string{"rt", "request_time", "response_time", "duration"}
 	namesOfUpstream = []string{"upstream", "upstream_addr", "upstream_host", "ServiceAddr", "ServiceURL"}
@@ -37,15 +38,15 @@ var (
 	namesOfWhy      = []string{"response_code_details"}
 )
 
-// flags are why Envoy answered itself.
+// flags are Envoy's reasons for answering itself.
 var flags = map[string]string{"UF": "the connection to the server failed", "UH": "no server is healthy", "UT": "the server took too long", "UO": "too many requests for its servers", "NR": "no route",
 	"URX": "too many tries", "UC": "the server closed the connection", "LH": "its own health check failed", "UR": "the server reset the stream", "NC": "no such cluster", "SI": "the stream was idle for too long",
 	"RL": "a limit of requests", "UPE": "the server's answer is no HTTP", "DT": "the request took too long"}
 
-// clientLeftFlags are those of Envoy that say that the client left.
+// clientLeftFlags are Envoy's flags for clients that left.
 var clientLeftFlags = map[string]bool{"DC": true, "DPE": true, "DR": true}
 
-// commonOf reads a line of nginx and its like. What follows the bytes depends on who set it up.
+// commonOf parses a line of nginx and similar servers. The text after the bytes depends on the configuration.
 func commonOf(line []byte) (a answer, ok bool) {
 	m := common.FindSubmatchIndex(line)
 	if m == nil {
@@ -76,7 +77,7 @@ func commonOf(line []byte) (a answer, ok bool) {
 	return a, true
 }
 
-// unnamed reads fields without names: of those with three decimals, the first one is how long the request took.
+// unnamed parses fields without names: the first one with three decimals is the duration of the request.
 func (a *answer) unnamed(words []string) {
 	for _, w := range words {
 		switch last := lastOf(w); {
@@ -84,13 +85,13 @@ func (a *answer) unnamed(words []string) {
 			a.took, _ = seconds(w)
 		case address.MatchString(last):
 			a.upstream = last
-		case strings.HasPrefix(w, "http://") || strings.HasPrefix(w, "https://"): // of Traefik, or a referrer
+		case strings.HasPrefix(w, "http://") || strings.HasPrefix(w, "https://"): // from Traefik, or a referrer
 			a.upstream = addressIn(w)
 		case requestID.MatchString(w):
 			a.id = w
 		}
 	}
-	if n := len(words); n > 0 { // of Traefik
+	if n := len(words); n > 0 { // Traefik puts the duration last
 		if ms, ok := strings.CutSuffix(words[n-1], "ms"); ok && a.took < 0 {
 			if v, err := strconv.ParseInt(ms, 10, 40); err == nil {
 				a.took = v * 1e6
@@ -99,7 +100,8 @@ func (a *answer) unnamed(words []string) {
 	}
 }
 
-// wordsOf divides what blanks divide, but not within quotes, which are taken off. A list of nginx, "a, b", is one word.
+// wordsOf splits text at blanks outside of quotes, and removes the quotes. A list of nginx, "a, b", is one
+// word.
 func wordsOf(text string) (words []string) {
 	for len(text) > 0 {
 		if text = strings.TrimLeft(text, " "); text == "" {
@@ -128,7 +130,7 @@ func wordsOf(text string) (words []string) {
 	return words
 }
 
-// lastOf returns the last element of a list of nginx, whose parts commas and colons divide.
+// lastOf returns the last element of a list of nginx, which is separated by commas and colons.
 func lastOf(list string) string {
 	if i := strings.LastIndex(list, ", "); i >= 0 {
 		list = list[i+2:]
@@ -139,7 +141,7 @@ func lastOf(list string) string {
 	return strings.TrimSpace(list)
 }
 
-// addressIn returns the host and the port of an address or a URL; "" is none.
+// addressIn returns the host and the port of an address or a URL; "" if there is none.
 func addressIn(text string) string {
 	text = lastOf(text)
 	if _, rest, ok := strings.Cut(text, "://"); ok {
@@ -151,7 +153,7 @@ func addressIn(text string) string {
 	return text
 }
 
-// seconds reads how many seconds something took; of several tries of nginx, all together.
+// seconds parses a duration in seconds as ns; for several tries of nginx, it returns the sum.
 func seconds(text string) (ns int64, ok bool) {
 	for _, part := range strings.FieldsFunc(text, func(c rune) bool { return c == ',' || c == ' ' || c == ':' }) {
 		v, err := strconv.ParseFloat(part, 64)
@@ -163,7 +165,7 @@ func seconds(text string) (ns int64, ok bool) {
 	return ns, ok
 }
 
-// envoyOf reads a line of Envoy's format, or of Istio's, which has details behind the flags.
+// envoyOf parses a line of Envoy's format, or of Istio's, which has details after the flags.
 func envoyOf(line []byte) (a answer, ok bool) {
 	m := envoy.FindSubmatchIndex(line)
 	if m == nil {
@@ -184,7 +186,7 @@ func envoyOf(line []byte) (a answer, ok bool) {
 		n, err := strconv.ParseInt(words[i], 10, 40)
 		return n, err == nil && n >= 0
 	}
-	for i := range words { // the bytes that came, those that went, how long it took
+	for i := range words { // the bytes received, the bytes sent, the duration
 		_, ok1 := whole(i)
 		_, ok2 := whole(i + 1)
 		ms, ok3 := whole(i + 2)
@@ -192,7 +194,7 @@ func envoyOf(line []byte) (a answer, ok bool) {
 			continue
 		}
 		a.took = ms * 1e6
-		const id, upstream = 6, 8 // behind the server's time, the addresses of clients, and their program
+		const id, upstream = 6, 8 // after the server's time, the addresses of clients, and their user agent
 		if i+id < len(words) && words[i+id] != "-" {
 			a.id = words[i+id]
 		}
@@ -204,7 +206,7 @@ func envoyOf(line []byte) (a answer, ok bool) {
 	return a, false
 }
 
-// flagged notes what flags of Envoy say, "UF,URX".
+// flagged evaluates flags of Envoy, "UF,URX".
 func (a *answer) flagged(list string) {
 	for _, f := range strings.Split(list, ",") {
 		a.left = a.left || clientLeftFlags[f]
@@ -214,7 +216,8 @@ func (a *answer) flagged(list string) {
 	}
 }
 
-// haproxyOf reads a line of HAProxy: how long a request waited for a server, and how long it took, which is less than the client saw with a "+".
+// haproxyOf parses a line of HAProxy: the wait of a request for a server, and its duration, which with a "+" is
+// less than the client saw.
 func haproxyOf(line []byte) (a answer, ok bool) {
 	m := haproxy.FindSubmatch(line)
 	if m == nil {
@@ -230,7 +233,7 @@ func haproxyOf(line []byte) (a answer, ok bool) {
 		a.waited = waited * 1e6
 	}
 	if a.status, _ = strconv.Atoi(string(m[6])); a.status < 0 {
-		a.left = true // before there was an answer
+		a.left = true // before the response
 	}
 	if server := string(m[3]); server != "<NOSRV>" {
 		a.upstream = string(m[2]) + "/" + server
@@ -240,7 +243,7 @@ func haproxyOf(line []byte) (a answer, ok bool) {
 	return a, true
 }
 
-// jsonOf reads a record of a gateway as JSON: of Envoy, nginx, Traefik, or Caddy, by the names of its members.
+// jsonOf parses a JSON record of a gateway: Envoy, nginx, Traefik, or Caddy, by the names of its members.
 func jsonOf(line []byte) (a answer, ok bool) {
 	if line[0] != '{' || !bytes.Contains(line, []byte("tatus")) && !bytes.Contains(line, []byte("response_code")) {
 		return a, false
@@ -269,7 +272,7 @@ func jsonOf(line []byte) (a answer, ok bool) {
 	return a, a.start+a.end > 0
 }
 
-// durationOf reads how long a request took, in the unit of who wrote it.
+// durationOf parses the duration of a request, in the unit of the program that wrote it.
 func (a *answer) durationOf(members map[string]string) {
 	unit, text := 0.0, ""
 	switch {
@@ -287,7 +290,7 @@ func (a *answer) durationOf(members map[string]string) {
 	}
 }
 
-// timeOf reads a stamp with a zone, or a number since 1970; 0 is neither.
+// timeOf parses a stamp with a zone, or a number since 1970; 0 if text is neither.
 func timeOf(text string) trace.Time {
 	for _, layout := range [...]string{time.RFC3339Nano, "02/Jan/2006:15:04:05 -0700"} {
 		if t, err := time.Parse(layout, text); err == nil {
@@ -297,7 +300,7 @@ func timeOf(text string) trace.Time {
 	return trace.Time(jsonscan.UnixNano(text))
 }
 
-// first returns the first of some members that is there.
+// first returns the first of the named members that exists.
 func first(members map[string]string, names []string) string {
 	for _, name := range names {
 		if v := members[name]; v != "" && v != "-" {

@@ -1,4 +1,5 @@
-// Package accesslog reads what gateways log of each request that they passed on: whom they asked, what that answered, and how long it took.
+// Package accesslog reads the access logs of gateways: for each request, the server that was asked, its answer,
+// and the duration.
 package accesslog
 
 import (
@@ -17,19 +18,19 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Format is the access log of a gateway: requests that say how long they took become requests of the servers that answered. Of others,
-// only which answers were errors is counted.
+// Format is the access log of a gateway. Requests with a duration become requests of the servers that answered; of others, only errors
+// are counted.
 //
 // # What is odd
 //
-//   - nginx, Apache, and Traefik write a line when a request ends, with a stamp of whole seconds; Envoy and HAProxy say when it began, in ms.
-//   - nginx has durations in s, Envoy and HAProxy in ms, Traefik in ms as text and in ns as JSON, Caddy in s. nginx's own format has none: whoever
-//     wants them adds variables, by names (rt, urt, request_time, upstream_response_time) or without; all have three decimals. ingress-nginx has them.
-//   - Where nginx asked several servers in turn, each field is a list. The last one answered.
+//   - nginx, Apache, and Traefik write a line when a request ends, with a stamp in whole seconds; Envoy and HAProxy have its start, in ms.
+//   - nginx has durations in s, Envoy and HAProxy in ms, Traefik in ms as text and in ns as JSON, Caddy in s. nginx's default format has none:
+//     people add variables, with names (rt, urt, request_time, upstream_response_time) or without; all have three decimals. ingress-nginx has them.
+//   - If nginx asked several servers in turn, each field is a list. The last one answered.
 //   - Only POST counts: health checks, metrics, and lists of models take no time.
-//   - A server that streams sends the head of its answer at once: the time until that (upstream_header_time, x-envoy-upstream-service-time, Tr)
-//     is not that to the first token.
-//   - 499 of nginx, and DC of Envoy, mean that the client left.
+//   - A server that streams sends its response headers at once: the time until then (upstream_header_time, x-envoy-upstream-service-time, Tr)
+//     is not the time to the first token.
+//   - nginx's 499, and Envoy's DC, mean that the client left.
 //   - HAProxy's stamps have no zone.
 var Format = &format.Format{
 	Name:     "access log",
@@ -43,19 +44,19 @@ var Format = &format.Format{
 	Text:     true,
 }
 
-// An answer is what a line says of a request.
+// An answer is the information in a line about a request.
 type answer struct {
-	start, end trace.Time // one of them; 0 is not told
-	within     int64      // how exact that is, in ns
-	local      bool       // it is of a wall clock without a zone
-	took       int64      // ns; Unknown
-	waited     int64      // in a queue of the gateway, ns; Unknown
+	start, end trace.Time // one of them is set; 0 is unknown
+	within     int64      // precision of that time, in ns
+	local      bool       // the time is local, without a zone
+	took       int64      // ns, or Unknown
+	waited     int64      // in a queue of the gateway, ns, or Unknown
 	status     int
 	method     string
 	upstream   string // "" is none
 	id         string
-	left       bool   // the client did
-	why        string // why the gateway answered itself; "" is not told
+	left       bool   // the client left
+	why        string // why the gateway answered itself; "" is unknown
 }
 
 func sniff(head []byte) bool {
@@ -80,7 +81,7 @@ func sniff(head []byte) bool {
 	return known > 0 && 2*known >= lines
 }
 
-// answerOf reads a line of any of the layouts.
+// answerOf parses a line in any of the layouts.
 func answerOf(line []byte) (a answer, ok bool) {
 	const shortest = 30
 	if len(line) < shortest {
@@ -98,7 +99,7 @@ func answerOf(line []byte) (a answer, ok bool) {
 type reader struct {
 	f          *series.Filler
 	rows       *spantable.RequestFiller
-	gateway    string // what the gateway is called, by its file
+	gateway    string // name of the gateway, from its file
 	line       int64
 	read       int
 	servers    map[string]int32
@@ -176,14 +177,14 @@ func (r *reader) take(b []byte) {
 	r.rows.Add(row)
 }
 
-// Statuses of HTTP that mean something special.
+// HTTP statuses with a special meaning.
 const (
 	tooMany    = 429
 	clientLeft = 499 // of nginx
 	timedOut   = 504
 )
 
-// reason says why a request failed; "" is that it did not. What begins with "Aborted" is of the client.
+// reason returns why a request failed; "" if it did not. Reasons that begin with "Aborted" are the client's.
 func (a *answer) reason() string {
 	why := ""
 	if a.why != "" {
@@ -194,7 +195,7 @@ func (a *answer) reason() string {
 		return "Aborted: the client left" + why
 	case a.status == tooMany:
 		return "HTTP 429 (too many requests)" + why
-	case a.status == timedOut && a.took%1e9 < 50e6 && a.took >= 1e9: // its limit is whole seconds
+	case a.status == timedOut && a.took%1e9 < 50e6 && a.took >= 1e9: // the timeout is whole seconds
 		return fmt.Sprintf("HTTP 504 after %d s", a.took/1e9) + why
 	case a.status >= 400:
 		return "HTTP " + strconv.Itoa(a.status) + why
@@ -202,7 +203,7 @@ func (a *answer) reason() string {
 	return ""
 }
 
-// count counts an answer that does not say how long it took.
+// count counts an answer without a duration.
 func (r *reader) count(a *answer) {
 	metric := series.ServerErrors
 	switch {
@@ -215,7 +216,7 @@ func (r *reader) count(a *answer) {
 	r.f.Add(r.f.Series(metric, r.place(a.upstream)), cmp.Or(a.end, a.start), 1)
 }
 
-// server returns the server of an address; that of "" is the gateway.
+// server returns the server with an address; "" is the gateway itself.
 func (r *reader) server(address string) int32 {
 	return order.Memo(r.servers, address, func() int32 {
 		if address == "" {
@@ -230,13 +231,14 @@ func (r *reader) place(address string) int32 {
 	return r.f.Place(series.Place{Server: r.server(address), Rank: trace.NoRank, GPU: series.NoGPU})
 }
 
-// A complaint is what nginx logs of a request that it could not pass on, without what belongs to the request.
+// A complaint is nginx's message about a request that it could not pass on, without the details of the request.
 type complaint struct {
 	text, upstream string
 	at             trace.Time
 }
 
-// complaintOf reads "2026/08/17 23:03:20 [error] 29#29: *300 upstream timed out (110: ..) while reading .., client: ..".
+// complaintOf parses "2026/08/17 23:03:20 [error] 29#29: *300 upstream timed out (110: ..) while reading ..,
+// client: ..".
 func complaintOf(line []byte) (c complaint, ok bool) {
 	const stamp = len("2026/08/17 23:03:20")
 	if len(line) < stamp+3 || line[4] != '/' || line[7] != '/' || line[stamp+1] != '[' {
@@ -252,7 +254,7 @@ func complaintOf(line []byte) (c complaint, ok bool) {
 		return c, false
 	}
 	_, said, _ := bytes.Cut(rest, []byte(": "))
-	if len(said) > 0 && said[0] == '*' { // the number of a connection
+	if len(said) > 0 && said[0] == '*' { // number of a connection
 		_, said, _ = bytes.Cut(said, []byte(" "))
 	}
 	said, about, _ := bytes.Cut(said, []byte(", client: "))
@@ -275,7 +277,7 @@ func (r *reader) complain(c complaint) {
 	c.at = 0
 	x := r.complaints[c]
 	if x == nil {
-		const most = 1000 // different ones
+		const most = 1000 // distinct ones
 		if len(r.order) == most {
 			return
 		}

@@ -12,35 +12,34 @@ import (
 	"path/filepath"
 )
 
-// Bounds of an archive: an incident has thousands of files, and what is in it compresses no
-// better than maxExpansion; a small one may grow to smallExpansion in any case.
+// Bounds of an archive. An incident has thousands of files, and real files compress no better than
+// maxExpansion; a small archive may always grow to smallExpansion.
 const (
 	maxEntries     = 100_000
 	maxExpansion   = 200
 	smallExpansion = 1 << 30
 )
 
-// Errors about an archive that is like none that people pack.
+// Errors about archives that nobody would pack.
 var (
 	errManyEntries = fmt.Errorf("has more than %d entries", maxEntries)
 	errNoIndex     = errors.New("it ends before the list of its files: it was cut off, or is still being written; copy it again")
 	errExpands     = fmt.Errorf("expands to more than %d times its size", maxExpansion)
 )
 
-// A Left is an entry of an archive that was not unpacked, and why.
+// A Left is an entry of an archive that was not unpacked, and the reason.
 type Left struct {
 	Name string
 	Why  error
 }
 
-// Why entries are left out.
+// Reasons for skipping entries.
 var (
 	ErrOutside = errors.New("its path leads out of the archive")
 	ErrSpecial = errors.New("neither file nor folder")
 )
 
-// IsArchive reports whether a file with the given head, without compression, is a tar
-// archive, or a zip archive.
+// IsArchive reports whether a file with the given uncompressed head is a tar or zip archive.
 func IsArchive(head []byte) bool { return isTar(head) || isZip(head) }
 
 func isTar(head []byte) bool {
@@ -50,10 +49,9 @@ func isTar(head []byte) bool {
 
 func isZip(head []byte) bool { return bytes.HasPrefix(head, []byte("PK\x03\x04")) }
 
-// Unpack writes the files of the archive at path, a tar archive that may be compressed or a
-// zip archive, into the folder dir. Only plain files are written, and only below dir; of the
-// others it returns what they are. The error says why it stopped: what was written before
-// can be used, unless that is nothing.
+// Unpack writes the files of the archive at path, a possibly compressed tar archive or a zip archive, into the
+// directory dir. It writes only regular files, and only below dir; it returns the other entries. The error is
+// the reason to stop: files written before can be used, if there are any.
 func Unpack(path, dir string) (left []Left, err error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -78,10 +76,10 @@ func Unpack(path, dir string) (left []Left, err error) {
 	return u.left, err
 }
 
-// An unpacker writes files into a folder.
+// An unpacker writes files into a directory.
 type unpacker struct {
 	dir     string
-	bytes   int64 // that may still be written
+	bytes   int64 // still allowed
 	entries int
 	left    []Left
 }
@@ -117,7 +115,7 @@ func (u *unpacker) zip(f *os.File, size int64) error {
 	return nil
 }
 
-// entry writes one entry. Folders are made for the files in them.
+// entry writes one entry. It creates directories for files as needed.
 func (u *unpacker) entry(name string, mode fs.FileMode, open func() (io.ReadCloser, error)) error {
 	if u.entries++; u.entries > maxEntries {
 		return errManyEntries
@@ -141,7 +139,7 @@ func (u *unpacker) entry(name string, mode fs.FileMode, open func() (io.ReadClos
 	return u.write(filepath.Join(u.dir, path), content)
 }
 
-// write makes a file. Nothing in the folder is a link, so that it is below the folder.
+// write creates a file. The directory contains no links, so that the file is below it.
 func (u *unpacker) write(path string, content io.Reader) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err

@@ -16,7 +16,7 @@ import (
 	"github.com/sgtrace/sgtrace/internal/jsonscan"
 )
 
-// collectors are stores of logs, each by keys that the first of its entries has.
+// collectors are log stores, each identified by keys of its first entry.
 var collectors = [...][]string{
 	{"line", "labels", "timestamp"},    // logcli --output=jsonl
 	{"resultType", "stream", "values"}, // Loki's API
@@ -34,11 +34,11 @@ var collectors = [...][]string{
 	{"LogEntry", "TimeGenerated"},
 }
 
-// pods are the keys of who said an entry; the first one counts.
+// pods are the keys of the source of an entry; the first one counts.
 var pods = []string{"pod", "pod_name", "PodName", "kubernetes.pod.name", "logStreamName", "@logStream", "container", "container_name", "ContainerName"}
 
-// isCollected reports whether head begins with JSON of what stores logs. A quotation of it, in a trace, has
-// backslashes before its quotes.
+// isCollected reports whether head begins with JSON from a log store. In a trace that quotes such JSON, quotes
+// follow backslashes.
 func isCollected(head []byte) bool {
 	const looked = 8 << 10
 	head = bytes.TrimLeft(head[:min(len(head), looked)], " \t\r\n")
@@ -50,7 +50,7 @@ func isCollected(head []byte) bool {
 	})
 }
 
-// hasKey reports whether a key of JSON is in b.
+// hasKey reports whether b has a JSON key.
 func hasKey(b []byte, key string) bool {
 	quoted := []byte(`"` + key + `"`)
 	for {
@@ -66,27 +66,27 @@ func hasKey(b []byte, key string) bool {
 	}
 }
 
-// An entry is what a store of logs keeps of a line, or of several that it took for one.
+// An entry is what a log store keeps of a line, or of several that it took for one.
 type entry struct {
 	pod, text string
-	unit      string // of systemd, as it stands before a line: "node1 kernel: "
-	at        int64  // Unix ns; 0 is not told
-	local     bool   // at is of a zone that nobody knows
+	unit      string // of systemd, as it precedes a line: "node1 kernel: "
+	at        int64  // Unix ns; 0 is unknown
+	local     bool   // the zone of at is unknown
 }
 
-// collected reads the lines that a store of logs kept. Most stores give the newest first: these entries are
-// put into order, on disk where there are many. Lines that come in order are passed on as they are.
+// collected reads the lines in a log store. Most stores return the newest first: such entries are sorted, on
+// disk if there are many. Lines that come in order are passed on unchanged.
 type collected struct {
 	in      source
-	ordered bool // entries come in the order in which they are passed on
+	ordered bool // entries arrive in the order in which they are passed on
 	sorter  sorter
-	next    func() (*entry, error) // the entries in order, once all are read
-	damage  error                  // what the end of the entries is followed by
+	next    func() (*entry, error) // returns the entries in order, once all are read
+	damage  error                  // the error after the last entry
 	out     bytes.Buffer
 	err     error
 }
 
-// A source has the entries of a file in the order in which it has them.
+// A source passes the entries of a file in file order.
 type source interface {
 	// read passes on the next entries. io.EOF is the end of a whole file; any other error ends the entries, too.
 	read(to func(entry) error) error
@@ -126,7 +126,7 @@ func (c *collected) Read(p []byte) (n int, err error) {
 	return c.out.Read(p)
 }
 
-// fill writes some of the entries that come next.
+// fill writes some of the next entries.
 func (c *collected) fill() error {
 	if c.ordered {
 		return c.in.read(func(e entry) error { e.write(&c.out); return nil })
@@ -152,10 +152,10 @@ func (c *collected) fill() error {
 	return nil
 }
 
-// jsonLines are the lines of a file each of which is an entry.
+// jsonLines are the lines of a file in which each line is an entry.
 type jsonLines struct{ in *bufio.Reader }
 
-// read reads a line. One that is no entry goes to the format, which knows what to say.
+// read reads a line. A line that is not an entry goes to the format, which reports it.
 func (j *jsonLines) read(to func(entry) error) error {
 	line, err := j.in.ReadBytes('\n')
 	entries := entriesOf(line)
@@ -170,8 +170,8 @@ func (j *jsonLines) read(to func(entry) error) error {
 	return err
 }
 
-// write writes an entry as kubectl logs --prefix --timestamps does. A line that begins with a date of its own or is
-// JSON gets no stamp.
+// write writes an entry as kubectl logs --prefix --timestamps does. It adds no stamp to a line that begins with
+// a date or is JSON.
 func (e *entry) write(to *bytes.Buffer) {
 	for line := range strings.Lines(e.text) {
 		line = strings.TrimRight(line, "\r\n")
@@ -185,10 +185,10 @@ func (e *entry) write(to *bytes.Buffer) {
 	}
 }
 
-// dated is how a line begins that says itself when it is, or is a record.
+// dated matches the beginning of a line with its own time, or of a record.
 var dated = regexp.MustCompile(`^(?:20\d\d-\d\d-\d\d[T ]|[A-Z][a-z]{2} [ \d]\d \d\d:|\{)`)
 
-// entriesOf returns the entries of a piece of JSON, none if it is not one.
+// entriesOf returns the entries in a piece of JSON, none if it is invalid.
 func entriesOf(b []byte) []entry {
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.UseNumber()
@@ -199,7 +199,7 @@ func entriesOf(b []byte) []entry {
 	return entriesIn(value, nil)
 }
 
-// entriesIn adds the entries of a value.
+// entriesIn adds the entries in a value.
 func entriesIn(value any, list []entry) []entry {
 	switch v := value.(type) {
 	case []any:
@@ -210,7 +210,7 @@ func entriesIn(value any, list []entry) []entry {
 			list = entriesIn(x, list)
 		}
 	case map[string]any:
-		if values, ok := v["values"].([]any); ok { // of Loki
+		if values, ok := v["values"].([]any); ok { // Loki's
 			pod := leaves(v).first(pods)
 			for _, x := range values {
 				if pair, ok := x.([]any); ok {
@@ -237,7 +237,7 @@ func pairOf(pair []any, pod string, list []entry) []entry {
 	return append(list, entry{pod: pod, at: timeOf(pair[0]), text: textOf(pair[1])})
 }
 
-// fields returns the entry that CloudWatch gives as a list of {"field": .., "value": ..}.
+// fields returns the entry that CloudWatch writes as a list of {"field": .., "value": ..}.
 func fields(list []any) (entry, bool) {
 	leaves := leavesOf{}
 	for _, x := range list {
@@ -251,7 +251,7 @@ func fields(list []any) (entry, bool) {
 	return entryOf(leaves)
 }
 
-// entryOf returns the entry that has these members.
+// entryOf returns the entry with these members.
 func entryOf(l leavesOf) (e entry, ok bool) {
 	for _, key := range logline.MessageKeys {
 		if v, found := l[key]; found {
@@ -265,7 +265,7 @@ func entryOf(l leavesOf) (e entry, ok bool) {
 		}
 	}
 	e.pod = l.first(pods)
-	if host, name := l.first([]string{"_HOSTNAME"}), l.first([]string{"SYSLOG_IDENTIFIER"}); host != "" && name != "" { // of systemd
+	if host, name := l.first([]string{"_HOSTNAME"}), l.first([]string{"SYSLOG_IDENTIFIER"}); host != "" && name != "" { // from systemd
 		if e.unit = host + " " + name; l["_PID"] != nil {
 			e.unit += "[" + textOf(l["_PID"]) + "]"
 		}
@@ -274,8 +274,8 @@ func entryOf(l leavesOf) (e entry, ok bool) {
 	return e, ok && e.at != 0
 }
 
-// leavesOf are the members of an object and of objects in it, by their names and by their paths. Of two of one
-// name, the outer one counts.
+// leavesOf are the members of an object and of nested objects, by their names and by their paths. Of two with
+// the same name, the outer one counts.
 type leavesOf map[string]any
 
 func leaves(object map[string]any) leavesOf {
@@ -301,7 +301,7 @@ func leaves(object map[string]any) leavesOf {
 	return l
 }
 
-// first returns the first of some members that is there.
+// first returns the first of the named members that exists.
 func (l leavesOf) first(keys []string) string {
 	for _, key := range keys {
 		if s := textOf(l[key]); s != "" {
@@ -311,7 +311,7 @@ func (l leavesOf) first(keys []string) string {
 	return ""
 }
 
-// textOf returns a text. systemd gives one with colors as a list of bytes.
+// textOf returns a text. systemd writes text with colors as a list of bytes.
 func textOf(v any) string {
 	switch v := v.(type) {
 	case string:
@@ -331,7 +331,8 @@ func textOf(v any) string {
 	return ""
 }
 
-// timeOf returns a time in Unix ns, by RFC 3339 or by a number since 1970, whose digits tell the unit; 0 without.
+// timeOf returns a time in Unix ns, from RFC 3339 or a number since 1970, whose digits show the unit; 0 if
+// there is none.
 func timeOf(v any) int64 {
 	text, _ := v.(string)
 	if n, ok := v.(json.Number); ok {

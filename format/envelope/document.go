@@ -12,24 +12,24 @@ import (
 	"github.com/sgtrace/sgtrace/internal/jsonscan"
 )
 
-// recordBytes is how long a piece of JSON is at most that is read in one. What is longer holds many entries,
-// and is read part by part.
+// recordBytes is the size up to which a JSON value is read at once. A longer value holds many entries, and is
+// read piece by piece.
 const recordBytes = 1 << 20
 
-// A document reads JSON that has entries at any depth.
+// A document reads JSON with entries at any depth.
 type document struct {
 	in      *bufio.Reader
-	at      int64 // bytes that were read
+	at      int64 // bytes read
 	to      func(entry) error
-	damaged int   // parts that are none of JSON
-	first   int64 // where the first one is
+	damaged int   // parts that are not valid JSON
+	first   int64 // offset of the first of them
 }
 
 func newDocument(in *bufio.Reader) *document {
 	return &document{in: bufio.NewReaderSize(in, recordBytes)}
 }
 
-// around is what stands around a value: the pod of its entries, and whether it is of Loki, whose entries are
+// around is the context of a value: the pod of its entries, and whether it is from Loki, whose entries are
 // pairs of a time and a text.
 type around struct {
 	pod   string
@@ -37,7 +37,7 @@ type around struct {
 	depth int
 }
 
-// errPart says that a part of a document is none of JSON.
+// errPart means that a part of a document is not valid JSON.
 var errPart = errors.New("not valid JSON")
 
 // read reads the next value of the file.
@@ -68,7 +68,7 @@ func (d *document) discard(n int) {
 	d.at += int64(n)
 }
 
-// peek passes over white space and commas, and returns what comes next.
+// peek skips white space and commas, and returns the next byte.
 func (d *document) peek() (byte, error) {
 	for {
 		b, err := d.in.ReadByte()
@@ -84,7 +84,7 @@ func (d *document) peek() (byte, error) {
 	}
 }
 
-// whole returns the value that comes next if it ends within [recordBytes].
+// whole returns the next value if it ends within [recordBytes].
 func (d *document) whole() (raw []byte, ok bool) {
 	for n := 4 << 10; ; n = min(4*n, recordBytes) {
 		b, err := d.in.Peek(n)
@@ -97,8 +97,8 @@ func (d *document) whole() (raw []byte, ok bool) {
 	}
 }
 
-// value reads a value: in one if it is short, else part by part. So is one that is damaged, for those of its parts
-// that are not.
+// value reads a value: at once if it is short, else piece by piece. A damaged value is also read piece by
+// piece, for its intact parts.
 func (d *document) value(in around) error {
 	const deepest = 32
 	if raw, ok := d.whole(); ok {
@@ -127,7 +127,7 @@ func (d *document) value(in around) error {
 	return errPart
 }
 
-// inside is the error of a file that ends within a value.
+// inside returns the error of a file that ends inside a value.
 func inside(err error) error {
 	if err == io.EOF {
 		return io.ErrUnexpectedEOF
@@ -135,7 +135,7 @@ func inside(err error) error {
 	return err
 }
 
-// record passes on the entries of a short value, if it is JSON.
+// record passes on the entries of a short value, if it is valid JSON.
 func (d *document) record(raw []byte, in around) (read bool, err error) {
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.UseNumber()
@@ -157,7 +157,7 @@ func (d *document) record(raw []byte, in around) (read bool, err error) {
 	return true, nil
 }
 
-// list reads the elements of a list, behind its bracket.
+// list reads the elements of a list, after its bracket.
 func (d *document) list(in around) error {
 	for {
 		b, err := d.peek()
@@ -177,7 +177,7 @@ func (d *document) list(in around) error {
 	}
 }
 
-// object reads the members of an object, behind its bracket.
+// object reads the members of an object, after its bracket.
 func (d *document) object(in around) error {
 	for {
 		b, err := d.peek()
@@ -217,7 +217,7 @@ func (d *document) object(in around) error {
 	}
 }
 
-// broken counts a part that is damaged.
+// broken counts a damaged part.
 func (d *document) broken() {
 	if d.damaged == 0 {
 		d.first = d.at
@@ -225,10 +225,10 @@ func (d *document) broken() {
 	d.damaged++
 }
 
-// nextPart is where one element of a list ends and another one begins.
+// nextPart matches the end of one element of a list and the beginning of the next.
 var nextPart = regexp.MustCompile(`[}\]]\s*,\s*[{\[]`)
 
-// resync goes on where the next element of a list begins.
+// resync continues at the next element of a list.
 func (d *document) resync() error {
 	d.broken()
 	d.discard(1)
@@ -241,6 +241,6 @@ func (d *document) resync() error {
 		if err != nil {
 			return inside(err)
 		}
-		d.discard(HeadBytes / 2) // white space between two may be long
+		d.discard(HeadBytes / 2) // white space between two elements may be long
 	}
 }

@@ -1,6 +1,5 @@
-// Package envelope takes off what lies around the content of a file: compression, the lines of
-// Docker's logs, and the JSON of stores of logs, as many layers as there are, and archives. What is below is for
-// the formats, which never see it.
+// Package envelope removes the layers around the content of a file: compression, the lines of Docker's logs,
+// the JSON of log stores, in any combination, and archives. Formats only see the content.
 package envelope
 
 import (
@@ -26,8 +25,8 @@ type Reader struct {
 	closers []func()
 }
 
-// HeadBytes is how much of the content is looked at. What tells a format is within
-// it unless the head of the file is missing.
+// HeadBytes is the part of the content that is sniffed. It is enough to recognize a format, unless the head of
+// the file is missing.
 const HeadBytes = 64 << 10
 
 // envelopes are tried in this order.
@@ -50,8 +49,8 @@ const (
 	maxWindow = 128 << 20 // zstd --long=27, the most that the zstd tool takes unasked
 )
 
-// Open takes the envelopes off raw; name is for messages. The caller closes what it
-// returns, which does not close raw.
+// Open removes the envelopes of raw; name is for messages. The caller closes the result, which does not close
+// raw.
 func Open(name string, raw io.Reader) (*Reader, error) {
 	r := &Reader{Reader: raw}
 	if err := r.unwrap(name); err != nil {
@@ -110,18 +109,18 @@ func openZstd(in *bufio.Reader) (io.Reader, func(), error) {
 	return z, z.Close, nil
 }
 
-// isSkippableFrame reports whether head begins with a zstd skippable frame, which
-// seekable archives put in front (RFC 8878, 3.1.2).
+// isSkippableFrame reports whether head begins with a zstd skippable frame, which seekable archives put first
+// (RFC 8878, 3.1.2).
 func isSkippableFrame(head []byte) bool {
 	return len(head) >= 4 && head[0]&0xf0 == 0x50 && head[1] == 0x2a && head[2] == 0x4d && head[3] == 0x18
 }
 
-// A Gzip reads the members of a gzip file, and like gzip(1) takes no offence
-// at zeros between and behind them: tapes and block devices pad.
+// A Gzip reads the members of a gzip file, and like gzip(1) ignores zeros between and after them: tapes and
+// block devices pad.
 type Gzip struct {
 	in  *bufio.Reader
-	z   *gzip.Reader // one member
-	err error        // that ended it; said again as often as it is asked
+	z   *gzip.Reader // current member
+	err error        // the error at the end, which is returned repeatedly
 }
 
 // NewGzip reads the header of the first member.
@@ -143,7 +142,7 @@ func (g *Gzip) Read(p []byte) (n int, _ error) {
 	return n, g.err
 }
 
-// next goes on to the next member; io.EOF says that there is none.
+// next moves to the next member; it returns io.EOF if there is none.
 func (g *Gzip) next() error {
 	for {
 		b, err := g.in.ReadByte()
@@ -169,18 +168,18 @@ func isDocker(head []byte) bool {
 	return bytes.HasPrefix(bytes.TrimLeft(head, " \t\r\n"), []byte(`{"log":"`))
 }
 
-// maxDockerLine bounds a line of the log. Docker writes at most 16 KiB of what a program
-// says into one, and goes on in the next.
+// maxDockerLine bounds a line of the log. Docker writes at most 16 KiB of a program's output into one, and
+// continues in the next.
 const maxDockerLine = 1 << 20
 
-// docker reads what a program wrote of the lines that Docker made of it.
+// docker restores the output of a program from Docker's lines.
 type docker struct {
 	in   *bufio.Reader
-	line []byte // of the log, if it is longer than what in holds
-	out  []byte // that lines held, from at on not read yet
+	line []byte // of the log, if it is longer than in's buffer
+	out  []byte // output from lines, not read yet from at on
 	at   int
 	err  error
-	goes bool // the line of the program goes on in the next one of Docker
+	goes bool // the line of the program continues in Docker's next line
 }
 
 func openDocker(in *bufio.Reader) (io.Reader, func(), error) {
@@ -190,7 +189,7 @@ func openDocker(in *bufio.Reader) (io.Reader, func(), error) {
 func (d *docker) Read(p []byte) (n int, err error) {
 	for n < len(p) {
 		if d.at == len(d.out) {
-			if d.err != nil || n > 0 && d.in.Buffered() == 0 { // more may take long to come
+			if d.err != nil || n > 0 && d.in.Buffered() == 0 { // more may take long to arrive
 				break
 			}
 			d.out, d.at = d.out[:0], 0
@@ -205,9 +204,10 @@ func (d *docker) Read(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// next takes in what the next line of the log holds. A line that begins with a local time in brackets,
-// as servers log, gets Docker's before it, as kubectl writes it: else nobody knew its zone. A line that is none of Docker's, or is
-// damaged, goes to the format, which knows what to say; one that is cut off is the end.
+// next takes the content of the next line of the log. If that begins with a local time in brackets, as in
+// servers' logs, next puts Docker's time in front, as in kubectl's output: otherwise the zone would be unknown.
+// A line that is not Docker's, or is damaged, goes to the format, which reports it; one that is cut off is the
+// end.
 func (d *docker) next() error {
 	line, err := d.in.ReadSlice('\n')
 	if err == bufio.ErrBufferFull {
@@ -250,7 +250,7 @@ func (d *docker) next() error {
 	return nil
 }
 
-// known reports whether JSON has all escapes of a string.
+// known reports whether all escapes of a string are valid JSON.
 func known(raw []byte) bool {
 	for i := bytes.IndexByte(raw, '\\'); i >= 0; i = bytes.IndexByte(raw, '\\') {
 		if raw = raw[i+1:]; len(raw) == 0 || strings.IndexByte(`"\/bfnrtu`, raw[0]) < 0 {

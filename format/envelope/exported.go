@@ -11,16 +11,17 @@ import (
 	"time"
 )
 
-// What people download from a page that shows logs is a table: CSV of Grafana, Kibana, or Datadog, with a column for the
-// line and one for its time, or Grafana's text, whose lines follow a head. Most have the newest line first.
+// Log viewers export tables: CSV from Grafana, Kibana, or Datadog, with a column for the line and one for its
+// time, or Grafana's text, whose lines follow a header. Most have the newest line first.
 
-// textColumns and timeColumns are the names of such columns, in lower case; columns of pods are those of [pods].
+// textColumns and timeColumns are the names of such columns, in lower case; columns of pods are those in
+// [pods].
 var (
 	textColumns = []string{"line", "message", "@message", "log", "textpayload", "content"}
 	timeColumns = []string{"time", "@timestamp", "timestamp", "date"}
 )
 
-// grafanaHead begins the text that Grafana gives.
+// grafanaHead is the beginning of Grafana's text.
 var grafanaHead = []byte("Common labels: {")
 
 func isExported(head []byte) bool {
@@ -34,7 +35,7 @@ func isExported(head []byte) bool {
 	return names.text >= 0 && names.time >= 0
 }
 
-// columns are which of a table say what, when, and who; -1 is none.
+// columns are the columns of a table with the text, the time, and the source; -1 is none.
 type columns struct{ text, time, pod int }
 
 func columnsOf(names []string) columns {
@@ -69,9 +70,9 @@ func openExported(in *bufio.Reader) (io.Reader, func(), error) {
 type csvTable struct {
 	in      *bufio.Reader
 	of      columns
-	ahead   []string // lines that were read and belong to no row yet
+	ahead   []string // lines that were read and do not belong to a row yet
 	damaged int      // rows
-	first   string   // of which this is the beginning of the first one
+	first   string   // beginning of the first damaged row
 }
 
 // read reads a row.
@@ -89,7 +90,7 @@ func (t *csvTable) read(to func(entry) error) error {
 	return nil
 }
 
-// entry returns what a row says.
+// entry returns the entry in a row.
 func (t *csvTable) entry(row []string) (e entry, ok bool) {
 	if t.of.text >= len(row) || t.of.time >= len(row) {
 		return e, false
@@ -104,8 +105,8 @@ func (t *csvTable) entry(row []string) (e entry, ok bool) {
 	return e, true
 }
 
-// row returns the columns of the next row, nil of one that is damaged. A text between quotes may have several lines.
-// Where its quote does not end, the next row is the first line behind it that is a row by itself, with its time.
+// row returns the columns of the next row, nil if it is damaged. A quoted text may span several lines. If its
+// closing quote is missing, the next row is the first line after it that is a row on its own, with a time.
 func (t *csvTable) row() ([]string, error) {
 	const most = 10_000 // lines of a row
 	quotes := 0
@@ -135,7 +136,7 @@ func (t *csvTable) row() ([]string, error) {
 	}
 }
 
-// line returns the nth line that belongs to no row yet, with its end.
+// line returns the nth line that does not belong to a row yet, with its newline.
 func (t *csvTable) line(n int) (string, error) {
 	if n < len(t.ahead) {
 		return t.ahead[n], nil
@@ -171,7 +172,8 @@ func columnsIn(row string) (list []string) {
 	}
 }
 
-// shown reads a time as Kibana shows it, of the zone of the browser: it orders lines, and says no more.
+// shown parses a time in Kibana's display format, which is in the browser's zone: it only serves to order
+// lines.
 func shown(text string) int64 {
 	at, err := time.Parse("Jan 2, 2006 @ 15:04:05.999", text)
 	if err != nil {
@@ -180,10 +182,11 @@ func shown(text string) int64 {
 	return at.UnixNano()
 }
 
-// grafanaText reads lines with a time, which may be there twice, and a tab in front; others go on with the line before them.
+// grafanaText reads lines that begin with a time, perhaps twice, and a tab; other lines continue the line
+// before them.
 type grafanaText struct {
 	in   *bufio.Reader
-	held entry // that may go on; at is 0 without
+	held entry // may be continued; at is 0 if there is none
 }
 
 func (g *grafanaText) read(to func(entry) error) error {

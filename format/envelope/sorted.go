@@ -13,22 +13,22 @@ import (
 	"github.com/sgtrace/sgtrace/internal/memory"
 )
 
-// runBytes is how much of the texts of entries is held before it is packed and put aside.
+// runBytes is the size of the texts of entries that are held before they are packed and put aside.
 const runBytes = 32 << 20
 
-// A sorter puts entries into the order of their times, one stream after another in the order in which these
-// come first. It holds [runBytes] of them; more becomes packed runs, which it merges at the end.
+// A sorter sorts entries by time, one stream after another in the order of their first entries. It holds
+// [runBytes] of them; more become packed runs, which it merges at the end.
 type sorter struct {
 	streams map[string]int32
 	names   []string // of streams
-	newest  []int8   // by stream, whether the newest entry comes first: 1 it does, -1 it does not, 0 nobody knows yet
+	newest  []int8   // by stream: whether the newest entry comes first: 1 yes, -1 no, 0 unknown yet
 	held    []sorted
 	bytes   int // of held
 	seen    int64
 	runs    []*run
 }
 
-// A sorted is an entry and its place: by stream, by time, and by nth of those of one moment.
+// A sorted is an entry and its place: by stream, by time, and by its number within the same moment.
 type sorted struct {
 	entry
 	stream int32
@@ -39,7 +39,7 @@ func compareSorted(a, b *sorted) int {
 	return cmp.Or(cmp.Compare(a.stream, b.stream), cmp.Compare(a.at, b.at), cmp.Compare(a.nth, b.nth))
 }
 
-// add takes in the next entry of the file.
+// add adds the next entry of the file.
 func (s *sorter) add(e entry) error {
 	k, known := s.streams[e.pod]
 	if !known {
@@ -57,7 +57,7 @@ func (s *sorter) add(e entry) error {
 	return nil
 }
 
-// order sorts what is held. Of one moment, the last one came first where the newest does.
+// order sorts the held entries. If the newest comes first, so does the last one of a moment.
 func (s *sorter) order() {
 	first := make([]int64, len(s.names))
 	for i := range s.held {
@@ -79,15 +79,15 @@ func (s *sorter) order() {
 	slices.SortFunc(s.held, func(a, b sorted) int { return compareSorted(&a, &b) })
 }
 
-// A run is some entries in order, packed, and the first of those that nobody has taken.
+// A run is some entries in order, packed, and the first one that was not taken.
 type run struct {
 	packed []byte
 	z      *zstd.Decoder
-	in     *bufio.Reader // what z unpacks
+	in     *bufio.Reader // unpacked by z
 	first  sorted
 }
 
-// pack puts aside what is held.
+// pack puts the held entries aside.
 func (s *sorter) pack() error {
 	s.order()
 	var out bytes.Buffer
@@ -123,7 +123,7 @@ func (s *sorter) pack() error {
 	return nil
 }
 
-// advance reads the next entry of the run; io.EOF is its end.
+// advance reads the next entry of the run; it returns io.EOF at the end.
 func (r *run) advance(names []string) error {
 	var n [6]int64
 	for i := range n {
@@ -142,7 +142,7 @@ func (r *run) advance(names []string) error {
 	return nil
 }
 
-// all passes on the entries in order, to whoever asks for the next one.
+// all returns a function that returns the entries in order.
 func (s *sorter) all() (next func() (*entry, error), err error) {
 	if len(s.runs) == 0 {
 		s.order()
@@ -172,7 +172,7 @@ func (s *sorter) all() (next func() (*entry, error), err error) {
 	return s.least, nil
 }
 
-// least takes the next entry out of the runs.
+// least takes the next entry from the runs.
 func (s *sorter) least() (*entry, error) {
 	if len(s.runs) == 0 {
 		return nil, io.EOF
@@ -190,7 +190,7 @@ func (s *sorter) least() (*entry, error) {
 	return &x, nil
 }
 
-// close gives up what was not read.
+// close discards the rest.
 func (s *sorter) close() {
 	for _, r := range s.runs {
 		if r.z != nil {

@@ -1,12 +1,10 @@
-// Package inventory holds what files contain, but for requests, as rows of tables: which
-// tool wrote them, which processes and devices they are about, how much they have of
-// what, and when. 'sgtrace inspect' prints it.
+// Package inventory holds the contents of files, except requests, as rows of tables: the tool that wrote them,
+// their processes and devices, how much of what they have, and when. 'sgtrace inspect' prints it.
 //
-// The reader of each format adds the rows of a file; whoever prints them does not ask
-// which format they came from. Logs and dumps of flight recorders are listed once all are read, as
-// that decides their zones. What a file keeps secret (environment, command lines,
-// contents) is in no row. Times are Unix ns; where a row says that it is not timed,
-// they are not known.
+// The reader of each format adds the rows of a file; printing does not depend on the format. Logs and dumps of
+// flight recorders are listed once all are read, as that determines their time zones. Secrets in a file
+// (environment, command lines, contents) are in no row. Times are Unix ns; if a row is not timed, they are
+// unknown.
 package inventory
 
 import (
@@ -14,7 +12,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// An Inventory is what files hold, collected one after another. The zero value is empty.
+// An Inventory is the contents of files, collected one after another. The zero value is empty.
 type Inventory struct {
 	Exports    []Export
 	Traces     []Trace
@@ -25,7 +23,7 @@ type Inventory struct {
 	Messages   []Message
 	Logs       []Log
 
-	idle map[string]int // row of Processes that did nothing, by file
+	idle map[string]int // row of Processes for those without events, by file
 }
 
 // An Export is an Nsight Systems export.
@@ -34,22 +32,22 @@ type Export struct {
 	Size     int64      // bytes; -1 is unknown
 	Product  string     // version of nsys that wrote the export
 	Schema   string     // its version
-	Host     string     // that was profiled; "" is unknown
+	Host     string     // the profiled one; "" is unknown
 	Absolute bool       // times are Unix ns; else they count from the start of the session
 	Start    trace.Time // of the session, if Absolute
 	Duration int64      // of the session, ns; -1 is unknown
 	// GraphMode is how CUDA graphs were traced: "Node", "Graph"; "" is unknown.
 	GraphMode string
 	Driver    string // version of the driver of the GPUs; "" is unknown
-	// PartialTables and PartialTimes are what the export was bounded to; "" is none.
+	// PartialTables and PartialTimes are the limits of the export; "" is none.
 	PartialTables, PartialTimes string
 }
 
-// A Trace is a PyTorch trace, or another one in Chrome's format.
+// A Trace is a PyTorch trace, or another trace in Chrome's format.
 type Trace struct {
 	File     string
 	Size     int64  // bytes; -1 is unknown
-	Producer string // "PyTorch profiler", "rocpd", or "Chrome JSON" of another one
+	Producer string // "PyTorch profiler", "rocpd", or "Chrome JSON" for others
 	Schema   string // version; "" is unknown
 	Runtime  string // "CUDA 12.9"; "" is unknown
 	Recorded string // besides events: "shapes, stacks"
@@ -58,15 +56,14 @@ type Trace struct {
 	Absolute bool   // times are Unix ns
 }
 
-// A Process is one that was recorded, or several of one name of which nothing else is
-// known.
+// A Process is a recorded process, or several of one name without further information.
 type Process struct {
 	File, Name  string
 	Is          profile.Identity
 	N           int64
 	PID         int64   // 0 is unknown, or there are several
 	World       int32   // ranks in all; -1 is unknown
-	GPUs        []int64 // that it could use, in any order
+	GPUs        []int64 // GPUs that it could use, in any order
 	Events      int64   // -1 is not counted
 	First, Last trace.Time
 	Timed       bool
@@ -80,16 +77,16 @@ type Devices struct {
 	IDs        []int64
 }
 
-// A Table is one of an export.
+// A Table is a table of an export.
 type Table struct {
 	File, Name  string
-	Rows        int64 // at most; -1 is unknown
+	Rows        int64 // upper bound; -1 is unknown
 	Read        bool  // by sgtrace
 	First, Last trace.Time
 	Timed       bool
 }
 
-// A Category is how many events of one category a trace has.
+// A Category is the number of events of one category in a trace.
 type Category struct {
 	File, Name  string
 	Events      int64
@@ -97,7 +94,7 @@ type Category struct {
 	Timed       bool
 }
 
-// A Message is what a profiler warned of.
+// A Message is a warning from a profiler.
 type Message struct {
 	File     string
 	Time     trace.Time
@@ -107,25 +104,25 @@ type Message struct {
 	Text     string
 }
 
-// A Log is the log of a server or of a kernel, metrics of servers and devices, or what a process
-// says of the collectives that it has in flight. -1 is what there is none of in its format.
+// A Log is the log of a server or of a kernel, metrics of servers and devices, or a process's dump of the
+// collectives in flight. -1 means that the format has no such number.
 type Log struct {
 	File, Format string
-	Servers      []string // "node1 prefill"; those that nobody names are left out
+	Servers      []string // "node1 prefill"; nameless ones are omitted
 	Ranks        []string // "DP1 TP0", "GPU 3"
 	Lines        int64
-	Strange      int64 // lines of a kind that sgtrace does not know
+	Strange      int64 // lines of unknown kinds
 	Samples      int64
 	Events       int64
-	Collectives  int64 // that the process entered and the dump still has
-	Pending      int64 // of them
+	Collectives  int64 // that the process entered and that are still in the dump
+	Pending      int64 // pending ones among them
 	First, Last  trace.Time
 	Timed        bool
 	NotKnown     []string // "zone: taken for UTC"
 }
 
-// AddProcess adds a process of an export. Everything that ran meanwhile is in some of
-// them, down to compilers: those that did nothing that was traced are one row of a file.
+// AddProcess adds a process of an export. The processes of some exports include everything that ran meanwhile,
+// even compilers: those without traced events share one row per file.
 func (v *Inventory) AddProcess(p Process) {
 	if p.Events == 0 && p.Is.Rank == trace.NoRank && len(p.GPUs) == 0 {
 		if i, ok := v.idle[p.File]; ok {
@@ -141,11 +138,11 @@ func (v *Inventory) AddProcess(p Process) {
 	v.Processes = append(v.Processes, p)
 }
 
-// Idle is the name of a row of processes that did nothing that was traced.
+// Idle is the name of a row of processes without traced events.
 const Idle = "(others, without events)"
 
-// AddProfiles adds a file and the processes of which it has profiles, with what these say of themselves;
-// are says which rank each profile is, or each of its parts. about has what they don't say: size, producer.
+// AddProfiles adds a file and its profiled processes, as they describe themselves; are identifies each profile,
+// or each of its parts. about has the rest: size, producer.
 func (v *Inventory) AddProfiles(about Trace, profiles []*profile.Profile, are [][]profile.Identity) {
 	for i, p := range profiles {
 		about.Host, about.Backend, about.Absolute = p.Meta.Host, p.Meta.Backend, p.Meta.Origin == profile.OriginUnix

@@ -11,7 +11,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A CollectiveReader reads what the lines of one file say of collectives.
+// A CollectiveReader reads what the lines of one file report about collectives.
 type CollectiveReader struct {
 	set    *recorder.InFlight
 	file   string
@@ -20,24 +20,24 @@ type CollectiveReader struct {
 
 	entered int64              // collectives of all communicators
 	watched map[int32]*watched // by rank in the job
-	last    head               // of the last line of the watchdog that named a group
+	last    head               // of the watchdog's last line that named a group
 	comms   map[comm]*joined
-	called  map[string]*joined // by what stands in front of a line, and an address
-	key     []byte             // of called
+	called  map[string]*joined // by the text before a line, and an address
+	key     []byte             // buffer for keys of called
 	order   []*joined
 	ops     map[callName]trace.Sym
 	sizes   map[int64]trace.Sym
-	Spy     Spy // the dump of py-spy that is read
+	Spy     Spy // the current dump of py-spy
 }
 
-// NewCollectiveReader returns a reader of a file, whose times are on the clock of an input of a [series.Set]; source
-// is its index.
+// NewCollectiveReader returns a reader of a file. source is the index of the input in a [series.Set] whose
+// clock its times are on.
 func NewCollectiveReader(set *recorder.InFlight, file string, source int) *CollectiveReader {
 	return &CollectiveReader{set: set, file: file, source: int32(source) + 1, names: trace.NewSymbolCache(set.Syms), watched: map[int32]*watched{}, last: head{id: recorder.Unknown, member: recorder.Unknown},
 		comms: map[comm]*joined{}, called: map[string]*joined{}, ops: map[callName]trace.Sym{}, sizes: map[int64]trace.Sym{}}
 }
 
-// End adds a dump for each process that the file tells of.
+// End adds a dump for each process in the file.
 func (r *CollectiveReader) End() {
 	ranks := slices.Sorted(maps.Keys(r.watched))
 	known := map[caught]named{}
@@ -56,7 +56,7 @@ func (r *CollectiveReader) dump(by recorder.Source, rank int32) *recorder.Flight
 	return &recorder.FlightDump{File: r.file, By: by, Rank: rank, Of: trace.NoRank, Source: r.source}
 }
 
-// number reads the number behind a key, wherever that is in b.
+// number parses the number after the first occurrence of a key in b.
 func number(b []byte, key string) (int64, bool) {
 	i := bytes.Index(b, []byte(key))
 	if i < 0 {
@@ -65,7 +65,7 @@ func number(b []byte, key string) (int64, bool) {
 	return leading(bytes.TrimLeft(b[i+len(key):], " "))
 }
 
-// leading reads the number that b begins with.
+// leading parses the number at the beginning of b.
 func leading(b []byte) (int64, bool) {
 	end := 0
 	for end < len(b) && (b[end] >= '0' && b[end] <= '9' || end == 0 && b[end] == '-') {
@@ -75,7 +75,7 @@ func leading(b []byte) (int64, bool) {
 	return n, err == nil
 }
 
-// token returns what follows a key, up to a blank or one of the bytes in until.
+// token returns the text after a key, up to a blank or one of the bytes in until.
 func token(b []byte, key, until string) []byte {
 	i := bytes.Index(b, []byte(key))
 	if i < 0 {
@@ -88,5 +88,5 @@ func token(b []byte, key, until string) []byte {
 	return b
 }
 
-// byMost puts communicators of most ranks first.
+// byMost sorts communicators by the number of ranks, largest first.
 func byMost(a, b *joined) int { return cmp.Compare(b.group.Size, a.group.Size) }

@@ -12,15 +12,15 @@ import (
 // "[rank2]:[E1227 01:06:16.020753201 ProcessGroupNCCL.cpp:683] ": local time, without a year.
 // Until 2.1 it was "[E ProcessGroupNCCL.cpp:828] ": then Month is 0.
 type Glog struct {
-	Rank       int32 // in the job; -1 is not told
+	Rank       int32 // in the job; -1 is unknown
 	Level      byte  // I, W, E, or F
 	Month, Day int
 	Clock      trace.Time // since midnight
-	Grain      int64      // ns that the last decimal of it stands for
+	Grain      int64      // ns of the last decimal of Clock
 }
 
-// GlogOf reads such a head, wherever it begins within the first few hundred bytes of a line;
-// rest is the text behind it.
+// GlogOf parses such a head, wherever it begins within the first few hundred bytes of a line; rest is the text
+// after it.
 func GlogOf(b []byte) (g Glog, rest []byte, ok bool) {
 	const looked = 300
 	head := b[:min(len(b), looked)]
@@ -41,7 +41,8 @@ func GlogOf(b []byte) (g Glog, rest []byte, ok bool) {
 	}
 }
 
-// PlainGlogOf reads the head of a line as glog writes it itself, "E0325 09:33:41.551047  8274 worker_pool.cpp:294] ".
+// PlainGlogOf parses the head of a line as glog itself writes it, "E0325 09:33:41.551047  8274
+// worker_pool.cpp:294] ".
 func PlainGlogOf(b []byte) (g Glog, rest []byte, ok bool) {
 	if len(b) < 2 || b[0] != 'E' && b[0] != 'W' && b[0] != 'F' && b[0] != 'I' || b[1] < '0' || b[1] > '9' {
 		return g, nil, false
@@ -51,7 +52,7 @@ func PlainGlogOf(b []byte) (g Glog, rest []byte, ok bool) {
 	return g, rest, ok
 }
 
-// glogAt reads "1227 01:06:16.020753201 ProcessGroupNCCL.cpp:683] ".
+// glogAt parses "1227 01:06:16.020753201 ProcessGroupNCCL.cpp:683] ".
 func glogAt(b []byte) (g Glog, rest []byte, ok bool) {
 	const most = 120
 	end := bytes.Index(b[:min(len(b), most)], []byte("] "))
@@ -72,7 +73,7 @@ func glogAt(b []byte) (g Glog, rest []byte, ok bool) {
 	return Glog{Month: n / 100, Day: n % 100, Clock: at + ns, Grain: grain}, rest, true
 }
 
-// rankBefore reads the rank that stands before such a head, "[rank3]:".
+// rankBefore parses the rank before such a head, "[rank3]:".
 func rankBefore(b []byte) int32 {
 	i := bytes.LastIndex(b, []byte("[rank"))
 	if i < 0 || !bytes.HasSuffix(b, []byte("]:")) {
@@ -85,8 +86,8 @@ func rankBefore(b []byte) int32 {
 	return -1
 }
 
-// OfRank reads the rank that PyTorch puts before each line of a traceback of an exception that nobody caught, "[rank0]:     param = ..".
-// A progress bar may stand before the first one.
+// OfRank parses the rank that PyTorch puts before each line of the traceback of an uncaught exception,
+// "[rank0]:     param = ..". A progress bar may precede the first one.
 func OfRank(b []byte) (rank int32, rest []byte, ok bool) {
 	const most = len("[rank1234567]:")
 	line := b
@@ -100,13 +101,13 @@ func OfRank(b []byte) (rank int32, rest []byte, ok bool) {
 	return rank, bytes.TrimPrefix(line[end:], []byte(" ")), true
 }
 
-// Time returns when a line was written in a year, as if its clock were UTC.
+// Time returns the time of a line in a given year, as if its clock were UTC.
 func (g *Glog) Time(year int) trace.Time {
 	at, _ := At(year, g.Month, g.Day, g.Clock)
 	return at
 }
 
-// Written returns when the file at path was written; a pipe, whose path is "", is written now.
+// Written returns the modification time of the file at path; for a pipe, whose path is "", the current time.
 func Written(path string) time.Time {
 	if info, err := os.Stat(path); err == nil {
 		return info.ModTime()

@@ -16,55 +16,58 @@ var (
 	sxid   = lazyregexp.New(`SXid \((?:PCI:)?([0-9A-Fa-f:.]+)\): ([0-9]{1,6}),? ?(.*)`)
 	lost   = lazyregexp.New(`NVRM: The NVIDIA GPU ([0-9A-Fa-f:]+)\.[0-7]\b`)
 	killed = lazyregexp.New(`(Out|cgroup out) of memory: Killed process ([0-9]+) \(([^)]*)\)(?:.*? anon-rss:([0-9]{1,15})kB)?`)
-	// started is how the log of a host begins, or what pstore or /dev/kmsg keeps of one.
+	// started matches the beginning of a host's kernel log, or of its copy in pstore or /dev/kmsg.
 	started = lazyregexp.New(`^(?:<[0-9]+>)?\[ *[0-9]+\.[0-9]{6}\] (?:Linux version|Command line)|^(?:dmesg-\S{1,60}\n)?(?:Panic|Oops)#\d+ Part\d+\r?\n|^\d{1,3},\d+,\d+,[-a-z,=:+0-9]{1,40};`)
-	// undecoded is what dmesg --decode and /dev/kmsg put before a line: the facility and the level, or a number for both.
+	// undecoded matches what dmesg --decode and /dev/kmsg put before a line: the facility and the level, or a
+	// number for both.
 	undecoded = lazyregexp.New(`^(?:[a-z0-9]+ *:[a-z]+ *: |\d{1,3},\d+,\d+,[-a-z,=:+0-9]{1,40};)`)
-	// fabric is a message of the fabric manager: when, how bad, what.
+	// fabric matches a message of the fabric manager: time, level, text.
 	fabric = lazyregexp.New(`(?m)^\[([A-Z][a-z][a-z] [ \d]\d \d{4} \d\d:\d\d:\d\d)\] \[([A-Z]+)\] \[tid \d+\] (.*)`)
-	// nvswitch is such a message of a switch: how bad, the SXid, the bus, and where.
+	// nvswitch matches the fabric manager's message about a switch: severity, SXid, bus, and port.
 	nvswitch = lazyregexp.New(`NVSwitch (fatal|non-fatal) error (\d{1,6}) .*pci bus id ([0-9A-Fa-f:.]+)(?:.*(port \d+))?`)
 )
 
 // isFabric is in every message of the fabric manager.
 var isFabric = []byte("] [tid ")
 
-// IsKernelLog reports whether a text has a line of a kernel, or of the fabric manager, that tells of a fault, or begins as dmesg does.
+// IsKernelLog reports whether a text has a line of a kernel, or of the fabric manager, about a fault, or begins
+// as dmesg does.
 func IsKernelLog(head []byte) bool {
 	says, _ := ofDevice(head)
 	return says != "" || lost.Match(head) || xid.Match(head) || sxid.Match(head) ||
 		bytes.Contains(head, []byte("Killed process")) && killed.Match(head) || started.Match(head) || bytes.Contains(head, isFabric) && fabric.Match(head)
 }
 
-// OfKernel reports whether a line of a journal is one of the kernel.
+// OfKernel reports whether a line of a journal is from the kernel.
 func OfKernel(line []byte) bool {
 	const looked = 200
 	before, _, ok := bytes.Cut(line[:min(len(line), looked)], []byte(" kernel:"))
-	return ok && !bytes.Contains(before, []byte(": ")) || human.Match(line) // of a kernel of a GPU, a message speaks
+	return ok && !bytes.Contains(before, []byte(": ")) || human.Match(line) // after ": ", a message means a kernel of a GPU
 }
 
-// A Kernel reads the lines of a kernel, in a log of these or among others.
+// A Kernel reads the lines of a kernel, in a log of its own or among others.
 type Kernel struct {
 	Path string // of the file
-	// Year is that of stamps without one: the last one before the file was written; 0 is that none was read.
+	// Year is the year for stamps without one: the latest possible before the file was written; 0 if no such stamp
+	// was read.
 	Year int
 	lost struct {
-		bus  string // of the GPU that a line names which may have fallen off the bus
+		bus  string // of the GPU in a line that may have fallen off the bus
 		line int
 	}
 }
 
-// A KernelFault is what a line says of a GPU, a switch, a network device, PCIe, or a process that was killed.
+// A KernelFault is what a line reports about a GPU, a switch, a network device, PCIe, or a killed process.
 type KernelFault struct {
-	At     trace.Time // Unix ns; 0 is not told
-	Host   string     // "" is not told
+	At     trace.Time // Unix ns; 0 is unknown
+	Host   string     // "" is unknown
 	Text   string
-	Local  bool // At is that of a wall clock without a zone
-	Killed bool // a process was
-	More   bool // it goes on with what a line before it said, unless that is missing
+	Local  bool // At is local, without a zone
+	Killed bool // a process was killed
+	More   bool // continues the report of an earlier line, unless that is missing
 }
 
-// Read reads a line; ok is false of one that is not looked for, which may tell what time it is.
+// Read parses a line; ok is false if it reports no known fault, though its time is remembered.
 func (k *Kernel) Read(line []byte, n int) (x KernelFault, ok bool) {
 	switch {
 	case bytes.Contains(line, isFabric):
@@ -102,7 +105,8 @@ func (k *Kernel) Read(line []byte, n int) (x KernelFault, ok bool) {
 	return x, x.Text != ""
 }
 
-// had says how much memory a process had, given in kB of 1024 bytes: who was killed need not be who took it.
+// had returns the memory that a process had, given in kB of 1024 bytes: the killed process need not be the one
+// that took most.
 func had(kilobytes []byte) string {
 	n, err := strconv.ParseInt(string(kilobytes), 10, 64)
 	switch {
@@ -114,8 +118,8 @@ func had(kilobytes []byte) string {
 	return fmt.Sprintf(", which had %d MiB", n>>10)
 }
 
-// ofFabric says what a message of the fabric manager reports, "" if that is no error; errors of
-// switches as the kernel says them.
+// ofFabric returns what a message of the fabric manager reports, "" if that is not an error; it words errors of
+// switches like the kernel.
 func ofFabric(line []byte) string {
 	const most = 160
 	m := fabric.FindSubmatch(line)
@@ -140,7 +144,7 @@ func ofFabric(line []byte) string {
 	return text
 }
 
-// faultWords says what an error is, without who met it.
+// faultWords describes an error, without the process that hit it.
 func faultWords(format string, m [][]byte) string {
 	text := fmt.Sprintf(format, m[2], m[1])
 	about := string(m[3])
@@ -154,7 +158,7 @@ func faultWords(format string, m [][]byte) string {
 		}
 	}
 	const most = 80
-	about, _, _ = strings.Cut(about, " (0x") // registers
+	about, _, _ = strings.Cut(about, " (0x") // registers follow
 	if about = strings.Trim(about, " ,."); about == "" || len(about) > most {
 		return text
 	}
@@ -164,13 +168,12 @@ func faultWords(format string, m [][]byte) string {
 var (
 	rfc3339 = lazyregexp.New(`^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[-+]\d\d:?\d\d)) (?:(\S+) kernel:)?`)
 	human   = lazyregexp.New(`^\[((?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) [A-Z][a-z][a-z] [ \d]\d \d\d:\d\d:\d\d \d{4})\]`)
-	// bracketed is how Talos prints it: its host, the facility, and the level.
+	// bracketed matches the prefix of Talos: its host, the facility, and the level.
 	bracketed = lazyregexp.New(`^(?:([\w.-]+): kern: +\w+: )?\[(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z)\]`)
 	syslog    = lazyregexp.New(`^(\pL{3,5}\.?) ([ \d]?\d \d\d:\d\d:\d\d(?:\.\d{1,9})?) (\S+) kernel:`)
 )
 
-// stamp returns when a line was written, 0 if it does not say, and by which host; local tells that the
-// time is that of a wall clock.
+// stamp returns the time of a line, 0 if it has none, and the host; local means that the time is local.
 func (k *Kernel) stamp(line string) (at trace.Time, host string, local bool) {
 	line = line[len(undecoded.FindString(line)):]
 	if m := rfc3339.FindStringSubmatch(line); m != nil {
@@ -203,7 +206,7 @@ func (k *Kernel) stamp(line string) (at trace.Time, host string, local bool) {
 	return 0, "", false
 }
 
-// wall returns a time of a wall clock that has no year: the last one before the file was written.
+// wall returns a local time without a year: the latest possible before the file was written.
 func (k *Kernel) wall(name, rest string) (at trace.Time, ok bool) {
 	t, err := time.Parse("_2 15:04:05", rest)
 	month := monthOf(name)
@@ -216,10 +219,10 @@ func (k *Kernel) wall(name, rest string) (at trace.Time, ok bool) {
 	return trace.Time(t.AddDate(k.Year, int(month)-1, 0).UnixNano()), true
 }
 
-// ofProgram is the stamp that the journal and syslog put before lines of any program.
+// ofProgram matches the stamp that the journal and syslog put before lines of any program.
 var ofProgram = lazyregexp.New(`^(\pL{3,5}\.?) ([ \d]?\d \d\d:\d\d:\d\d(?:\.\d{1,9})?) `)
 
-// Wall returns when a line of any program was written, by the wall clock of its host.
+// Wall returns the time of a line of any program, on the local clock of its host.
 func (k *Kernel) Wall(line []byte) (at trace.Time, ok bool) {
 	m := ofProgram.FindSubmatch(line)
 	if m == nil {

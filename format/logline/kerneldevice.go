@@ -6,13 +6,13 @@ import (
 	"github.com/sgtrace/sgtrace/internal/lazyregexp"
 )
 
-// A deviceSign is a line of the kernel about a network device, PCIe, a GPU of AMD, the host, or a process that reports a fault: what of it names the
-// device, and what it says.
+// A deviceSign matches the kernel's fault reports about a network device, PCIe, an AMD GPU, the host, or a
+// process. It extracts the device and words the report.
 type deviceSign struct {
-	has  string // which the line has, before the expression is tried
+	has  string // text in the line, checked before the expression
 	line *lazyregexp.Regexp
-	says string // $1 and $2 are those of the expression
-	more bool   // what a line goes on with that says so itself
+	says string // with $1 and $2 from the expression
+	more bool   // continues an earlier report
 }
 
 var deviceSigns = []deviceSign{
@@ -39,8 +39,8 @@ var deviceSigns = []deviceSign{
 	{"[Hardware Error]", lazyregexp.New(`\[Hardware Error\]: (?:event severity: (fatal|recoverable))()`), "the machine reports a $1 hardware error", false},
 }
 
-// ofDevice says what a line reports of a network device, PCIe, or a GPU of AMD, and whether it goes on with what another one said; "" if it
-// does not.
+// ofDevice returns what a line reports about a device, the host, or a process, and whether it continues an
+// earlier report; "" if it reports nothing known.
 func ofDevice(line []byte) (says string, more bool) {
 	for i := range deviceSigns {
 		s := &deviceSigns[i]

@@ -2,8 +2,9 @@ package logline
 
 import "slices"
 
-// What collectors of logs and their viewers put before a line has no end of forms. But what stood before the stamp of
-// a line stands before lines without one, too: the same, except for the digits of times and numbers in it.
+// The prefixes that log collectors and viewers put before a line have endless forms. But the prefix before the
+// stamp of a line also precedes lines without a stamp: it is the same, except for the digits of times and
+// numbers.
 
 const (
 	shortestPrefix = 4
@@ -11,7 +12,7 @@ const (
 	mostLearned    = 64 // pods in one file
 )
 
-// Learn notes what stands before a line of a process, for [Unwrapper.Rest].
+// Learn remembers the prefix of a line, for [Unwrapper.Rest].
 func (r *Unwrapper) Learn(b []byte) {
 	if len(b) < shortestPrefix || len(b) > longestPrefix || b[len(b)-1] != ' ' && b[len(b)-1] != '\t' {
 		return
@@ -27,8 +28,8 @@ func (r *Unwrapper) Learn(b []byte) {
 	r.learned = slices.Insert(r.learned[:min(len(r.learned), mostLearned-1)], 0, string(b))
 }
 
-// matches returns how much of the beginning of b is like a text, in which any digits stand for any others; 0 if it
-// is not.
+// matches returns the length of the prefix of b that equals a text, except for the lengths and values of
+// numbers; 0 if none does.
 func matches(text string, b []byte) int {
 	i, k := 0, 0
 	for i < len(text) {

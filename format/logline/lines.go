@@ -9,12 +9,12 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Longest is kept of a line: of a longer one, with a prompt of a million tokens, the rest is
-// passed over.
+// Longest is the number of bytes kept of a line: the rest of a longer one, with a prompt of a million tokens,
+// is skipped.
 const Longest = 16 << 20
 
-// Read calls do for each line of a file, as [Lines] does, and closes it. Lines that were too long are
-// told.
+// Read calls do for each line of a file, like [Lines], and closes the file. It reports lines that were too
+// long.
 func Read(in io.ReadCloser, name string, diags *trace.Diags, do func(line []byte, n int64)) (size int64, err error) {
 	size, long, err := Lines(in, do)
 	if long > 0 {
@@ -23,9 +23,8 @@ func Read(in io.ReadCloser, name string, diags *trace.Diags, do func(line []byte
 	return size, cmp.Or(err, in.Close())
 }
 
-// Lines calls do for each line of a log, with its number from 1. It returns how many bytes there
-// were, and how many lines were longer than [Longest]: these are left out. A line is valid until
-// do returns.
+// Lines calls do for each line of a log, with its number from 1. It returns the number of bytes, and the number
+// of lines longer than [Longest], which it omits. A line is valid until do returns.
 func Lines(in io.Reader, do func(line []byte, n int64)) (size int64, long int, err error) {
 	buf := make([]byte, 1<<20)
 	from, to, skipping, line := 0, 0, false, int64(0)
@@ -69,11 +68,11 @@ func Lines(in io.Reader, do func(line []byte, n int64)) (size int64, long int, e
 	}
 }
 
-// DynamoFrontend is an expression for the modules of Dynamo's frontend: its workers have the others.
+// DynamoFrontend is an expression for the modules of Dynamo's frontend: the other modules run in workers.
 const DynamoFrontend = `dynamo_llm::(?:http|migration|discovery|kv_router::(?:indexer|scheduler))`
 
-// DynamoWorker is what a worker of Dynamo is called here that answered a request, by the numbers of those that prefilled and decoded it; "" of
-// none. Its logs do not name it.
+// DynamoWorker returns our name for a Dynamo worker that answered a request, from the numbers of the workers
+// that prefilled and decoded it; "" if there are none. Its logs do not name it.
 func DynamoWorker(prefill, decode string) string {
 	switch {
 	case decode == prefill && decode != "":
@@ -86,7 +85,7 @@ func DynamoWorker(prefill, decode string) string {
 	return ""
 }
 
-// Message returns the first line of a message, cut where it is long.
+// Message returns the first line of a message, cut if it is long.
 func Message(b []byte) string {
 	const most = 160
 	text := strings.ToValidUTF8(strings.TrimSpace(string(b[:min(len(b), most)])), "")
@@ -96,7 +95,7 @@ func Message(b []byte) string {
 	return text
 }
 
-// Beginning returns the letters, digits, and bytes of also that b begins with, at most some.
+// Beginning returns the prefix of b that consists of letters, digits, and bytes in also, at most most bytes.
 func Beginning(b []byte, also string, most int) string {
 	end := bytes.IndexFunc(b, func(r rune) bool {
 		return (r|0x20 < 'a' || r|0x20 > 'z') && (r < '0' || r > '9') && !strings.ContainsRune(also, r)
@@ -107,7 +106,7 @@ func Beginning(b []byte, also string, most int) string {
 	return string(b[:min(end, most)])
 }
 
-// Word returns the letters that b begins with.
+// Word returns the letters at the beginning of b.
 func Word(b []byte) string {
 	end := 0
 	for end < len(b) && (b[end]|0x20 >= 'a' && b[end]|0x20 <= 'z' || b[end] == '_' || b[end] == '.' && end > 0) {

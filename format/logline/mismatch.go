@@ -7,13 +7,14 @@ import (
 	"github.com/sgtrace/sgtrace/profile/recorder"
 )
 
-// Mismatch reads what a process group says that checks collectives (TORCH_DISTRIBUTED_DEBUG=DETAIL), on one line:
+// Mismatch parses the message of a process group that checks collectives (TORCH_DISTRIBUTED_DEBUG=DETAIL), on
+// one line:
 //
 //	[rank1]: RuntimeError: Detected mismatch between collectives on ranks. Rank 1 is running collective:
 //	CollectiveFingerPrint(SequenceNumber=3104, OpType=ALLREDUCE, TensorShape=[195, 8], TensorDtypes=BFloat16,
 //	TensorDeviceTypes=..), but Rank 0 is running collective: CollectiveFingerPrint(..).
 //
-// Ranks are those of the group, but for that in front.
+// Ranks are ranks in the group, except for the one in front.
 func (r *CollectiveReader) Mismatch(b []byte) bool {
 	_, rest, ok := bytes.Cut(b, []byte("Detected mismatch between collectives on ranks. "))
 	if !ok {
@@ -24,7 +25,7 @@ func (r *CollectiveReader) Mismatch(b []byte) bool {
 	if !ok || member < 0 || member > 1<<20 {
 		return true
 	}
-	rank := member // the group of all ranks, unless the line says that they differ
+	rank := member // assume the group of all ranks, unless the line shows that they differ
 	if n, ok := number(b[:len(b)-len(rest)], "[rank"); ok && n >= 0 && n < 1<<20 {
 		rank = n
 	}
@@ -35,8 +36,8 @@ func (r *CollectiveReader) Mismatch(b []byte) bool {
 	return true
 }
 
-// fingerprint adds the collective that a rank is in. One without sizes is none: PyTorch compares how long the
-// fingerprints are first, and then prints their lengths as if they were fingerprints.
+// fingerprint adds the collective that a rank is in. It ignores one without sizes: PyTorch first compares the
+// lengths of the fingerprints, and then prints these lengths as if they were fingerprints.
 func (r *CollectiveReader) fingerprint(b []byte, rank, member int32) {
 	seq, ok := number(b, "SequenceNumber=")
 	if !ok || !bytes.Contains(b, []byte("TensorShape=[")) {
@@ -45,7 +46,7 @@ func (r *CollectiveReader) fingerprint(b []byte, rank, member int32) {
 	w := r.watchedRank(rank)
 	for i := range w.dump.Ops {
 		if w.dump.Ops[i].Seq == seq && w.dump.Ops[i].State == recorder.Scheduled {
-			return // it is said again
+			return // already known
 		}
 	}
 	name := string(token(b, "OpType=", ",) "))

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// months are how journalctl and syslog abbreviate months, by the locale of who read them: English, German, French, Spanish, Italian,
-// Portuguese, Polish, Dutch.
+// months are the abbreviations of months by journalctl and syslog, in the reader's locale: English, German,
+// French, Spanish, Italian, Portuguese, Polish, Dutch.
 var months = func() map[string]time.Month {
 	of := map[string]time.Month{}
 	for i, names := range [...]string{"jan janv ene gen sty", "feb févr fév fev lut", "mar mars mär mrz mrt", "apr avr avril abr kwi", "may mai mag mei maj", "jun juin giu cze", "jul juil lug lip", "aug août aoû ago sie",
@@ -18,7 +18,7 @@ var months = func() map[string]time.Month {
 	return of
 }()
 
-// monthOf returns the month of an abbreviation, of any of these languages; 0 is none.
+// monthOf returns the month of an abbreviation in any of these languages; 0 if there is none.
 func monthOf(name string) time.Month {
 	return months[strings.TrimSuffix(strings.ToLower(name), ".")]
 }

@@ -12,26 +12,26 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A comm is a communicator, as lines call it.
+// A comm identifies a communicator in a file.
 type comm struct {
 	host, pid, at string
 }
 
-// A joined is a communicator of one process: which rank it is in it, and what it entered.
+// A joined is a process's membership in a communicator, and the collectives that it entered.
 type joined struct {
 	host   string
 	pid    int64
 	at     string // its address
-	device int32  // as CUDA numbers it; recorder.Unknown
+	device int32  // in CUDA's numbering, or recorder.Unknown
 	key    string
 	group  recorder.Group
-	global int32 // rank in the job, as RCCL tells; recorder.Unknown
-	n      int64 // collectives, of which ring has the last
+	global int32 // rank in the job, from RCCL, or recorder.Unknown
+	n      int64 // number of collectives, the last of which are in ring
 	ring   []recorder.Op
-	began  bool // that is set up, as far as anybody says
+	began  bool // whether it is set up, as far as known
 }
 
-// maxKept is how many collectives of a communicator are kept, the last ones.
+// maxKept is the number of collectives that are kept of a communicator: the last ones.
 const maxKept = 1024
 
 var (
@@ -39,8 +39,8 @@ var (
 	warnOf = []byte("NCCL WARN ")
 )
 
-// NCCL reads a line of NCCL, "host:pid:tid [dev] NCCL INFO ..", wherever it begins in b, and reports
-// whether there is one. The text of a warning is returned, too.
+// NCCL parses a line of NCCL, "host:pid:tid [dev] NCCL INFO ..", wherever it begins in b, and reports whether
+// there is one. It also returns the text of a warning.
 func (r *CollectiveReader) NCCL(b []byte) (warning []byte, ok bool) {
 	i := bytes.Index(b, infoOf)
 	if i < 0 {
@@ -59,7 +59,7 @@ func (r *CollectiveReader) NCCL(b []byte) (warning []byte, ok bool) {
 	return nil, true
 }
 
-// processBefore reads "host:pid:tid [dev] " in front of a message.
+// processBefore parses "host:pid:tid [dev] " in front of a message.
 func processBefore(b []byte) (host, pid string) {
 	b = bytes.TrimRight(b, " ")
 	if i := bytes.LastIndexByte(b, ' '); i >= 0 && bytes.HasSuffix(b, []byte("]")) { // the device
@@ -80,13 +80,13 @@ func processBefore(b []byte) (host, pid string) {
 // Names of NCCL's types, by their numbers.
 var typeNames = []string{"int8", "uint8", "int32", "uint32", "int64", "uint64", "fp16", "fp32", "fp64", "bf16", "fp8_e4m3", "fp8_e5m2"}
 
-// reductions of NCCL, by their numbers; sums go without saying.
+// reductions are those of NCCL by number; a sum is not mentioned.
 var reductions = []string{"", "product", "max", "min", "average"}
 
-// rooted are collectives with a root, and how their names go on.
+// rooted are the collectives with a root, and the preposition after their names.
 var rooted = map[string]string{"Broadcast": "from", "Bcast": "from", "Reduce": "to", "Gather": "to", "Scatter": "from"}
 
-// A callLine is a line of a collective.
+// A callLine is a line about a collective.
 type callLine struct {
 	name, comm                 []byte
 	count, typ, op, root, size int64
@@ -95,12 +95,12 @@ type callLine struct {
 
 var opCount = []byte(": opCount ")
 
-// callOf reads "AllReduce: opCount 139d sendbuff 0x7.. recvbuff 0x7.. count 7382228 datatype 7 op 0
-// root 0 comm 0x78cf.. [nranks=128] stream 0x78d0..", behind which RCCL has "task 0 globalrank 170".
+// callOf parses "AllReduce: opCount 139d sendbuff 0x7.. recvbuff 0x7.. count 7382228 datatype 7 op 0 root 0
+// comm 0x78cf.. [nranks=128] stream 0x78d0..", after which RCCL writes "task 0 globalrank 170".
 func callOf(b []byte) (c callLine, ok bool) {
 	name, rest, _ := bytes.Cut(b, opCount)
 	c = callLine{name: name, count: -1, typ: -1, op: -1, root: -1, size: -1, global: -1}
-	_, rest, _ = bytes.Cut(rest, []byte(" ")) // the count itself
+	_, rest, _ = bytes.Cut(rest, []byte(" ")) // skip the count itself
 	for len(rest) > 0 {
 		var key, value []byte
 		key, rest, _ = bytes.Cut(rest, []byte(" "))
@@ -127,7 +127,7 @@ func callOf(b []byte) (c callLine, ok bool) {
 	return c, c.count >= 0 && c.typ >= 0 && c.op >= 0 && c.root >= 0 && c.size > 0 && c.size < 1<<24 && len(c.comm) > 2 && len(name) <= 40
 }
 
-// collective reads a line of a collective; front is what stands in front of it.
+// collective reads a line about a collective; front is the text before it.
 func (r *CollectiveReader) collective(front, b []byte) {
 	c, ok := callOf(b)
 	if !ok {
@@ -161,13 +161,13 @@ func (r *CollectiveReader) collective(front, b []byte) {
 	}
 }
 
-// A callName is what tells calls of one size apart.
+// A callName distinguishes calls of one size.
 type callName struct {
 	name     string
 	op, root int64
 }
 
-// nameOf names a call with what else has to be equal on all ranks: its root, and what it reduces by.
+// nameOf names a call with everything else that must be equal on all ranks: its root, and its reduction.
 func (r *CollectiveReader) nameOf(c *callLine) trace.Sym {
 	if sym, ok := r.ops[callName{string(c.name), c.op, c.root}]; ok {
 		return sym
@@ -184,7 +184,7 @@ func (r *CollectiveReader) nameOf(c *callLine) trace.Sym {
 	return sym
 }
 
-// counted returns a number of elements in words.
+// counted returns a number of elements as text.
 func (r *CollectiveReader) counted(n int64) trace.Sym {
 	sym, ok := r.sizes[n]
 	if !ok {
@@ -197,7 +197,7 @@ func (r *CollectiveReader) counted(n int64) trace.Sym {
 	return sym
 }
 
-// typeOf names a type.
+// typeOf returns the name of a type.
 func (r *CollectiveReader) typeOf(n int64) trace.Sym {
 	if n >= 0 && n < int64(len(typeNames)) {
 		return r.names.Intern([]byte(typeNames[n]))
@@ -205,7 +205,7 @@ func (r *CollectiveReader) typeOf(n int64) trace.Sym {
 	return r.names.Intern(strconv.AppendInt([]byte("type "), n, 10))
 }
 
-// comm returns a communicator, which it adds if it is new.
+// comm returns a communicator, adding it if it is new.
 func (r *CollectiveReader) comm(c comm) *joined {
 	j := r.comms[c]
 	if j == nil {
@@ -220,8 +220,8 @@ func (r *CollectiveReader) comm(c comm) *joined {
 	return j
 }
 
-// glued returns the communicator of a line in front of which is a piece of another one: what
-// looks like its host ends in the host. nil is none.
+// glued returns the communicator of a line that follows a fragment of another line: what looks like its host
+// ends in the host. It returns nil if there is none.
 func (r *CollectiveReader) glued(c comm) *joined {
 	for id, j := range r.comms {
 		if id.at == c.at && id.pid == c.pid && id.host != "" && len(c.host) > len(id.host) && strings.HasSuffix(c.host, id.host) {
@@ -231,9 +231,9 @@ func (r *CollectiveReader) glued(c comm) *joined {
 	return nil
 }
 
-// communicator reads what becomes of one: "ncclCommInitRankConfig comm 0x5.. rank 3 nranks 8 cudaDev 3 nvmlDev 3
-// busId 3e000 commId 0x81dc.. - Init START", "ncclCommSplit comm .. parent 0x.. splitCount 1 color 2 key 0- Init START",
-// "comm 0x5.. rank 3 nranks 8 cudaDev 3 busId 3e000 - Destroy COMPLETE".
+// communicator parses the life of a communicator: "ncclCommInitRankConfig comm 0x5.. rank 3 nranks 8 cudaDev 3
+// nvmlDev 3 busId 3e000 commId 0x81dc.. - Init START", "ncclCommSplit comm .. parent 0x.. splitCount 1 color 2
+// key 0- Init START", "comm 0x5.. rank 3 nranks 8 cudaDev 3 busId 3e000 - Destroy COMPLETE".
 func (r *CollectiveReader) communicator(front, b []byte) {
 	clear(r.called)
 	host, pid := processBefore(front)
@@ -245,7 +245,7 @@ func (r *CollectiveReader) communicator(front, b []byte) {
 	}
 	begins := bytes.Contains(b, []byte("Init START"))
 	if old := r.comms[id]; old != nil && begins && old.began && (old.group.Ended || old.group.Aborted || old.n > 0) {
-		delete(r.comms, id) // its address is used again
+		delete(r.comms, id) // its address is reused
 	}
 	j := r.comm(id)
 	j.group.Member, j.group.Size = int32(rank), int32(size)
@@ -277,8 +277,7 @@ func (r *CollectiveReader) communicator(front, b []byte) {
 	j.group.Desc = "communicator " + j.key
 }
 
-// endNCCL adds a dump for each device of a process: which rank of the job that is, its largest communicator
-// tells.
+// endNCCL adds a dump for each device of a process. Its rank in the job is that in its largest communicator.
 func (r *CollectiveReader) endNCCL() {
 	type device struct {
 		host string
@@ -317,7 +316,7 @@ func (r *CollectiveReader) endNCCL() {
 // add adds a communicator to a dump.
 func (j *joined) add(d *recorder.FlightDump) {
 	g := j.group
-	if g.Name = j.key; g.Name == "" { // nothing tells which ranks share it
+	if g.Name = j.key; g.Name == "" { // the ranks that share it are unknown
 		g.Name = fmt.Sprintf("%s:%d %s", j.host, j.pid, j.at)
 		g.Desc = "communicator at " + j.at
 	}
@@ -326,7 +325,7 @@ func (j *joined) add(d *recorder.FlightDump) {
 		g.Enqueued = j.n
 	}
 	for i := range j.ring {
-		op := j.ring[(int(j.n)+i)%len(j.ring)] // the oldest first, once it is full
+		op := j.ring[(int(j.n)+i)%len(j.ring)] // oldest first, once it is full
 		op.Group = int32(len(d.Groups))
 		d.Ops = append(d.Ops, op)
 	}

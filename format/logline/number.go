@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// Decimal reads a number without an exponent, "0.12" or "93.10%", times a scale of whole units; ok is false for
-// anything else.
+// Decimal parses a number without an exponent, "0.12" or "93.10%", times a scale; ok is false for anything
+// else.
 func Decimal(b []byte, scale float64) (v float64, ok bool) {
 	if n := len(b); n > 0 && b[n-1] == '%' {
 		b = b[:n-1]
@@ -25,8 +25,8 @@ func Decimal(b []byte, scale float64) (v float64, ok bool) {
 	return v, true
 }
 
-// LeadingDecimal reads the digits that b begins with, and a point among them; n is how many bytes they take.
-// It multiplies before it divides, so that 57 % of "0.57" is exact.
+// LeadingDecimal parses the digits at the beginning of b, with at most one point; n is the number of bytes. It
+// multiplies before it divides, so that 57 % of "0.57" is exact.
 func LeadingDecimal(b []byte, scale float64) (v float64, n int) {
 	const most = 18
 	whole, point := int64(0), -1
@@ -54,7 +54,7 @@ var powers = func() (p [19]float64) {
 	return p
 }()
 
-// After returns the number behind a key, "" and -1 if it is not there.
+// After returns the number after a key; ok is false, and the number -1, if there is none.
 func After(b []byte, key string) (float64, bool) {
 	i := bytes.Index(b, []byte(key))
 	if i < 0 {
@@ -68,7 +68,7 @@ func After(b []byte, key string) (float64, bool) {
 	return Decimal(bytes.TrimRight(b[:end], "."), 1)
 }
 
-// Behind returns what follows a text in b; nil where it is not.
+// Behind returns the text after a text in b; nil if that is missing.
 func Behind(b []byte, text string) []byte {
 	_, rest, _ := bytes.Cut(b, []byte(text))
 	return rest

@@ -6,26 +6,27 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A Wrapping is what stands in front of a line of a process, by whatever collected it.
+// A Wrapping is what a log collector puts in front of a line of a process.
 type Wrapping struct {
-	Server string     // a pod, a container, an actor; "" is not told
-	Host   string     // "" is not told
+	Server string     // a pod, a container, an actor; "" is unknown
+	Host   string     // "" is unknown
 	At     trace.Time // Unix time; 0 is not told
 }
 
-// An Unwrapper takes lines out of what collectors of logs put around them.
+// An Unwrapper removes the prefixes that log collectors put before lines.
 type Unwrapper struct {
-	Outer     Stamper // of the stamps that collectors add
+	Outer     Stamper // for the stamps that collectors add
 	words     map[string]string
 	uncolored []byte
-	bare      []byte   // the line without brackets around its stamp
-	learned   []string // what stood before lines, the last one first
+	bare      []byte   // buffer for a line without brackets around its stamp
+	learned   []string // prefixes of earlier lines, latest first
 }
 
-// New returns an unwrapper, for the lines of one file.
+// New returns an unwrapper for the lines of one file.
 func New() *Unwrapper { return &Unwrapper{words: map[string]string{}} }
 
-// Bare returns a line without colors, without the frame of k9s, and without the label of Slurm or RunPod, until the next line.
+// Bare returns a line without colors, without the frame of k9s, and without the labels of Slurm and RunPod. It
+// is valid until the next line.
 func (r *Unwrapper) Bare(b []byte) []byte {
 	b = bytes.TrimRight(b, "\r")
 	if bytes.IndexByte(b, 0x1b) >= 0 {
@@ -44,7 +45,8 @@ func (r *Unwrapper) Bare(b []byte) []byte {
 	return r.unboxed(unworked(unlabeled(b)))
 }
 
-// repeated begins what Ray puts behind a line that it leaves out of other workers, "[repeated 3x across cluster]".
+// repeated is the beginning of Ray's suffix for a line whose copies from other workers it omits, "[repeated 3x
+// across cluster]".
 var repeated = []byte(" [repeated ")
 
 // unboxed removes the brackets around the stamp that Buildkite puts before lines, "[2025-05-21T15:50:19Z] ".
@@ -57,7 +59,8 @@ func (r *Unwrapper) unboxed(b []byte) []byte {
 	return r.bare
 }
 
-// unworked removes what RunPod puts around lines of a worker: its ID and a level, "j6zswihe185nfq[info]", and the newline as two letters.
+// unworked removes what RunPod puts around lines of a worker: its ID and a level, "j6zswihe185nfq[info]", and
+// the newline as two characters.
 func unworked(b []byte) []byte {
 	const longest = 20
 	i := bytes.IndexByte(b[:min(len(b), longest)], '[')
@@ -72,13 +75,13 @@ func unworked(b []byte) []byte {
 	return b
 }
 
-// bold is what people put around a line that they quote in Markdown.
+// bold surrounds lines that are quoted in Markdown.
 var bold = []byte("**")
 
-// frame is what viewers in a terminal draw at both ends of a line that is copied out of them.
+// frame is at both ends of lines copied from terminal viewers.
 var frame = []byte("│")
 
-// unlabeled removes what "srun --label" puts before lines, the number of a task: "12: ".
+// unlabeled removes the task number that "srun --label" puts before lines: "12: ".
 func unlabeled(b []byte) []byte {
 	const longest = 5
 	n := 0
@@ -91,7 +94,7 @@ func unlabeled(b []byte) []byte {
 	return b
 }
 
-// Unwrap reads what stands in front of the stamp of a line:
+// Unwrap parses the text before the stamp of a line:
 //
 //	2026-08-22T14:03:05.123456789Z                       kubectl logs --timestamps
 //	[pod/decode-0/sglang]                                kubectl logs --prefix
@@ -147,8 +150,8 @@ func (r *Unwrapper) Unwrap(b []byte) (w Wrapping) {
 	}
 }
 
-// Rest returns what follows the wrapping of a line that has no stamp of its own, with its blanks: a piece
-// of a traceback. It is all of the line where nothing is around it.
+// Rest returns the text after the wrapping of a line that has no stamp of its own, including its leading
+// blanks, such as a piece of a traceback. It is the whole line if there is no wrapping.
 func (r *Unwrapper) Rest(b []byte) []byte {
 	for _, shape := range r.learned {
 		if n := matches(shape, b); n > 0 {
@@ -188,8 +191,8 @@ func (r *Unwrapper) Rest(b []byte) []byte {
 	return b
 }
 
-// named reads the rest of a Wrapping: the line of a container of docker compose, or of a unit; or the words that
-// stern and "aws logs tail" put before lines.
+// named parses the rest of a Wrapping: a container of docker compose, or a unit, or the words that stern and
+// "aws logs tail" put before lines.
 func (r *Unwrapper) named(b []byte, w Wrapping) Wrapping {
 	if name, _, ok := ofService(b); ok {
 		if name != nil {
@@ -211,8 +214,8 @@ func (r *Unwrapper) named(b []byte, w Wrapping) Wrapping {
 	return w
 }
 
-// ofService cuts a line of docker compose, "sglang-1  | ..", behind the bar: the name of its container is nil where what stands there is none,
-// but a progress bar.
+// ofService splits a line of docker compose, "sglang-1  | ..", after the bar. name is nil if the text before
+// the bar is not a container, but a progress bar.
 func ofService(b []byte) (name, rest []byte, ok bool) {
 	name, rest, ok = bytes.Cut(b, []byte(" | "))
 	if name = bytes.TrimRight(name, " "); len(name) == 0 || bytes.ContainsAny(name, " %") {
@@ -221,7 +224,7 @@ func ofService(b []byte) (name, rest []byte, ok bool) {
 	return name, rest, ok
 }
 
-// isStream reports whether b is the name of a stream that a program writes to.
+// isStream reports whether b is the name of an output stream.
 func isStream(b []byte) bool { return string(b) == "stdout" || string(b) == "stderr" }
 
 // isName reports whether b may be the name of a pod or a container.
@@ -234,7 +237,7 @@ func isName(b []byte) bool {
 	return len(b) > 0
 }
 
-// unit reads "node1 sglang[4100]: ", and returns what follows; all of b if that is not there.
+// unit parses "node1 sglang[4100]: ", and returns the rest; all of b if that is missing.
 func (r *Unwrapper) unit(b []byte, w *Wrapping) []byte {
 	head, rest, ok := bytes.Cut(b, []byte("]: "))
 	host, unit, named := bytes.Cut(head, []byte(" "))
@@ -249,13 +252,14 @@ func (r *Unwrapper) unit(b []byte, w *Wrapping) []byte {
 	return rest
 }
 
-// rayWorker begins what vLLM calls the actors that have the ranks of a server, on whatever hosts: none is a server of its own.
+// rayWorker is the prefix of vLLM's actors with the ranks of a server, on any hosts: they are not servers
+// themselves.
 var rayWorker = []byte("RayWorker")
 
-// pid is in what processes are called in front of lines, "(EngineCore pid=12) ".
+// pid occurs in the names of processes before lines, "(EngineCore pid=12) ".
 var pid = []byte("pid=")
 
-// closing returns where the parenthesis that b begins with is closed; -1 without.
+// closing returns the index at which the parenthesis at the beginning of b is closed; -1 if there is none.
 func closing(b []byte) int {
 	depth := 0
 	for i, c := range b[:min(len(b), longestPrefix)] {
@@ -271,8 +275,8 @@ func closing(b []byte) int {
 	return -1
 }
 
-// Process returns the last process that what stands before a line names, "EngineCore pid=12" of "(EngineCore
-// pid=12) ", and what stands before that; nil and all of b without. vLLM may name a process twice.
+// Process returns the last process named in the text before a line, "EngineCore pid=12" for "(EngineCore
+// pid=12) ", and the text before that; nil and all of b if there is none. vLLM may name a process twice.
 func Process(b []byte) (process, before []byte) {
 	before = b
 	for i := bytes.IndexByte(b, '('); i >= 0; {
@@ -296,7 +300,7 @@ func Process(b []byte) (process, before []byte) {
 	return process, before
 }
 
-// unstreamed removes the name of a stream, as containerd keeps it, "stdout F ".
+// unstreamed removes the name of a stream, as written by containerd, "stdout F ".
 func unstreamed(b []byte) []byte {
 	for _, stream := range [...]string{"stdout F ", "stderr F ", "stdout P ", "stderr P "} {
 		if rest, ok := bytes.CutPrefix(b, []byte(stream)); ok {
@@ -306,7 +310,7 @@ func unstreamed(b []byte) []byte {
 	return b
 }
 
-// intern returns a text that was seen before, without garbage.
+// intern returns b as a string, without allocating if it was seen before.
 func (r *Unwrapper) intern(b []byte) string {
 	s, ok := r.words[string(b)]
 	if !ok {
@@ -316,7 +320,7 @@ func (r *Unwrapper) intern(b []byte) string {
 	return s
 }
 
-// plain removes the colors of a terminal.
+// plain removes terminal colors.
 func plain(b, to []byte) []byte {
 	to = to[:0]
 	for len(b) > 0 {

@@ -12,7 +12,7 @@ import (
 
 // A Spy reads a dump of py-spy, line by line.
 type Spy struct {
-	// Done gets each dump once it was read; nil is nobody.
+	// Done gets each dump after it was read; it may be nil.
 	Done   func(*recorder.FlightDump)
 	dump   *recorder.FlightDump // nil outside of a dump
 	thread *recorder.Thread
@@ -20,7 +20,8 @@ type Spy struct {
 	found  []*recorder.FlightDump
 }
 
-// maxFrames are kept of a stack, innermost first, and maxThreads of a process.
+// maxFrames is the number of frames kept of a stack, innermost first, and maxThreads that of threads of a
+// process.
 const (
 	maxFrames  = 64
 	maxThreads = 512
@@ -28,7 +29,7 @@ const (
 
 var process = []byte("Process ")
 
-// Spied reads a line of a dump of py-spy:
+// Spied parses a line of a dump of py-spy:
 //
 //	Process 163685: sglang::scheduler_TP3
 //	Python v3.12.3 (/usr/bin/python3.12)
@@ -36,8 +37,8 @@ var process = []byte("Process ")
 //	Thread 163685 (idle): "MainThread"
 //	    run_batch (scheduler.py:3232)
 //
-// It reports whether the line is of one. at is when it was written; a dump ends with the first
-// line that is of none.
+// It reports whether the line belongs to a dump. at is the time of the line; a dump ends with the first line
+// that does not belong to it.
 func (r *CollectiveReader) Spied(b []byte, at trace.Time) bool {
 	s := &r.Spy
 	switch {
@@ -63,21 +64,21 @@ func (r *CollectiveReader) Spied(b []byte, at trace.Time) bool {
 	case bytes.HasPrefix(b, []byte("    ")) && !bytes.HasPrefix(b, []byte("     ")):
 		r.frame(bytes.TrimSpace(b))
 		return true
-	case b[0] == ' ': // values of variables: prompts may be among them
+	case b[0] == ' ': // values of variables, which may include prompts
 		return true
 	}
 	r.closeSpy()
 	return false
 }
 
-// Title returns the name of a process without what follows it: its arguments may be keys.
+// Title returns the name of a process without its arguments, which may be keys.
 func Title(b []byte) string {
 	first, _, _ := bytes.Cut(bytes.TrimSpace(b), []byte(" "))
 	const most = 120
 	return strings.ToValidUTF8(string(first[:min(len(first), most)]), "")
 }
 
-// RankIn reads the rank in the title of a process, "sglang::scheduler_DP1_TP3_EP3" or "VLLM::Worker_TP0".
+// RankIn parses the rank in the title of a process, "sglang::scheduler_DP1_TP3_EP3" or "VLLM::Worker_TP0".
 func RankIn(title string) trace.Rank {
 	rank := trace.NoRank
 	for part := range strings.SplitSeq(title, "_") {
@@ -90,7 +91,7 @@ func RankIn(title string) trace.Rank {
 	return rank
 }
 
-// threadOf reads `Thread 163685 (idle): "MainThread"`.
+// threadOf parses `Thread 163685 (idle): "MainThread"`.
 func threadOf(b []byte) *recorder.Thread {
 	t := &recorder.Thread{Stack: recorder.Unknown, State: string(token(b, "(", ")"))}
 	if name := token(b, `): "`, `"`); len(name) > 0 {
@@ -102,8 +103,8 @@ func threadOf(b []byte) *recorder.Thread {
 	return t
 }
 
-// IsSpyFrame reports whether a line is a frame of a stack as py-spy prints them, "    run_batch (scheduler.py:3232)", which the code of a traceback
-// does not end like.
+// IsSpyFrame reports whether a line is a stack frame printed by py-spy, "    run_batch (scheduler.py:3232)".
+// The code in a traceback does not end like that.
 func IsSpyFrame(b []byte) bool {
 	i := bytes.LastIndex(b, []byte(" ("))
 	file, line, ok := bytes.Cut(bytes.TrimSuffix(b[max(i, 0):], []byte(")")), []byte(":"))
@@ -111,7 +112,7 @@ func IsSpyFrame(b []byte) bool {
 	return i > 0 && (ok && digits && bytes.HasSuffix(file, []byte(".py")) || bytes.HasSuffix(file, []byte(".so")))
 }
 
-// frame reads "run_batch (scheduler.py:3232)", or "at::_ops::copy_::call (libtorch_cpu.so)".
+// frame parses "run_batch (scheduler.py:3232)", or "at::_ops::copy_::call (libtorch_cpu.so)".
 func (r *CollectiveReader) frame(b []byte) {
 	s := &r.Spy
 	i := bytes.LastIndex(b, []byte(" ("))
@@ -127,7 +128,7 @@ func (r *CollectiveReader) frame(b []byte) {
 	s.frames = append(s.frames, f)
 }
 
-// endThread adds a thread to the dump that is read.
+// endThread adds a thread to the current dump.
 func (r *CollectiveReader) endThread() {
 	s := &r.Spy
 	if s.thread != nil && len(s.dump.Threads) < maxThreads {
@@ -145,7 +146,7 @@ func AddThread(d *recorder.FlightDump, t recorder.Thread, frames []recorder.Fram
 	d.Threads = append(d.Threads, t)
 }
 
-// closeSpy ends the dump that is read.
+// closeSpy ends the current dump.
 func (r *CollectiveReader) closeSpy() {
 	s := &r.Spy
 	if s.dump == nil {
@@ -162,7 +163,7 @@ func (r *CollectiveReader) closeSpy() {
 	s.dump = nil
 }
 
-// MainFirst puts the main thread of a process first.
+// MainFirst moves the main thread of a process to the front.
 func MainFirst(d *recorder.FlightDump) {
 	if i := slices.IndexFunc(d.Threads, func(t recorder.Thread) bool { return t.Name == "MainThread" }); i > 0 {
 		main := d.Threads[i]
@@ -170,7 +171,7 @@ func MainFirst(d *recorder.FlightDump) {
 	}
 }
 
-// endSpy adds what was read of py-spy.
+// endSpy adds the dumps of py-spy.
 func (r *CollectiveReader) endSpy() {
 	r.closeSpy()
 	for _, d := range r.Spy.found {

@@ -7,26 +7,27 @@ import (
 	"github.com/sgtrace/sgtrace/internal/jsonscan"
 )
 
-// Keys of records that programs and stores of logs make of lines: Dynamo, Go's and others that log in JSON, journald, Loki, Google's,
-// Amazon's and Microsoft's, Elasticsearch, and docker. Where an object has several, the first one of the list counts for a store.
+// Keys of JSON records that programs and log stores make of lines: Dynamo, Go and other programs that log in
+// JSON, journald, Loki, Google's, Amazon's and Microsoft's, Elasticsearch, and docker. For a store, the first
+// key of the list that an object has counts.
 var (
 	TimeKeys    = []string{"__REALTIME_TIMESTAMP", "@timestamp", "timestamp", "time", "TimeGenerated", "date", "ts", "asctime"}
 	LevelKeys   = []string{"level", "severity", "levelname", "log.level"}
 	MessageKeys = []string{"line", "log", "textPayload", "MESSAGE", "@message", "LogMessage", "LogEntry", "message", "msg", "body"}
-	ErrorKeys   = []string{"error", "err"} // what a message is about, in Go
-	sourceKeys  = []string{"caller"}       // the file that wrote it, in Go
+	ErrorKeys   = []string{"error", "err"} // the error that a message is about, in Go
+	sourceKeys  = []string{"caller"}       // the source file, in Go
 )
 
-// A Record is a line as JSON has it. All of it is as it stands there, strings without their quotes; nil is what it does not say.
+// A Record is a line in JSON. Its fields are raw, strings without their quotes; nil if missing.
 type Record struct {
 	Time    []byte // a stamp, or a number since 1970
 	Level   []byte
 	Message []byte
-	Error   []byte // what the message is about
-	Source  []byte // the file that wrote it
+	Error   []byte // the error that the message is about
+	Source  []byte // the source file
 }
 
-// IsRecord reports whether b begins with a record of a line: an object with a message, and a time or a level.
+// IsRecord reports whether b begins with the record of a line: an object with a message, and a time or a level.
 func IsRecord(b []byte) bool {
 	const looked = 1000
 	has := func(keys []string) bool {
@@ -35,7 +36,7 @@ func IsRecord(b []byte) bool {
 	return len(b) > 0 && b[0] == '{' && has(MessageKeys) && (has(TimeKeys) || has(LevelKeys))
 }
 
-// RecordOf reads such a record; of several members of one kind, the first one of the object counts.
+// RecordOf parses such a record; of several members of one kind, the first one counts.
 func RecordOf(b []byte) (x Record, ok bool) {
 	_, err := jsonscan.Members(b, 0, func(key, value []byte) {
 		text := jsonscan.Quoted(value)

@@ -7,7 +7,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Digits reads n Digits of b; ok is false if something else is among them.
+// Digits parses n digits at the beginning of b; ok is false if there are other bytes.
 func Digits(b []byte, n int) (v int, ok bool) {
 	if len(b) < n {
 		return 0, false
@@ -21,16 +21,17 @@ func Digits(b []byte, n int) (v int, ok bool) {
 	return v, true
 }
 
-// DateTime is how long a stamp is, without decimals and zone.
+// DateTime is the length of a stamp, without decimals and zone.
 const DateTime = len("2006-01-02 15:04:05")
 
-// IsStamp reports whether b begins with a date and a time, divided by a blank or a T.
+// IsStamp reports whether b begins with a date and a time, separated by a blank or a T.
 func IsStamp(b []byte) bool {
 	return len(b) >= DateTime && b[0] == '2' && b[4] == '-' && b[7] == '-' && (b[10] == ' ' || b[10] == 'T') && b[13] == ':' && b[16] == ':'
 }
 
-// Leveled returns where the stamp of a line begins that has a level behind it, as programs in Rust write it,
-// "2026-02-26 13:00:06  WARN ", or a record; -1 without. Stamps before it are of what collected the line.
+// Leveled returns the start of a line's stamp that is followed by a level, as programs in Rust write it,
+// "2026-02-26 13:00:06  WARN ", or by a record; -1 if there is none. Stamps before it are those of a log
+// collector.
 func Leveled(b []byte) int {
 	const looked = 400
 	b = b[:min(len(b), looked)]
@@ -50,7 +51,8 @@ func Leveled(b []byte) int {
 	}
 }
 
-// LevelOf returns the level that b begins with, with a blank or a colon and a blank behind it; nil without.
+// LevelOf returns the level at the beginning of b, followed by a blank or a colon and a blank; nil if there is
+// none.
 func LevelOf(b []byte) []byte {
 	for _, level := range [...]string{"INFO", "WARN", "ERROR", "DEBUG", "TRACE", "WARNING", "CRITICAL"} {
 		if rest, ok := bytes.CutPrefix(b, []byte(level)); ok && (bytes.HasPrefix(rest, []byte(" ")) || bytes.HasPrefix(rest, []byte(": "))) {
@@ -60,19 +62,19 @@ func LevelOf(b []byte) []byte {
 	return nil
 }
 
-// A Stamper reads stamps. The last one is kept: most lines repeat its second.
+// A Stamper parses stamps. It caches the last one, as most lines repeat its second.
 type Stamper struct {
 	text [DateTime]byte
 	at   trace.Time
 }
 
-// Year returns that of the last stamp that was read; 0 without any.
+// Year returns the year of the last stamp; 0 if there was none.
 func (s *Stamper) Year() int {
 	year, _ := Digits(s.text[:], 4)
 	return year
 }
 
-// Read reads "2026-08-22 14:03:05" as if it were UTC.
+// Read parses "2026-08-22 14:03:05" as if it were UTC.
 func (s *Stamper) Read(b []byte) (trace.Time, bool) {
 	if !IsStamp(b) {
 		return 0, false
@@ -93,14 +95,14 @@ func (s *Stamper) Read(b []byte) (trace.Time, bool) {
 	return at, true
 }
 
-// At returns a time of a day, as if it were UTC; ok is false where there is no such day in this century or
-// the next.
+// At returns a time of a day, as if it were UTC; ok is false if there is no such day in this century or the
+// next.
 func At(year, month, day int, clock trace.Time) (at trace.Time, ok bool) {
 	ok = month >= 1 && month <= 12 && day >= 1 && day <= 31 && year > 2000 && year <= 2200
 	return trace.Time(time.Date(year, time.Month(month), day, 0, 0, 0, 0, time.UTC).UnixNano()) + clock, ok
 }
 
-// ClockOf reads "15:04:05" as the time since midnight.
+// ClockOf parses "15:04:05" as the time since midnight.
 func ClockOf(b []byte) (trace.Time, bool) {
 	hour, ok1 := Digits(b, 2)
 	if !ok1 || len(b) < 8 || b[2] != ':' || b[5] != ':' {
@@ -114,8 +116,8 @@ func ClockOf(b []byte) (trace.Time, bool) {
 	return trace.Time(hour*3600+minute*60+second) * 1e9, true
 }
 
-// Fraction reads the decimals that follow a stamp, ".123456" or ",123", as ns; n is how many
-// bytes they take, and grain what the last decimal stands for.
+// Fraction parses the decimals after a stamp, ".123456" or ",123", as ns; n is the number of bytes, and grain
+// the value of the last decimal in ns.
 func Fraction(b []byte) (ns trace.Time, n int, grain int64) {
 	grain = 1e9
 	if len(b) < 2 || b[0] != '.' && b[0] != ',' {
@@ -135,7 +137,7 @@ func Fraction(b []byte) (ns trace.Time, n int, grain int64) {
 	return ns, n, grain
 }
 
-// Zoned reads an RFC 3339 stamp with a zone, as collectors of logs write it; n is how long it is.
+// Zoned parses an RFC 3339 stamp with a zone, as log collectors write it; n is its length.
 func (s *Stamper) Zoned(b []byte) (at trace.Time, n int, ok bool) {
 	at, ok = s.Read(b)
 	if !ok {

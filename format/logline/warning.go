@@ -7,11 +7,11 @@ import (
 	"github.com/sgtrace/sgtrace/internal/lazyregexp"
 )
 
-// SaysNCCL begins what is said of a warning.
+// SaysNCCL is the prefix of reported warnings.
 const SaysNCCL = "NCCL warns: "
 
-// failures are pieces of warnings of NCCL that tell that communication failed. Others are about settings, or about
-// what it does instead.
+// failures are parts of NCCL's warnings that show that communication failed. Other warnings are about settings,
+// or about fallbacks.
 var failures = [...][]byte{
 	[]byte("ut of memory"), []byte("Cuda failure"), []byte("Failed to CUDA "), []byte("No route to host"), []byte("onnection refused"), []byte("onnection timed out"), []byte("onnection abort"),
 	[]byte("onnection reset"), []byte("losed by remote peer"), []byte("roken pipe"), []byte("imeout"), []byte("recv failed"), []byte("Failed to execute operation"), []byte("Error encountered progressing"),
@@ -19,18 +19,18 @@ var failures = [...][]byte{
 }
 
 var (
-	// device is who writes a line: host, process, and thread, and the CUDA device.
+	// device matches the writer of a line: host, process, thread, and the CUDA device.
 	device = lazyregexp.New(`([^\s:\[\]]+):\d+:\d+ \[(\d+)\]`)
-	// completion is a warning of RDMA: from whom, the status, and the device of the host since NCCL 2.20.
+	// completion matches an RDMA warning: the peer, the status, and since NCCL 2.20 the local device.
 	completion = lazyregexp.New(`Got completion from peer ([^\s<]+)\S* with (?:error |status=)(?:\w+\()?(\d+)(?:.* hca (\w+))?`)
 )
 
-// statuses are those of verbs that tell something, by their numbers.
+// statuses are the informative statuses of verbs, by number.
 var statuses = map[string]string{"1": "local length error", "2": "local QP operation error", "4": "local protection error", "5": "flushed, as the connection had failed before", "9": "remote invalid request",
 	"10": "remote access error", "11": "remote operation error", "12": "retries exceeded: the other side, or a link to it, does not answer", "13": "retries exceeded: the other side is not ready to receive"}
 
-// FailureOf returns what a warning says that failed, "connection refused (node5, GPU 6)", of a line of NCCL that has
-// one; ok is false of a warning of anything else.
+// FailureOf returns the failure in a warning of a line of NCCL, "connection refused (node5, GPU 6)"; ok is
+// false for warnings about anything else.
 func FailureOf(line, warning []byte) (text string, ok bool) {
 	text = Message(warning)
 	if m := completion.FindSubmatch(warning); m != nil {

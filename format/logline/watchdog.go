@@ -12,26 +12,26 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A watched is what the watchdog says of one rank.
+// A watched is what the watchdog reports about one rank.
 type watched struct {
 	dump   *recorder.FlightDump
-	groups map[string]int32 // of the dump
-	member int32            // that lines without a group call it; recorder.Unknown
-	// loose are indexes into the operations of the dump whose group no line named yet.
+	groups map[string]int32 // of the dump, by name
+	member int32            // rank in lines without a group, or recorder.Unknown
+	// loose are indexes of operations of the dump whose group is still unknown.
 	loose []int
 }
 
-// TimedOut is in a line of the watchdog that does not tell which collective it is about, and SaysTimedOut what an
-// instant says of such a line.
+// TimedOut is in a line of the watchdog that does not identify the collective, and SaysTimedOut is the text of
+// the instant for such a line.
 const (
 	TimedOut     = "Timeout at NCCL work"
 	SaysTimedOut = "a collective timed out"
 )
 
-// Failed is in a line of the watchdog of a collective that failed or timed out.
+// Failed is in a line of the watchdog about a collective that failed or timed out.
 const Failed = "failure detected by watchdog at work sequence id: "
 
-// SaysFailed is what an instant says of such a line.
+// SaysFailed returns the text of the instant for such a line.
 func SaysFailed(b []byte) string {
 	if n, ok := number(b, "sequence id:"); ok {
 		return fmt.Sprintf("PyTorch's watchdog met a failure in collective %d", n)
@@ -39,14 +39,14 @@ func SaysFailed(b []byte) string {
 	return "PyTorch's watchdog met a failure in a collective"
 }
 
-// Watchdog reads what follows the head of a line of PyTorch's C++ code: rank is that of the head,
-// recorder.Unknown without, and at when it was written. It reports whether the line is of ProcessGroupNCCL
-// and says something.
+// Watchdog parses the text after the head of a line of PyTorch's C++ code: rank is the rank in the head, or
+// recorder.Unknown, and at the time of the line. It reports whether the line is a known message of
+// ProcessGroupNCCL.
 func (r *CollectiveReader) Watchdog(b []byte, rank int32, at trace.Time) bool {
 	head, message := prefixOf(b)
 	switch {
 	case rank >= 0:
-	case head.member >= 0: // without torchrun's prefix there is mostly one group
+	case head.member >= 0: // without torchrun's prefix, there is usually only one group
 		rank = head.member
 	default:
 		return false
@@ -76,14 +76,15 @@ func (r *CollectiveReader) Watchdog(b []byte, rank int32, at trace.Time) bool {
 	return true
 }
 
-// A head is what stands in front of a message of a process group.
+// A head is the prefix of a message of a process group.
 type head struct {
 	id         int64
 	guid, desc string
 	member     int32
 }
 
-// prefixOf reads "[PG ID 5 PG GUID 37(TENSOR_MODEL_PARALLEL_GROUP) Rank 1] ", "[PG 1 Rank 0] " until 2.4, or "[Rank 3] ".
+// prefixOf parses "[PG ID 5 PG GUID 37(TENSOR_MODEL_PARALLEL_GROUP) Rank 1] ", "[PG 1 Rank 0] " until 2.4, or
+// "[Rank 3] ".
 func prefixOf(b []byte) (h head, message []byte) {
 	h = head{id: recorder.Unknown, member: recorder.Unknown}
 	inner, rest, ok := bytes.Cut(b, []byte("]"))
@@ -113,7 +114,7 @@ func prefixOf(b []byte) (h head, message []byte) {
 	return h, rest
 }
 
-// watchedRank returns the entry of a rank, which it adds if it is new.
+// watchedRank returns the entry of a rank, adding it if it is new.
 func (r *CollectiveReader) watchedRank(rank int32) *watched {
 	return order.Memo(r.watched, rank, func() *watched {
 		return &watched{dump: r.dump(recorder.Watchdog, rank), groups: map[string]int32{}, member: recorder.Unknown}
@@ -122,7 +123,7 @@ func (r *CollectiveReader) watchedRank(rank int32) *watched {
 
 func (w *watched) saw(at trace.Time) { w.dump.Time = max(w.dump.Time, at) }
 
-// group returns the index of a group, which it adds if it is new.
+// group returns the index of a group, adding it if it is new.
 func (w *watched) group(h head) int32 {
 	if h.guid == "" {
 		h.guid = recorder.Nameless
@@ -143,8 +144,8 @@ var opNames = map[string]string{"ALLREDUCE": "all_reduce", "BROADCAST": "broadca
 	"REDUCE": "reduce", "_REDUCE_OOP": "_reduce_oop", "REDUCE_SCATTER": "reduce_scatter", "_REDUCE_SCATTER_BASE": "_reduce_scatter_base", "GATHER": "gather", "SCATTER": "scatter",
 	"ALLTOALL": "all_to_all", "ALLTOALL_BASE": "all_to_all", "BARRIER": "barrier", "COALESCED": "coalesced", "SEND": "send", "RECV": "recv", "RECVANYSOURCE": "recv", "ALLREDUCE_COALESCED": "allreduce_coalesced"}
 
-// timeout reads "WorkNCCL(SeqNum=78, OpType=BROADCAST, NumelIn=80, NumelOut=80, Timeout(ms)=600000) ran
-// for 600096 milliseconds before timing out."
+// timeout parses "WorkNCCL(SeqNum=78, OpType=BROADCAST, NumelIn=80, NumelOut=80, Timeout(ms)=600000) ran for
+// 600096 milliseconds before timing out."
 func (r *CollectiveReader) timeout(w *watched, b []byte, at trace.Time) {
 	w.saw(at)
 	seq, ok := number(b, "SeqNum=")
@@ -164,13 +165,13 @@ func (r *CollectiveReader) timeout(w *watched, b []byte, at trace.Time) {
 		op.Created = at - trace.Time(ms)*1e6
 	}
 	if slices.ContainsFunc(w.loose, func(k int) bool { return w.dump.Ops[k].Seq == seq && w.dump.Ops[k].Name == op.Name }) {
-		return // it is said again
+		return // already known
 	}
 	w.loose = append(w.loose, len(w.dump.Ops))
 	w.dump.Ops = append(w.dump.Ops, op)
 }
 
-// elements returns how many elements there are behind a key.
+// elements returns the number of elements after a key, as a shape.
 func (r *CollectiveReader) elements(b []byte, key string) recorder.Shape {
 	n, ok := number(b, key)
 	if !ok || n < 0 {
@@ -179,8 +180,9 @@ func (r *CollectiveReader) elements(b []byte, key string) recorder.Shape {
 	return recorder.Shape{Text: r.names.Intern(append(slices.Clip(token(b, key, ",) ")), " elements"...)), Elements: n}
 }
 
-// status reads how far a group is: "detected by watchdog at work: 78, last enqueued NCCL work: 79, last completed NCCL
-// work: 77", or "Timeout at NCCL work: 31, ..", or "last enqueued work: 52258, last completed work: 52228".
+// status parses the progress of a group: "detected by watchdog at work: 78, last enqueued NCCL work: 79, last
+// completed NCCL work: 77", or "Timeout at NCCL work: 31, ..", or "last enqueued work: 52258, last completed
+// work: 52228".
 func (r *CollectiveReader) status(w *watched, h head, low []byte, at trace.Time) {
 	w.saw(at)
 	i := w.group(h)
@@ -191,7 +193,7 @@ func (r *CollectiveReader) status(w *watched, h head, low []byte, at trace.Time)
 	if !ok1 || !ok2 {
 		return
 	}
-	if enqueued < g.Enqueued { // of a process that was started again
+	if enqueued < g.Enqueued { // from a restarted process
 		w.forget(i)
 	}
 	g.Enqueued, g.Completed, g.Counted = enqueued, completed, true
@@ -202,7 +204,7 @@ func (r *CollectiveReader) status(w *watched, h head, low []byte, at trace.Time)
 	}
 }
 
-// forget removes what timed out of a group.
+// forget removes the timed-out operations of a group.
 func (w *watched) forget(group int32) {
 	var kept []recorder.Op
 	var loose []int
@@ -218,7 +220,7 @@ func (w *watched) forget(group int32) {
 	w.dump.Ops, w.loose = kept, loose
 }
 
-// numberBehind reads the number behind the first colon after a text.
+// numberBehind parses the number after the first colon after a text.
 func numberBehind(b []byte, text string) (int64, bool) {
 	i := bytes.Index(b, []byte(text))
 	if i < 0 {
@@ -227,7 +229,7 @@ func numberBehind(b []byte, text string) (int64, bool) {
 	return number(b[i:], ":")
 }
 
-// settle says which group what timed out belongs to.
+// settle assigns the timed-out collective with a number to a group.
 func (w *watched) settle(group int32, seq int64) {
 	for i, k := range w.loose {
 		if w.dump.Ops[k].Seq == seq {
@@ -238,31 +240,32 @@ func (w *watched) settle(group int32, seq int64) {
 	}
 }
 
-// A caught is a collective that timed out.
+// A caught identifies a collective that timed out.
 type caught struct {
 	seq  int64
 	name trace.Sym
 	in   int64 // elements
 }
 
-// A named is the group of a collective, of several if it has no name, and when that began.
+// A named is the group of a collective, nameless if it is ambiguous, and the start of the collective.
 type named struct {
 	head
 	created trace.Time
 }
 
-// lockstep is how far apart ranks begin a collective at most, in ns, of which the number alone tells that it is the same: one that they
-// disagree about. Numbers of groups differ, and so does when they hang.
+// lockstep is the largest distance, in ns, between the starts of a collective on different ranks, when it is
+// only identified by its number, as the ranks disagree about the rest. Groups differ in their numbers and in
+// the times of their hangs.
 const lockstep = trace.Time(1e9)
 
-// numbered stands for any collective of a number.
+// numbered identifies any collective with a number.
 func numbered(seq int64) caught { return caught{seq: seq, in: recorder.Unknown} }
 
-// isFirst reports whether a group has the ranks of the job from the first one on, as far as this rank knows: it has the same
+// isFirst reports whether a group seems to have the ranks of the job from rank 0 on: this rank has the same
 // number in both.
 func (w *watched) isFirst(member int32) bool { return member >= 0 && member == w.dump.Rank }
 
-// namesIn adds of which group what timed out on this rank is.
+// namesIn adds the groups of the timed-out collectives of this rank.
 func (w *watched) namesIn(known map[caught]named) {
 	for i := range w.dump.Ops {
 		op := &w.dump.Ops[i]
@@ -281,15 +284,16 @@ func (w *watched) namesIn(known map[caught]named) {
 	}
 }
 
-// finish puts what no line of this rank named a group of into that which lines of others name of the same collective, or of another one that
-// began there at the same time with the same number, but without the ID of the group; else into one without a name.
+// finish assigns groups to the collectives of this rank for which no line names one: the group that other ranks
+// name for the same collective, or for another one with the same number that began there at the same time, then
+// without the ID of the group; otherwise a nameless group.
 func (w *watched) finish(known map[caught]named, names *trace.Symbols) *recorder.FlightDump {
 	for i := range w.dump.Ops {
 		if op := &w.dump.Ops[i]; op.Group < 0 {
 			h := known[caught{op.Seq, op.Name, op.In.Elements}].head
 			if of := known[numbered(op.Seq)]; h.guid == "" && max(of.created-op.Created, op.Created-of.created) <= lockstep {
 				h = of.head
-				h.id = recorder.Unknown // of nothing but the number
+				h.id = recorder.Unknown // only the number is equal
 			}
 			if h.guid == "" || !w.isFirst(w.member) {
 				h = head{id: recorder.Unknown}
@@ -307,14 +311,15 @@ func (w *watched) finish(known map[caught]named, names *trace.Symbols) *recorder
 		}
 	}
 	byTime := func(a, b recorder.Op) int { return cmp.Compare(a.Created, b.Created) }
-	slices.SortStableFunc(w.dump.Ops, byTime) // not that in which the watchdog came upon them
+	slices.SortStableFunc(w.dump.Ops, byTime) // the watchdog reports them in another order
 	for i := range w.dump.Ops {
 		w.dump.Ops[i].Record = int64(i)
 	}
 	return w.dump
 }
 
-// membersOf is how many ranks a collective is of in which each gives, or gets, an equal part of all elements; recorder.Unknown of others.
+// membersOf returns the number of ranks of a collective in which each rank contributes or receives an equal
+// part; recorder.Unknown for others.
 func membersOf(name string, in, out int64) int32 {
 	if strings.Contains(name, "reduce_scatter") {
 		in, out = out, in
@@ -328,8 +333,8 @@ func membersOf(name string, in, out int64) int32 {
 	return int32(out / in)
 }
 
-// desync reads a line of a report of TORCH_NCCL_DESYNC_DEBUG: "[0, 2] finished collective #77, but didn't
-// join collective #78 (count from 1)", or "[1, 3] joined but didn't finish collective #78 (count from 1)".
+// desync parses a line of a report of TORCH_NCCL_DESYNC_DEBUG: "[0, 2] finished collective #77, but didn't join
+// collective #78 (count from 1)", or "[1, 3] joined but didn't finish collective #78 (count from 1)".
 func (r *CollectiveReader) desync(b []byte) bool {
 	var enqueued, completed int64
 	if n, ok := number(b, "] finished collective #"); ok {
@@ -342,7 +347,7 @@ func (r *CollectiveReader) desync(b []byte) bool {
 	inner := token(b, "[", "]")
 	h := r.last
 	if h.desc != "" && h.desc != "default_pg" || h.desc == "" && h.guid != "" && h.guid != "0" {
-		return true // it counts ranks in a group, and nobody says which of the job these are
+		return true // the ranks are those in a group, whose ranks in the job are unknown
 	}
 	for part := range bytes.SplitSeq(inner, []byte(",")) {
 		n, ok := leading(bytes.TrimSpace(part))
@@ -359,12 +364,13 @@ func (r *CollectiveReader) desync(b []byte) bool {
 	return true
 }
 
-// Unheaded reads a line without a head, as reports of several lines have them.
+// Unheaded parses a line without a head, as in reports of several lines.
 func (r *CollectiveReader) Unheaded(b []byte) bool {
 	return bytes.Contains(b, []byte("collective #")) && r.desync(b)
 }
 
-// LastWords reads what the runtime of C++ prints of the timeout that ended a rank, "what():  [PG 3 Rank 5] .. [Rank 5] Watchdog caught ..".
+// LastWords parses the C++ runtime's message about the timeout that ended a rank, "what():  [PG 3 Rank 5] ..
+// [Rank 5] Watchdog caught ..".
 func (r *CollectiveReader) LastWords(b []byte, at trace.Time) bool {
 	const begins = "[Rank "
 	i := bytes.LastIndex(b, []byte(begins))

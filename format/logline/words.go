@@ -5,10 +5,11 @@ import (
 	"slices"
 )
 
-// A WordSet finds which of at most [setWords] words, of three bytes or more, are in a text, in one pass over it.
+// A WordSet finds which of at most [setWords] words, of at least three bytes each, occur in a text, in one
+// pass.
 type WordSet struct {
 	words []string
-	masks [3][256]uint64 // of words that have a byte at a place
+	masks [3][256]uint64 // by place and byte: the words with that byte at that place
 }
 
 // NewWordSet returns a set of words.
@@ -22,7 +23,7 @@ func NewWordSet(words ...string) *WordSet {
 	return s
 }
 
-// In returns a bit for each of the words that are in b.
+// In returns a bit for each word that occurs in b.
 func (s *WordSet) In(b []byte) (found uint64) {
 	for i := 0; i+2 < len(b); i++ {
 		for m := s.masks[0][b[i]] & s.masks[1][b[i+1]] & s.masks[2][b[i+2]] &^ found; m != 0; m &= m - 1 {
@@ -35,7 +36,7 @@ func (s *WordSet) In(b []byte) (found uint64) {
 	return found
 }
 
-// setWords is how many words a [WordSet] has at most.
+// setWords is the largest number of words in a [WordSet].
 const setWords = 64
 
 // A WordList is a list of any number of words.
@@ -49,7 +50,7 @@ func NewWordList(words ...string) (l WordList) {
 	return l
 }
 
-// First returns which is the first word of the list that is in b; -1 without any.
+// First returns the index of the first word of the list that occurs in b; -1 if there is none.
 func (l WordList) First(b []byte) int {
 	for i, s := range l {
 		if found := s.In(b); found != 0 {

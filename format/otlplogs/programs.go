@@ -17,34 +17,35 @@ import (
 	"github.com/sgtrace/sgtrace/internal/order"
 )
 
-// programs are all that logged, in one file: what of each is next to each other is written at once.
+// programs are all that logged, in one file. Their logs are written in large pieces, so that records of one are
+// together.
 type programs struct {
 	spool memory.Spool
 	of    map[string]*program
-	held  int // bytes that are not written yet
+	held  int // bytes not written yet
 }
 
-// A program is one that logged, or Kubernetes.
+// A program is a program that logged, or Kubernetes.
 type program struct {
 	name   string
 	pieces []piece
 	held   []byte
 }
 
-// A piece is where a part of a log is.
+// A piece is the place of a part of a log.
 type piece struct{ at, size int64 }
 
 const (
-	pieceBytes = 256 << 10 // a log is written when it has so much, so that few pieces are read for it
-	heldBytes  = 64 << 20  // and all of them when they have so much together
+	pieceBytes = 256 << 10 // a log is written when it has this much, so that reading it takes few pieces
+	heldBytes  = 64 << 20  // all logs are written when they have this much together
 )
 
 func newPrograms() *programs { return &programs{of: map[string]*program{}} }
 
-// events is what the log of Kubernetes's events is called, which no program is.
+// events is the name of the log of Kubernetes events, which no program has.
 const events = "Kubernetes events"
 
-// scope takes in what a scope has.
+// scope adds the records of a scope.
 func (p *programs) scope(of map[string]string, s *scopeLogs) {
 	for _, list := range [...][]record{s.LogRecords, s.Snake, s.Logs} {
 		for i := range list {
@@ -60,11 +61,11 @@ func (p *programs) scope(of map[string]string, s *scopeLogs) {
 	}
 }
 
-// add adds a record, in JSON, to the log of a program.
+// add adds a record, as JSON, to the log of a program.
 func (p *programs) add(name string, x any) {
 	b, err := json.Marshal(x)
 	if err != nil {
-		return // a number that is none: nothing that a line consists of
+		return // an invalid number, which no line has
 	}
 	to := order.Memo(p.of, name, func() *program { return &program{name: name} })
 	before := len(to.held)
@@ -85,12 +86,12 @@ func (p *programs) write(of *program) {
 		return
 	}
 	of.pieces = append(of.pieces, piece{p.spool.Size(), int64(len(of.held))})
-	p.spool.Write(of.held) // why that fails, End says
+	p.spool.Write(of.held) // End reports an error
 	p.held -= len(of.held)
 	of.held = of.held[:0]
 }
 
-// parts returns the logs, by their names.
+// parts returns the logs, by name.
 func (p *programs) parts(name string) (parts []format.Part, err error) {
 	for _, key := range slices.Sorted(maps.Keys(p.of)) {
 		of := p.of[key]
@@ -111,7 +112,7 @@ func (p *programs) open(of *program) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, err
 	}
-	at := all.(io.ReaderAt) // nothing that is kept ended with an error
+	at := all.(io.ReaderAt) // the spool has no error at its end
 	list := order.Each(of.pieces, func(x piece) io.Reader { return io.NewSectionReader(at, x.at, x.size) })
 	return struct {
 		io.Reader
@@ -119,13 +120,13 @@ func (p *programs) open(of *program) (io.ReadCloser, error) {
 	}{io.MultiReader(list...), all}, nil
 }
 
-// whose are attributes that say who logged, the first one first.
+// whose are attributes that identify the source of a log, best first.
 var whose = []string{"k8s.pod.name", "service.instance.id", "container.name", "container.id", "host.name", "service.name"}
 
-// inPods is in the path of the log of a container: /var/log/pods/<namespace>_<pod>_<uid>/<container>/0.log.
+// inPods is in the path of a container's log: /var/log/pods/<namespace>_<pod>_<uid>/<container>/0.log.
 const inPods = "/pods/"
 
-// nameOf returns whose a record is, with the container in a pod: "decode-0/sglang"; "" is not told.
+// nameOf returns the source of a record, with the container in a pod: "decode-0/sglang"; "" is unknown.
 func nameOf(of, with map[string]string) (name string) {
 	for _, key := range whose {
 		if name = cmp.Or(of[key], with[key]); name != "" {
@@ -144,19 +145,20 @@ func nameOf(of, with map[string]string) (name string) {
 		}
 	}
 	if base := strings.TrimSuffix(path.Base(cmp.Or(file, with["log.file.name"])), ".log"); base != "." && of["k8s.pod.name"] == "" && with["k8s.pod.name"] == "" {
-		name = strings.TrimPrefix(name+"/"+base, "/") // several programs of a host
+		name = strings.TrimPrefix(name+"/"+base, "/") // a host may have several programs
 	}
 	return name
 }
 
-// A line is a record as stores of logs export one.
+// A line is a record in the form that log stores export.
 type line struct {
 	At  string `json:"@timestamp"`
 	Pod string `json:"pod,omitempty"`
 	Log string `json:"log"`
 }
 
-// lineOf returns a record of a log. One of a journal is what journald has; what an SDK has becomes a line with its level.
+// lineOf converts a record of a log. A journal record has journald's fields; an SDK's becomes a line with its
+// level.
 func lineOf(r *record, name, scope string, with map[string]string) any {
 	at, said := r.at(), r.Body.text()
 	level := cmp.Or(r.Level, r.SnakeLevel)
@@ -187,11 +189,11 @@ func first(members map[string]string, keys []string) string {
 	return ""
 }
 
-// eventOf returns the event of Kubernetes that a record is, nil of any other.
+// eventOf returns the Kubernetes event in a record; nil if there is none.
 func eventOf(r *record, of, with map[string]string) any {
 	if d := r.Body.Dict; d != nil {
 		object := dict(d.Values)
-		if inner, ok := object["object"].(map[string]any); ok { // of a watch
+		if inner, ok := object["object"].(map[string]any); ok { // from a watch
 			object = inner
 		}
 		if object["kind"] == "Event" || object["involvedObject"] != nil || object["regarding"] != nil {

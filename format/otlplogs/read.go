@@ -1,5 +1,5 @@
-// Package otlplogs takes the logs in dumps of OTLP apart: what each program logged becomes a log of its own, as a store of logs exports
-// one, which the formats of logs read.
+// Package otlplogs splits the logs in OTLP dumps: each program's records become a log in the form that log
+// stores export, which the formats of logs read.
 package otlplogs
 
 import (
@@ -16,23 +16,23 @@ import (
 //
 // # What is odd
 //
-//   - Whose a line is, the resource tells, by k8s.pod.name, service.instance.id, container.name, host.name, or service.name, or the path of
+//   - The source of a line is in the resource, as k8s.pod.name, service.instance.id, container.name, host.name, or service.name, or it is the path of
 //     the file that a Collector read. The logs of all programs are in one file.
-//   - A Collector has lines as they were written, with the time when it read them in observedTimeUnixNano, and in timeUnixNano if it took one out
-//     of the line. An SDK has the message alone, and what else there is of the line, such as its level and an exception, in fields.
+//   - A Collector has whole lines, with the time at which it read them in observedTimeUnixNano, and in timeUnixNano if it parsed the stamp
+//     of the line. An SDK has only the message, and the rest of the line, such as its level and an exception, in fields.
 //   - Events of Kubernetes are objects (k8sobjects receiver), or messages with attributes k8s.event.* (k8s_events receiver). Entries of journals are
-//     objects of what journald keeps.
+//     objects with journald's fields.
 var Format = &format.Format{
 	Name:   "OTLP logs",
 	Noun:   "OTLP dump",
 	Doc:    "logs in dumps of OpenTelemetry",
 	For:    "'sgtrace report'",
-	Sniff:  func([]byte) bool { return false }, // it is a part of dumps
+	Sniff:  func([]byte) bool { return false }, // only used for parts of dumps
 	Index:  index,
 	Series: true,
 }
 
-// A document is what a dump has of one resource.
+// A document is the logs of one resource in a dump.
 type document struct {
 	ResourceLogs []struct {
 		Resource  struct{ Attributes []attribute }
@@ -65,7 +65,7 @@ func (r *record) at() int64 {
 	return cmp.Or(whole(r.Time), whole(r.SnakeTime), whole(r.Observed), whole(r.SnakeObserved))
 }
 
-// index takes a dump's logs apart.
+// index splits a dump's logs.
 func index(in *format.Input, opt *format.Options) (*format.Source, error) {
 	content, err := in.Open()
 	if err != nil {

@@ -6,13 +6,13 @@ import (
 	"strconv"
 )
 
-// An attribute is one of a resource or of a record.
+// An attribute belongs to a resource or a record.
 type attribute struct {
 	Key   string
 	Value value
 }
 
-// A value is one of any type, as OTLP has it in JSON.
+// A value has any type, in OTLP's JSON form.
 type value struct {
 	Text  *string                       `json:"stringValue"`
 	Bool  *bool                         `json:"boolValue"`
@@ -22,7 +22,7 @@ type value struct {
 	Dict  *struct{ Values []attribute } `json:"kvlistValue"`
 }
 
-// attributes are those of a list that are texts or numbers.
+// attributes returns the attributes that are texts or numbers.
 func attributes(list []attribute) map[string]string {
 	of := make(map[string]string, len(list))
 	for i := range list {
@@ -33,7 +33,7 @@ func attributes(list []attribute) map[string]string {
 	return of
 }
 
-// text returns a value as people write it; JSON of an object or a list.
+// text returns a value as text; objects and lists as JSON.
 func (v *value) text() string {
 	switch {
 	case v.Text != nil:
@@ -45,13 +45,13 @@ func (v *value) text() string {
 	case v.Float != nil:
 		return string(v.Float)
 	case v.List != nil || v.Dict != nil:
-		b, _ := json.Marshal(v.plain()) // texts, truth values, and lists of them
+		b, _ := json.Marshal(v.plain()) // texts, booleans, and lists of them always marshal
 		return string(b)
 	}
 	return ""
 }
 
-// plain returns a value as JSON without OTLP has it.
+// plain returns a value as ordinary JSON would have it.
 func (v *value) plain() any {
 	switch {
 	case v.Dict != nil:
@@ -78,7 +78,7 @@ func dict(list []attribute) map[string]any {
 	return of
 }
 
-// whole reads a number of 64 bits, which is text in OTLP's JSON; 0 is none.
+// whole parses a 64-bit number, which is text in OTLP's JSON; 0 if there is none.
 func whole(raw json.RawMessage) int64 {
 	n, err := strconv.ParseInt(string(bytes.Trim(raw, `"`)), 10, 64)
 	if err != nil || n < 0 {

@@ -10,8 +10,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// An answerCounter is a counter of answers, by the label that has their status, and those that name who gave them; without, it is who was
-// asked for metrics.
+// An answerCounter is a counter of responses, with the label that has their status, and the labels that name the responder.
+// Without such labels, the responder is the server that was scraped.
 type answerCounter struct {
 	name, status string
 	who          []string
@@ -28,7 +28,7 @@ var answerCounters = []answerCounter{
 	{"dynamo_frontend_requests_total", "status", nil},
 }
 
-// routerGauges say what a gateway makes of a server: at which value it gets nothing, and what that means.
+// routerGauges show how a gateway treats a server: the value at which the server gets no requests, and the reason.
 var routerGauges = []struct {
 	name string
 	out  float64
@@ -41,18 +41,18 @@ var routerGauges = []struct {
 	{"sgl_router_cb_state", 1, series.OutOfRouter + "its circuit breaker opened", "gets requests of the router again: its circuit breaker closed"},
 }
 
-// A watched series is one that tells more than its values do.
+// A watched is a series with a meaning beyond its values.
 type watched struct {
-	gauge   int       // in routerGauges
-	worker  string    // where the server that is told of listens
-	is      status    // of answers
-	answers *answered // nil of a gauge
+	gauge   int       // index in routerGauges
+	worker  string    // address of the server in question
+	is      status    // of responses
+	answers *answered // nil for a gauge
 	last    float64
 	seen    bool
-	out     bool // the server gets nothing
+	out     bool // the server gets no requests
 }
 
-// A status is what answers were.
+// A status is the kind of a response.
 type status uint8
 
 const (
@@ -61,7 +61,7 @@ const (
 	tooMany
 )
 
-// answered are the answers of one who counts them: those that are no errors, and when others came.
+// answered are the responses counted by one counter: the number of all, and the times of the bad ones.
 type answered struct {
 	counter string
 	by      series.Server
@@ -69,7 +69,7 @@ type answered struct {
 	bad     [tooMany + 1][]point
 }
 
-// statusOf reads the status of answers: a code, or the first digit of one. Dynamo has words.
+// statusOf returns the kind of a status: a code, or its first digit. Dynamo uses words.
 func statusOf(text string) status {
 	switch {
 	case text == "429":
@@ -80,7 +80,7 @@ func statusOf(text string) status {
 	return fine
 }
 
-// watch notes what a series tells besides its values.
+// watch watches a series if it has a meaning beyond its values.
 func (d *reader) watch(id int32, name string, labels map[string]string) {
 	if worker := cmp.Or(labels["worker"], labels["worker_url"]); worker != "" {
 		for i := range routerGauges {
@@ -90,7 +90,7 @@ func (d *reader) watch(id int32, name string, labels map[string]string) {
 		}
 	}
 	i := slices.IndexFunc(answerCounters, func(c answerCounter) bool { return c.name == name && labels[c.status] != "" })
-	if i < 0 || labels["reporter"] == "destination" { // what did not reach it, only the source knows
+	if i < 0 || labels["reporter"] == "destination" { // requests that did not reach the destination are only known to the source
 		return
 	}
 	c := &answerCounters[i]
@@ -108,7 +108,7 @@ func (d *reader) watch(id int32, name string, labels map[string]string) {
 	d.watched[id] = &watched{answers: a, is: statusOf(labels[c.status])}
 }
 
-// addressed is the server that listens at the address of a URL.
+// addressed returns the place of the server at the address in a URL.
 func (d *reader) addressed(url string) int32 {
 	_, address, ok := strings.Cut(url, "://")
 	if !ok {
@@ -121,11 +121,11 @@ func (d *reader) addressed(url string) int32 {
 	return d.Place(series.Place{Server: server, Rank: trace.NoRank, GPU: series.NoGPU})
 }
 
-// saw notes a value of a series that is watched; values come by time.
+// saw handles a value of a watched series; values come in order of time.
 func (d *reader) saw(w *watched, at trace.Time, value float64) {
 	if a := w.answers; a != nil {
 		more := value - w.last
-		if more < 0 { // it was started again
+		if more < 0 { // the counter was reset
 			more = value
 		}
 		if w.seen && more > 0 {
@@ -147,7 +147,7 @@ func (d *reader) saw(w *watched, at trace.Time, value float64) {
 	}
 }
 
-// told adds what answers were errors, unless these are very few: some always are.
+// told adds the bad responses, unless they are very few: some are normal.
 func (d *reader) told() {
 	const oneIn = 1000
 	for _, key := range slices.Sorted(maps.Keys(d.answers)) {

@@ -7,24 +7,24 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Kernel reads what a host says of its GPUs and of memory: dmesg, the journal, syslog, and
+// Kernel reads the logs of a host about its GPUs and memory: dmesg, the journal, syslog, and
 // the log of NVIDIA's fabric manager, which runs the NVSwitches. Errors of the driver (Xid), of
-// switches (SXid), of the fabric manager, of network devices, and of PCIe, and processes that the kernel killed,
-// are instants of a host; all other lines are passed over.
+// switches (SXid), of the fabric manager, of network devices, and of PCIe, and processes that the kernel killed
+// become instants of the host; all other lines are ignored.
 //
 // # What is odd
 //
-//   - dmesg counts seconds since the host started: such lines have no time, and say so by 0.
+//   - dmesg counts seconds since the host started: the time of such lines is unknown, 0.
 //   - dmesg --time-format iso has a zone and no host. dmesg --decode writes the facility and the level before that.
-//   - Lines of /dev/kmsg begin with numbers, "6,3964,206764307,-;", and count microseconds since the host started. What pstore keeps of a host
-//     whose kernel panicked has the newest part first, "Panic#1 Part1", and no time either.
-//   - dmesg -T, syslog, and the journal have a wall clock without a zone; the last two without a year, too, which
-//     is the last one before the file was written.
-//   - That a GPU has fallen off the bus may be told without an Xid, in several lines of which the first names the
-//     GPU: it counts as Xid 79, which says the same.
-//   - The fabric manager has a wall clock without a zone, too. Its messages may go on in lines without
-//     a stamp. What dmesg calls SXid is an "NVSwitch error" there.
-//   - An Xid names the GPU by its PCI bus. Its pid and name are of who met it, often nvidia-smi.
+//   - Lines of /dev/kmsg begin with numbers, "6,3964,206764307,-;", and count microseconds since the host started. After a panic,
+//     pstore has the newest part first, "Panic#1 Part1", and no time either.
+//   - dmesg -T, syslog, and the journal have local time without a zone; the last two also lack the year, which
+//     is the latest possible one before the file was written.
+//   - A GPU that has fallen off the bus may be reported without an Xid, in several lines, the first of which names the
+//     GPU: it counts as Xid 79, which has the same meaning.
+//   - The fabric manager has local time without a zone, too. Its messages may continue in lines without
+//     a stamp. An SXid in dmesg is an "NVSwitch error" there.
+//   - An Xid names the GPU by its PCI bus. Its pid and name are those of the process that hit it, often nvidia-smi.
 //   - The name of a process is cut to 15 characters.
 var Kernel = &format.Format{
 	Name:   "kernel log",
@@ -37,7 +37,7 @@ var Kernel = &format.Format{
 	Text:   true,
 }
 
-// A fault is what lines say again and again.
+// A fault is the part of a fault that repeated lines have in common.
 type fault struct {
 	place int32
 	text  string
@@ -72,7 +72,7 @@ func indexKernel(in *format.Input, opt *format.Options) (*format.Source, error) 
 		seen[key] = len(list)
 		list = append(list, found{key, series.Instant{Time: x.At, Place: place, Kind: kindOf(&x), Line: uint32(n), Count: 1}})
 	})
-	for i := range list { // each once, with how often it came
+	for i := range list { // each once, with its number
 		f.Instant(list[i].Instant, list[i].text)
 	}
 	if kernel.Year != 0 {
@@ -84,13 +84,13 @@ func indexKernel(in *format.Input, opt *format.Options) (*format.Source, error) 
 	return &format.Source{}, nil
 }
 
-// A found is a fault, with when it came first, and how often it came.
+// A found is a fault, with its first time and its number.
 type found struct {
 	fault
 	series.Instant
 }
 
-// kindOf is what a fault is.
+// kindOf returns the kind of instant for a fault.
 func kindOf(x *logline.KernelFault) series.InstantKind {
 	if x.Killed {
 		return series.Crash

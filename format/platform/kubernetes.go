@@ -19,17 +19,17 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Kubernetes reads what Kubernetes says of pods and nodes: its events, as kubectl prints them as JSON
-// (kubectl get events -o json, also of a watch) or YAML, and as a table (kubectl get events, kubectl describe). Events that say
-// that something is wrong or ends are instants of a host or of a pod; all others are passed over.
+// Kubernetes reads events of Kubernetes about pods and nodes, as printed by kubectl as JSON
+// (kubectl get events -o json, also from a watch) or YAML, and as a table (kubectl get events, kubectl describe). Events about
+// a problem or an end become instants of a host or of a pod; all others are ignored.
 //
 // # What is odd
 //
 //   - A table has ages, "2m37s" or "2m37s (x22 over 6m45s)", and no times: they count back from when the file was written.
 //   - An event that repeats is one, with a count and its first and last time. Events of events.k8s.io have a series instead.
-//   - OOMKilling, Evicted and NodeNotReady may be of type Normal. No event says that a pod is healthy again.
+//   - OOMKilling, Evicted and NodeNotReady may be of type Normal. No event reports that a pod is healthy again.
 //   - The same event is listed for the pod and, by another controller, for its set.
-//   - How a container ended last, and that it waits to be started again, is no event, but in the status of its pod: kubectl get pods, and
+//   - How a container last ended, and that it waits to be restarted, is not an event, but part of the status of its pod: kubectl get pods, and
 //     describe pod.
 var Kubernetes = &format.Format{
 	Name:   "Kubernetes events",
@@ -44,9 +44,9 @@ var Kubernetes = &format.Format{
 
 var (
 	header = lazyregexp.New(`(?m)^(?:NAMESPACE +)?(?:LAST SEEN +)?(?:FIRST SEEN +)?(?:COUNT +)?(?:NAME +)?(?:KIND +)?(?:SUBOBJECT +)?TYPE +REASON +OBJECT\b|^ *Type +Reason +Age +From +Message|^(?:NAMESPACE +)?NAME +READY +STATUS +RESTARTS +AGE\b|^ *Last State: +Terminated`)
-	// bare is a row of kubectl describe whose header was cut off: type, reason, age, from, message.
+	// bare matches a row of kubectl describe without its header: type, reason, age, from, message.
 	bare = lazyregexp.New(`(?m)^ *(Warning|Normal)  +([A-Z][A-Za-z]+)  +(\d\S*(?: \(x\d+ over \S+\))?)  +(\S+(?:, \S+)?)  +(\S.*)$`)
-	// logs is a line of a log behind a table: somebody wrote down what several commands printed, and the log tells more.
+	// logs matches a log line after a table: somebody saved the output of several commands, and the log has more information.
 	logs   = lazyregexp.New(`(?m)^.{0,60}?(?:20\d\d-\d\d-\d\d[T ]\d\d:\d\d:\d\d[\d.,]*Z?(?:\x1b\[\d+m)? +(?:\x1b\[\d+m ?)?(?:INFO|WARN|WARNING|ERROR)\b|(?:INFO|WARNING|ERROR) \d\d-\d\d \d\d:\d\d:\d\d |\[20\d\d-\d\d-\d\d \d\d:\d\d:\d\d[^\]\n]{0,40}\] )`)
 	yamls  = lazyregexp.New(`(?m)^(?:- )?apiVersion: `)
 	events = lazyregexp.New(`(?m)^[ -]*(?:involvedObject|regarding|containerStatuses):\s*$`)
@@ -66,9 +66,9 @@ func isEvents(head []byte) bool {
 	return slices.ContainsFunc([]string{"REASON", "Reason", "RESTARTS"}, func(word string) bool { return bytes.Contains(head, []byte(word)) }) && header.Match(head) && !logs.Match(head)
 }
 
-// An event is one, as any form has it.
+// An event is an event in any of the forms.
 type event struct {
-	kind, name, host string // what it is about, and the node
+	kind, name, host string // the object, and the node
 	reason, message  string
 	warning          bool
 	count            int64
@@ -76,13 +76,13 @@ type event struct {
 	line             int64
 }
 
-// A eventReader reads one file.
+// An eventReader reads one file.
 type eventReader struct {
 	f       *series.Filler
-	written time.Time // when the file was; what ages count from
+	written time.Time // when the file was written; ages count from then
 	n, kept int
-	of      event  // what a table is about that does not say so in its rows
-	file    string // what events are about of which nothing is known
+	of      event  // for rows of a table that do not name their object
+	file    string // for events of which nothing is known
 	pod     describedPod
 }
 
@@ -120,11 +120,11 @@ func indexEvents(in *format.Input, opt *format.Options) (*format.Source, error) 
 	return &format.Source{}, content.Close()
 }
 
-// tellingReasons are reasons of events of type Normal that say that something ends or is wrong.
+// tellingReasons are reasons of events of type Normal that report an end or a problem.
 var tellingReasons = []string{"Killing", "Evicted", "OOMKilling", "NodeNotReady", "NodeNotSchedulable", "Preempted", "Preempting", "Rebooted", "TaintManagerEviction", "Shutdown", "NodeHasDiskPressure",
 	"NodeHasInsufficientMemory", "DeletingAllPods", "Drain", "SystemOOM", "NodeShutdown", "ScalingReplicaSet", "SuccessfulRescale"}
 
-// add adds an event that says something.
+// add adds an event if it reports a problem or an end.
 func (r *eventReader) add(e *event) {
 	r.n++
 	r.f.Saw(e.first)

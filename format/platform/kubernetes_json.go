@@ -11,7 +11,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// An object is an event of either API, of which little is read.
+// An object is an event of either API, or another object; few fields are read.
 type object struct {
 	Reason        string
 	Message, Note string
@@ -35,7 +35,7 @@ type object struct {
 		Name    string
 		Created stamp `json:"creationTimestamp"`
 	}
-	// Of a pod.
+	// Fields of a pod.
 	Kind   string
 	Spec   struct{ NodeName string }
 	Status struct {
@@ -62,7 +62,7 @@ func (s *stamp) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// json reads a list of events, or one event after another as a watch gives them.
+// json reads a list of events, or consecutive events from a watch.
 func (r *eventReader) json(content io.Reader) error {
 	j := json.NewDecoder(content)
 	for {
@@ -84,7 +84,7 @@ func (r *eventReader) json(content io.Reader) error {
 			if err := j.Decode(&raw); err != nil {
 				return err
 			}
-			if key == "object" { // of a watch: {"type":"ADDED","object":{..}}
+			if key == "object" { // from a watch: {"type":"ADDED","object":{..}}
 				seen = true
 				return json.Unmarshal(raw, &one)
 			}
@@ -124,7 +124,7 @@ func (r *eventReader) object(o *object) {
 	r.add(&e)
 }
 
-// firstOf returns the first time that there is; 0 without any.
+// firstOf returns the first time that is set; 0 if none is.
 func firstOf(of ...stamp) trace.Time {
 	for _, s := range of {
 		if s != 0 {

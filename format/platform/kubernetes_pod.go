@@ -9,7 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A containerStatus is what the status of a pod says of one of its containers: kubectl get pod -o json.
+// A containerStatus is the status of one container in the status of its pod: kubectl get pod -o json.
 type containerStatus struct {
 	Name         string
 	RestartCount int64
@@ -26,11 +26,11 @@ type containerState struct {
 	}
 }
 
-// podStates are what a status says that is wrong, by what events call the same.
+// podStates maps bad states of containers to the reasons that events use for them.
 var podStates = map[string]string{"CrashLoopBackOff": "BackOff", "ImagePullBackOff": "ImagePullBackOff", "ErrImagePull": "ErrImagePull", "OOMKilled": "OOMKilled", "Error": "Terminated", "ContainerCannotRun": "Terminated",
 	"CreateContainerError": "Failed", "CreateContainerConfigError": "Failed", "Evicted": "Evicted", "ContainerStatusUnknown": "Terminated"}
 
-// container adds what the status of a container says: how it ended last, and why it waits.
+// container adds the status of a container: how it last ended, and why it is waiting.
 func (r *eventReader) container(of event, c *containerStatus) {
 	for _, s := range [...]*containerState{&c.State, &c.LastState} {
 		switch {
@@ -42,7 +42,7 @@ func (r *eventReader) container(of event, c *containerStatus) {
 	}
 }
 
-// state adds an event of what a container came to, and how often it was started again.
+// state adds an event for a container's state, with the number of restarts.
 func (r *eventReader) state(of event, container, state, more string, at trace.Time, restarts int64) {
 	reason := podStates[state]
 	if reason == "" {
@@ -68,12 +68,12 @@ func (r *eventReader) state(of event, container, state, more string, at trace.Ti
 	r.add(&of)
 }
 
-// A describedPod is what kubectl describe says of a container, line by line.
+// A describedPod is the state of a container in kubectl describe, which is read line by line.
 type describedPod struct {
-	inside                  bool   // of its containers
-	told                    bool   // its last line is of what was told
+	inside                  bool   // in the section of its containers
+	told                    bool   // the container has been reported
 	section                 string // "Last State Terminated"
-	container, state, more  string // how it ended last
+	container, state, more  string // how it last ended
 	finished                trace.Time
 	waiting, waitingMessage string
 }
@@ -87,7 +87,7 @@ var (
 func (r *eventReader) describedLine(line string, n int64) {
 	d := &r.pod
 	m := describedField.FindStringSubmatch(line)
-	if m != nil && r.of.name == "" && !d.inside { // a piece of it, without what it is of
+	if m != nil && r.of.name == "" && !d.inside { // a fragment without the name of the pod
 		*d = describedPod{inside: true}
 	}
 	if line == "Containers:" || line == "Init Containers:" {
@@ -135,7 +135,7 @@ func (r *eventReader) describedLine(line string, n int64) {
 	}
 }
 
-// describedEnds tells how a container ended last, and what it waits for.
+// describedEnds reports how a container last ended, and what it is waiting for.
 func (r *eventReader) describedEnds(line, restarts int64) {
 	of, d := r.of, &r.pod
 	of.line = line

@@ -11,18 +11,18 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A column of a table, by what stands above it.
+// A column of a table, by its title.
 type column struct {
 	name string
 	from int // byte of the line
 }
 
 var (
-	// titles are those of columns: two blanks and more are between them, "LAST SEEN" has one inside.
+	// titles matches column titles, which are separated by two or more blanks: "LAST SEEN" contains one.
 	titles = lazyregexp.New(`\S+(?: \S+)*`)
-	// age is "2m37s", or "2m37s (x22 over 6m45s)".
+	// age matches "2m37s", or "2m37s (x22 over 6m45s)".
 	age = lazyregexp.New(`^(\S+)(?: \(x(\d+) over (\S+)\))?`)
-	// described is a line of kubectl describe that says what is described.
+	// described matches a line of kubectl describe with the object that is described.
 	described = lazyregexp.New(`^(Name|Roles|Node):\s+(\S+)`)
 	unit      = lazyregexp.New(`(\d+)([ydhms])`)
 )
@@ -42,7 +42,7 @@ func (r *eventReader) table(content io.Reader) error {
 			for _, at := range titles.FindAllStringIndex(line, -1) {
 				columns = append(columns, column{strings.ToUpper(line[at[0]:at[1]]), at[0]})
 			}
-		case described.MatchString(line): // kubectl describe: what all that follows is about
+		case described.MatchString(line): // kubectl describe: the object of all that follows
 			m := described.FindStringSubmatch(line)
 			columns = columns[:0]
 			switch m[1] {
@@ -61,13 +61,13 @@ func (r *eventReader) table(content io.Reader) error {
 			r.row(columns, line, n)
 		}
 	})
-	if r.pod.inside && !r.pod.told { // cut off before it says how often
+	if r.pod.inside && !r.pod.told { // cut off before the restart count
 		r.describedEnds(last, 0)
 	}
 	return err
 }
 
-// row reads a line of a table: kubectl aligns columns, so that each begins where its title does.
+// row reads a row of a table: kubectl aligns columns, so that each begins where its title does.
 func (r *eventReader) row(columns []column, line string, n int64) {
 	cells := map[string]string{}
 	for i, c := range columns {
@@ -79,16 +79,16 @@ func (r *eventReader) row(columns []column, line string, n int64) {
 			continue
 		}
 		if c.from > 0 && line[c.from-1] != ' ' {
-			return // it is none of the table
+			return // not a row of the table
 		}
 		cells[c.name] = strings.TrimSpace(line[c.from:to])
 	}
 	r.cells(cells, n)
 }
 
-// cells adds the event of a row, given its cells by what stands above them.
+// cells adds the event of a row, given its cells by title.
 func (r *eventReader) cells(cells map[string]string, n int64) {
-	if status, ok := cells["STATUS"]; ok && cells["READY"] != "" { // of kubectl get pods
+	if status, ok := cells["STATUS"]; ok && cells["READY"] != "" { // from kubectl get pods
 		count, since, _ := strings.Cut(cells["RESTARTS"], " (")
 		restarts, _ := strconv.ParseInt(count, 10, 64)
 		at := trace.Time(0)
@@ -127,7 +127,7 @@ func (r *eventReader) cells(cells map[string]string, n int64) {
 	r.add(&e)
 }
 
-// ago returns when something of an age was; 0 if the age is not told.
+// ago returns the time of an event with an age; 0 if the age is missing.
 func (r *eventReader) ago(text string) trace.Time {
 	var d time.Duration
 	units := map[string]time.Duration{"y": 365 * 24 * time.Hour, "d": 24 * time.Hour, "h": time.Hour, "m": time.Minute, "s": time.Second}

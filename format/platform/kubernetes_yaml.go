@@ -10,11 +10,11 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// maxYAML is how large a list as YAML may be: all of it is held. A cluster keeps its events for an hour.
+// maxYAML is the largest size of a YAML list: all of it is held. A cluster keeps its events for an hour.
 const maxYAML = 64 << 20
 
-// yaml reads what kubectl prints with -o yaml: a list of events, or one document an event. Both are what the JSON
-// says, in another form. Of a damaged list, each event is read that is whole.
+// yaml reads the output of kubectl with -o yaml: a list of events, or one document per event. Both are the JSON in another
+// form. Of a damaged list, it reads each intact event.
 func (r *eventReader) yaml(content io.Reader) error {
 	text, err := io.ReadAll(io.LimitReader(content, maxYAML))
 	if err != nil {
@@ -26,19 +26,19 @@ func (r *eventReader) yaml(content io.Reader) error {
 	}
 	for _, item := range bytes.Split(text, []byte("\n- "))[1:] {
 		end := len(item)
-		for _, next := range [...]string{"\nkind:", "\nmetadata:", "\n---"} { // of the list
+		for _, next := range [...]string{"\nkind:", "\nmetadata:", "\n---"} { // in the list
 			if i := bytes.Index(item, []byte(next)); i >= 0 {
 				end = min(end, i)
 			}
 		}
-		_ = r.documents(append([]byte("  "), item[:end]...)) // what is wrong was said of the whole
+		_ = r.documents(append([]byte("  "), item[:end]...)) // the damage was already reported for the whole list
 	}
 	return err
 }
 
 // documents reads documents, one after another.
 func (r *eventReader) documents(text []byte) (err error) {
-	defer func() { // of what is damaged, the decoder may give up so
+	defer func() { // on damaged input, the decoder may panic
 		if p := recover(); p != nil {
 			err = fmt.Errorf("is not the YAML of kubectl: %v", p)
 		}

@@ -16,18 +16,18 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// NvidiaSMI reads what nvidia-smi writes of the GPUs of a host again and again: the CSV of --query-gpu, and dmon.
-// What reports know by name is theirs; any other column of numbers is a series that has its name.
+// NvidiaSMI reads the periodic output of nvidia-smi about the GPUs of a host: the CSV of --query-gpu, and dmon.
+// Known columns become the series that reports use; any other column of numbers becomes a series with its own name.
 //
 // # What is odd
 //
-//   - A column is asked for by a short name and has a long one in the header: clocks.sm is "clocks.current.sm [MHz]".
+//   - A column is requested by a short name and has a long one in the header: clocks.sm is "clocks.current.sm [MHz]".
 //     Until driver 535, clocks_event_reasons is clocks_throttle_reasons.
-//   - Stamps are local times without a zone, but for those that scripts put before rows of their own; those of dmon are whole seconds, and with "-o T" they have no date.
-//   - Without "timestamp", or "-o", rows have no time, and with "noheader" nothing says what they hold.
+//   - Stamps are local times without a zone, except for those that scripts put before rows; those of dmon are whole seconds, and with "-o T" they have no date.
+//   - Without "timestamp", or "-o", rows have no time, and with "noheader" their meaning is unknown.
 //   - dmon repeats its header every 20 rows or so. Its pclk is the clock of the multiprocessors, and its sm their use.
-//   - What a GPU does not know is "-", "N/A", or "[Not Supported]"; all of a GPU that is gone is "[GPU is lost]".
-//   - The name of the host is not in it: the name of the file stands for it.
+//   - Unknown values are "-", "N/A", or "[Not Supported]"; all values of a lost GPU are "[GPU is lost]".
+//   - The name of the host is missing: the name of the file takes its place.
 var NvidiaSMI = &format.Format{
 	Name:   "nvidia-smi",
 	Noun:   "nvidia-smi log",
@@ -39,7 +39,7 @@ var NvidiaSMI = &format.Format{
 	Text:   true,
 }
 
-// A gpuColumn is what a column is.
+// A gpuColumn is the meaning of a column.
 type gpuColumn struct {
 	metric series.MetricID
 	use    gpuUse
@@ -60,7 +60,8 @@ const (
 	busColumn
 )
 
-// queried are columns of --query-gpu by their names without units; those of reasons have the prefix of either driver.
+// queried are columns of --query-gpu by their names without units; those of reasons have the prefix of either driver
+// version.
 var queried = map[string]gpuColumn{
 	"timestamp":                           {use: timeColumn},
 	"index":                               {use: numberColumn},
@@ -94,7 +95,7 @@ var monitored = map[string]gpuColumn{
 	"pwr":   {series.Power, value, 0},
 }
 
-// isSMI looks for a header: one of dmon, or one of --query-gpu with a time and with what only a GPU has.
+// isSMI looks for a header: one of dmon, or one of --query-gpu with a time and a column that only GPUs have.
 func isSMI(head []byte) bool {
 	if bytes.Contains(head, smiHead) {
 		return true
@@ -111,7 +112,7 @@ func isSMI(head []byte) bool {
 		(of("utilization.") || of("clocks") || of("power.") || of("temperature.") || of("memory."))
 }
 
-// cells divides a line of either kind.
+// cells splits a line of either kind.
 func cells(line []byte) []string {
 	line = bytes.TrimLeft(bytes.TrimSpace(line), "# ")
 	if !bytes.Contains(line, []byte(",")) {
@@ -154,7 +155,7 @@ func indexSMI(in *format.Input, opt *format.Options) (*format.Source, error) {
 	return &format.Source{}, nil
 }
 
-// day is how long one is, in ns.
+// day is the length of a day in ns.
 const day = trace.Time(24 * time.Hour)
 
 // An smiReader reads one file.
@@ -166,11 +167,11 @@ type smiReader struct {
 	numbers map[string]int32 // of GPUs, by UUID or bus
 	stamps  logline.Stamper
 	untimed bool
-	query   *smiQuery // of a file that "nvidia-smi -q" printed; nil of a table
-	// Of stamps without a date: the last one, since midnight, and how many days they are behind the first one; -1 is that
-	// they have dates.
+	query   *smiQuery // reads output of "nvidia-smi -q"; nil for a table
+	// For stamps without a date: the last one, since midnight, and the number of days since the first one. days is -1 for
+	// stamps with dates.
 	clock, days trace.Time
-	bad         int // lines that are no rows
+	bad         int // lines that are not rows
 	firstBad    int64
 }
 
@@ -201,7 +202,7 @@ func (r *smiReader) line(b []byte, n int64) {
 	}
 }
 
-// header reads what columns are. Those of a kind are known, others are series of their own name.
+// header sets the meanings of columns. Unknown columns become series with their own name.
 func (r *smiReader) header(names []string, known map[string]gpuColumn) {
 	r.columns = r.columns[:0]
 	timed, dated, all := false, false, false
@@ -219,7 +220,7 @@ func (r *smiReader) header(names []string, known map[string]gpuColumn) {
 		timed, dated, all = timed || c.use == timeColumn, dated || c.use == dateColumn, all || c.use == reasonBits
 		r.columns = append(r.columns, c)
 	}
-	if all { // says the same as one column for each
+	if all { // has the same information as a column per reason
 		for i := range r.columns {
 			if r.columns[i].use == oneReason {
 				r.columns[i].use = noUse
@@ -266,17 +267,17 @@ func (r *smiReader) row(list []string, n int64) bool {
 	return true
 }
 
-// gpuIsLost is what NVML means by "GPU is lost". The kernel counts it as Xid 79.
+// gpuIsLost is the meaning of NVML's "GPU is lost". The kernel reports it as Xid 79.
 const gpuIsLost = "Xid 79: GPU has fallen off the bus, or cannot be reached"
 
-// number reads "1980 MHz", "83.25 W", "96 %", or what has no unit.
+// number parses "1980 MHz", "83.25 W", "96 %", or a number without a unit.
 func number(text string) (float64, bool) {
 	text, _, _ = strings.Cut(text, " ")
 	v, err := strconv.ParseFloat(text, 64)
 	return v, err == nil
 }
 
-// time returns when a row was written.
+// time returns the time of a row.
 func (r *smiReader) time(list []string) (at trace.Time, ok bool) {
 	date, clock := "", ""
 	for i, c := range r.columns {
@@ -318,7 +319,7 @@ func (r *smiReader) time(list []string) (at trace.Time, ok bool) {
 	return at + r.days*day, true
 }
 
-// place returns the GPU of a row. Without its number, GPUs are counted as they come: they do in the order of their numbers.
+// place returns the GPU of a row. Without a number, GPUs are counted in the order of rows, which is that of their numbers.
 func (r *smiReader) place(list []string) int32 {
 	p := series.Place{Server: r.server, Rank: trace.NoRank, GPU: series.NoGPU}
 	key := ""

@@ -16,25 +16,25 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// OTLPMetrics is metrics in dumps of OTLP, which are parts of these: a document for each resource. They become what Prometheus would have of them.
+// OTLPMetrics is metrics in dumps of OTLP, as parts of these: a document for each resource. They become the series that Prometheus would have.
 //
 // # What is odd
 //
-//   - Names are those that servers export if a Collector scraped them, but the buckets, the sum, and the count of a histogram are one metric, and a counter
-//     may have lost its "_total". Who was asked is in the resource: service.instance.id and service.name are the labels instance and job.
-//   - Of delta temporality, values are added up. An exponential histogram has the powers of two for its bounds.
-//   - A point with the flag 1 says that there is no value.
+//   - Scraped metrics have the servers' names, but the buckets, the sum, and the count of a histogram are one metric, and a counter
+//     may have lost its "_total". The scraped server is in the resource: service.instance.id and service.name are the labels instance and job.
+//   - Values with delta temporality are added up. An exponential histogram becomes one with powers of two as its bounds.
+//   - A point with the flag 1 has no value.
 var OTLPMetrics = &format.Format{
 	Name:   "OTLP metrics",
 	Noun:   "OTLP dump",
 	Doc:    "metrics in dumps of OpenTelemetry",
 	For:    "'sgtrace report'",
-	Sniff:  func([]byte) bool { return false }, // it is a part of dumps
+	Sniff:  func([]byte) bool { return false }, // only used for parts of dumps
 	Index:  indexOTLP,
 	Series: true,
 }
 
-// The documents of OTLP, with the names that its JSON and protobuf have. Numbers of 64 bits may be texts.
+// The documents of OTLP, with the names in its JSON and in protobuf. 64-bit numbers may be texts.
 type otlpDocument struct {
 	ResourceMetrics []struct {
 		Resource     struct{ Attributes otlpAttributes }
@@ -96,7 +96,7 @@ type otlpBuckets struct {
 
 type otlpQuantile struct{ Quantile, Value otlpFloat }
 
-// An otlpNumber is a whole number, or text that is one.
+// An otlpNumber is a whole number, or a text with one.
 type otlpNumber int64
 
 func (n *otlpNumber) UnmarshalJSON(b []byte) error {
@@ -107,7 +107,7 @@ func (n *otlpNumber) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// An otlpFloat is a number, or text that is one: "NaN".
+// An otlpFloat is a number, or a text with one: "NaN".
 type otlpFloat float64
 
 func (n *otlpFloat) UnmarshalJSON(b []byte) error {
@@ -118,7 +118,7 @@ func (n *otlpFloat) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// otlpAttributes are those that are texts, numbers, or truth values.
+// otlpAttributes are the attributes that are texts, numbers, or booleans.
 type otlpAttributes map[string]string
 
 func (a *otlpAttributes) UnmarshalJSON(b []byte) error {
@@ -180,16 +180,16 @@ func indexOTLP(in *format.Input, opt *format.Options) (*format.Source, error) {
 	return &format.Source{}, content.Close()
 }
 
-// An otlpReader reads the metrics of a dump. sums are what deltas add up to.
+// An otlpReader reads the metrics of a dump. sums are the running sums of deltas.
 type otlpReader struct {
 	*reader
 	sums map[string]float64
 }
 
-// fromResource are labels that Prometheus has of what a resource has.
+// fromResource maps attributes of a resource to Prometheus's labels.
 var fromResource = [...][2]string{{"service.instance.id", "instance"}, {"service.name", "job"}, {"k8s.pod.name", "pod"}, {"k8s.namespace.name", "namespace"}, {"k8s.node.name", "node"}, {"k8s.container.name", "container"}}
 
-// placeLabels returns the labels that a resource stands for. A host is who speaks where nobody else is.
+// placeLabels returns the labels for a resource. If nothing else names the source, the host does.
 func placeLabels(resource otlpAttributes) map[string]string {
 	labels := map[string]string{}
 	for _, x := range fromResource {
@@ -232,7 +232,7 @@ func (r *otlpReader) metric(m *otlpMetric, where map[string]string) {
 	}
 }
 
-// delta reports whether values are what came since those before them.
+// delta reports whether values are increments.
 func (d *otlpData) delta() bool {
 	switch string(bytes.Trim(slices.Concat(d.Temporality, d.SnakeTemporality), `"`)) {
 	case "1", "AGGREGATION_TEMPORALITY_DELTA":
@@ -241,7 +241,7 @@ func (d *otlpData) delta() bool {
 	return false
 }
 
-// each calls f for each point that has a value, with its labels.
+// each calls f for each point with a value, with its labels.
 func (r *otlpReader) each(d *otlpData, where map[string]string, f func(*otlpPoint, map[string]string)) {
 	const noValue = 1
 	for _, list := range [...][]otlpPoint{d.Points, d.SnakePoints} {
@@ -262,7 +262,7 @@ func (r *otlpReader) each(d *otlpData, where map[string]string, f func(*otlpPoin
 	}
 }
 
-// put adds a value, which counts on from those before it if it is a delta.
+// put adds a value; a delta is added to the sum of those before.
 func (r *otlpReader) put(name, kind string, labels map[string]string, p *otlpPoint, value float64, delta bool) {
 	b, err := json.Marshal(labels)
 	if err != nil || math.IsInf(value, 0) {
@@ -282,7 +282,7 @@ func (r *otlpReader) number(name, kind string, p *otlpPoint, labels map[string]s
 	}
 }
 
-// histogram adds what a histogram of Prometheus has: how many are at most as large as each bound, how many there are, and their sum.
+// histogram adds the series of a Prometheus histogram: the number of values up to each bound, the count, and the sum.
 func (r *otlpReader) histogram(name string, p *otlpPoint, labels map[string]string, delta bool) {
 	counts, bounds := slices.Concat(p.Counts, p.SnakeCounts), slices.Concat(p.Bounds, p.SnakeBounds)
 	sum := otlpNumber(0)
@@ -293,14 +293,14 @@ func (r *otlpReader) histogram(name string, p *otlpPoint, labels map[string]stri
 	r.whole(name, p, labels, delta)
 }
 
-// exponential adds the same of one whose bounds are powers of a number that depends on its scale, and may change from one point to the next:
-// powers of two are among these whatever the scale, but for one of very few buckets.
+// exponential adds the same series for a histogram whose bounds are powers of a base that depends on its scale, and may
+// change between points: these include the powers of two, whatever the scale, except in histograms with very few buckets.
 func (r *otlpReader) exponential(name string, p *otlpPoint, labels map[string]string, delta bool) {
 	counts := slices.Concat(p.Positive.Counts, p.Positive.SnakeCounts)
 	const least, most = -14, 14 // powers of two: 60 µs to 4.6 h
 	below, k := cmp.Or(p.Zero, p.SnakeZero), 0
 	for power := least; power <= most; power++ {
-		end := math.Ldexp(float64(power), p.Scale) - float64(p.Positive.Offset) // of the buckets that end there or before
+		end := math.Ldexp(float64(power), p.Scale) - float64(p.Positive.Offset) // of the buckets that end at that power or below
 		for k < len(counts) && float64(k+1) <= end {
 			below += counts[k]
 			k++
@@ -310,14 +310,14 @@ func (r *otlpReader) exponential(name string, p *otlpPoint, labels map[string]st
 	r.whole(name, p, labels, delta)
 }
 
-// bucket adds how many are at most as large as a bound.
+// bucket adds the number of values up to a bound.
 func (r *otlpReader) bucket(name string, p *otlpPoint, labels map[string]string, bound string, n otlpNumber, delta bool) {
 	labels["le"] = bound
 	r.put(name+"_bucket", "histogram", labels, p, float64(n), delta)
 	delete(labels, "le")
 }
 
-// whole adds what is counted in all.
+// whole adds the count and the sum.
 func (r *otlpReader) whole(name string, p *otlpPoint, labels map[string]string, delta bool) {
 	r.bucket(name, p, labels, "+Inf", p.Count, delta)
 	r.put(name+"_count", "", labels, p, float64(p.Count), delta)
@@ -338,10 +338,10 @@ func (r *otlpReader) summary(name string, p *otlpPoint, labels map[string]string
 	}
 }
 
-// unitNames are what Prometheus puts behind a name that OpenTelemetry gave.
+// unitNames are the suffixes that Prometheus adds to OpenTelemetry names.
 var unitNames = map[string]string{"s": "_seconds", "ms": "_milliseconds", "us": "_microseconds", "ns": "_nanoseconds", "By": "_bytes", "1": "_ratio"}
 
-// prometheusName returns what Prometheus calls a metric. One that a server exports has no dots, and stays.
+// prometheusName returns Prometheus's name of a metric. A name exported by a server has no dots, and stays.
 func prometheusName(name, unit string) string {
 	if !strings.Contains(name, ".") {
 		return name
@@ -353,7 +353,7 @@ func prometheusName(name, unit string) string {
 	return name
 }
 
-// plainName is a name of OpenTelemetry as Prometheus writes it.
+// plainName returns an OpenTelemetry name as Prometheus writes it.
 func plainName(name string) string {
 	return strings.NewReplacer(".", "_", "-", "_", "/", "_").Replace(name)
 }

@@ -17,22 +17,23 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// What people download from a dashboard is a table of its panel, with the newest line first or last: a column for each series, or one for
-// the values and others for what tells series apart. Values may be as the panel shows them, "94.2%" or "1.25 K".
+// A dashboard exports a table of a panel, with the newest line first or last: a column for each series, or one for the
+// values and others that distinguish series. Values may have the panel's format, "94.2%" or "1.25 K".
 
-// timeNames are what the column of the time is called, in lower case.
+// timeNames are names of the time column, in lower case.
 var timeNames = []string{"time", "timestamp", "date", "datetime", "ts"}
 
-// named is a series as a column calls it: `sglang:token_usage{instance="a"}`, or `{__name__="sglang:token_usage", instance="a"}`.
+// named matches a column that names a series: `sglang:token_usage{instance="a"}`, or `{__name__="sglang:token_usage",
+// instance="a"}`.
 var named = lazyregexp.New(`^(?:[a-zA-Z_][a-zA-Z0-9_:]*)?\{.*\}$|^(?:sglang|vllm):[a-z_]+$`)
 
-// A panelHead is what the columns of a panel are.
+// A panelHead describes the columns of a panel.
 type panelHead struct {
 	columns     []string
-	time, value int // value is -1 where each column but the time is a series
+	time, value int // value is -1 if every column except the time is a series
 }
 
-// panelOf reads the line that names columns; ok is false where none is a time.
+// panelOf parses the header; ok is false if there is no time column.
 func panelOf(columns []string) (h panelHead, ok bool) {
 	h = panelHead{columns: columns, time: -1, value: -1}
 	for i, name := range columns {
@@ -47,7 +48,7 @@ func panelOf(columns []string) (h panelHead, ok bool) {
 	return h, h.time >= 0 && len(columns) > 1
 }
 
-// barePanel passes over what Grafana writes for Excel.
+// barePanel skips the line that Grafana writes for Excel.
 func barePanel(r *bufio.Reader) {
 	if head, _ := r.Peek(3); string(head) == "\xef\xbb\xbf" {
 		_, _ = r.Discard(3)
@@ -57,7 +58,8 @@ func barePanel(r *bufio.Reader) {
 	}
 }
 
-// isPanel reports whether a file is a panel as CSV: its columns are called by their series, or its first row has a time and a value.
+// isPanel reports whether a file is a panel as CSV: its columns have the names of series, or its first row has a time and a
+// value.
 func isPanel(head []byte) bool {
 	r := bufio.NewReader(bytes.NewReader(head))
 	barePanel(r)
@@ -79,13 +81,13 @@ func isPanel(head []byte) bool {
 	return dated && slices.ContainsFunc(row, func(text string) bool { _, _, ok := amountOf(text); return ok })
 }
 
-// A title is what panels and their legends are called that show a metric, as the dashboards of SGLang and vLLM have it, and others.
+// A title matches the titles and legends of panels for a metric, in the dashboards of SGLang, vLLM, and others.
 type title struct {
 	says *lazyregexp.Regexp
 	name string // of the metric
 }
 
-// usageTitle is the only one whose values are shares.
+// usageTitle is the only metric with titles whose values are shares.
 const usageTitle = "sglang:token_usage"
 
 var panelTitles = []title{
@@ -95,8 +97,8 @@ var panelTitles = []title{
 	{lazyregexp.New(`(?i)generation throughput|gen[ _]throughput`), "sglang:gen_throughput"},
 }
 
-// legend returns which metric a column shows, as its legend tells, or else what the panel is called, which Grafana calls the file by:
-// "Running requests-data-2026-08-17 20_53_20.csv"; and what the server is called: the legend, where it names no metric.
+// legend returns the metric of a column, from its legend, or else from the title of the panel, which is in Grafana's file
+// name, "Running requests-data-2026-08-17 20_53_20.csv". If the legend names no metric, it is the name of the server.
 func legend(file, column string) (metric, server string, ok bool) {
 	panel, _, _ := strings.Cut(bareName(file), "-data")
 	for i, text := range [...]string{column, panel} {
@@ -112,15 +114,15 @@ func legend(file, column string) (metric, server string, ok bool) {
 	return "", "", false
 }
 
-// A panelSeries is what a panel has of one.
+// A panelSeries is a series of a panel.
 type panelSeries struct {
 	column string            // or its legend
-	labels map[string]string // of columns that tell series apart
+	labels map[string]string // of columns that distinguish series
 	unit   string
 	list   []point
 }
 
-// readPanel reads a panel. Times are those of the browser, unless they have a zone.
+// readPanel reads a panel. Times are in the browser's zone, unless they have one.
 func (d *reader) readPanel(r io.Reader) error {
 	b := bufio.NewReader(r)
 	barePanel(b)
@@ -175,10 +177,10 @@ func (d *reader) readPanel(r io.Reader) error {
 	return nil
 }
 
-// panels adds series of a panel, or of a query whose answer does not name them, and says so of which nothing tells what they are: these
-// are kept where all that was asked for is such.
+// panels adds series of a panel, or of a query whose result has no names. It reports unknown series, which it only keeps if
+// the query asked for nothing else.
 func (d *reader) panels(list []*panelSeries) {
-	beside, unknown := slices.ContainsFunc(list, func(s *panelSeries) bool { // labels alone are what functions leave
+	beside, unknown := slices.ContainsFunc(list, func(s *panelSeries) bool { // functions remove the name and keep the labels
 		_, ok := parseSample(s.column + " 0")
 		return ok && named.MatchString(s.column)
 	}), ""
@@ -195,7 +197,7 @@ func (d *reader) panels(list []*panelSeries) {
 	}
 }
 
-// labels are what the columns of a row say that are neither its time nor its value.
+// labels returns the columns of a row that are neither its time nor its value.
 func (h *panelHead) labels(row []string) map[string]string {
 	labels := map[string]string{}
 	for i := range min(len(row), len(h.columns)) {
@@ -206,7 +208,7 @@ func (h *panelHead) labels(row []string) map[string]string {
 	return labels
 }
 
-// called is what a panel calls a series.
+// called returns the panel's name of a series.
 func (s *panelSeries) called() string {
 	if s.column != "" {
 		return s.column
@@ -215,7 +217,7 @@ func (s *panelSeries) called() string {
 	return strings.Join(parts, ",")
 }
 
-// panelPoints adds a series of a panel, and reports whether something says which metric it shows.
+// panelPoints adds a series of a panel, and reports whether its metric is known.
 func (d *reader) panelPoints(s *panelSeries) (known bool) {
 	if named.MatchString(s.column) {
 		if x, ok := parseSample(s.column + " 0"); ok {
@@ -251,7 +253,7 @@ func (d *reader) panelPoints(s *panelSeries) (known bool) {
 	return true
 }
 
-// shown adds a series that has only the name of its panel, which is that of the file.
+// shown adds a series whose only name is that of its panel, which is in the file name.
 func (d *reader) shown(s *panelSeries) {
 	panel, _, _ := strings.Cut(bareName(d.name), "-data")
 	id := d.SeriesOf(series.Series{Metric: d.Metric(series.Metric{Name: panel, Unit: s.unit, Kind: series.Shown, Doc: "as its panel calls it"}),
@@ -261,7 +263,7 @@ func (d *reader) shown(s *panelSeries) {
 	}
 }
 
-// amounts are the prefixes and units that Grafana shows values with, and what they multiply these by.
+// amounts are the prefixes and units in Grafana's values, with their factors.
 var amounts = map[string]struct {
 	times float64
 	unit  string
@@ -271,7 +273,7 @@ var amounts = map[string]struct {
 	"kB": {1e3, "B"}, "MB": {1e6, "B"}, "GB": {1e9, "B"}, "TB": {1e12, "B"}, "KiB": {1 << 10, "B"}, "MiB": {1 << 20, "B"}, "GiB": {1 << 30, "B"}, "TiB": {1 << 40, "B"},
 }
 
-// amountOf reads a value as a panel shows it: "94.2%", "1.25 K req/s", "230 ms".
+// amountOf parses a value as shown in a panel: "94.2%", "1.25 K req/s", "230 ms".
 func amountOf(text string) (v float64, unit string, ok bool) {
 	text = strings.TrimSpace(text)
 	end := len(text)

@@ -19,17 +19,17 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Printed is tables that tools print of GPUs, containers, and hosts, once or in a loop: "docker stats", "kubectl top", rocm-smi, "amd-smi
+// Printed is tables that tools print about GPUs, containers, and hosts, once or in a loop: "docker stats", "kubectl top", rocm-smi, "amd-smi
 // monitor", "dcgmi dmon", the box of nvidia-smi, and free.
 //
 // # What is odd
 //
-//   - Only nvidia-smi prints a time, and amd-smi in a column. In a loop, what "date" prints between two tables is that of the second one; a file without any has the
-//     last table as of when it was written, and the others at no time.
-//   - Cells begin below the names of their columns, and may be as wide as to leave one blank.
-//   - docker counts caches of files as used, kubectl does not. A container without a limit has the memory of its host for one.
+//   - Only nvidia-smi prints a time, and amd-smi in a column. In a loop, the output of "date" between two tables is the time of the second one. In a file without times,
+//     the last table has the time at which the file was written, and the others have none.
+//   - Cells begin below the names of their columns, and may be so wide that only one blank separates them.
+//   - docker counts file caches as used, kubectl does not. A container without a limit has the memory of its host as the limit.
 //   - Kubernetes writes cores as "4100m" and memory as "90000Mi".
-//   - free writes KiB, unless it is asked for something else, which its table does not tell: all that a host has is at least 1 GiB.
+//   - free writes KiB, unless another unit was requested, which its table does not show: we assume that a host has at least 1 GiB.
 //   - A GPU that is gone has "ERR!" in the box of nvidia-smi.
 var Printed = &format.Format{
 	Name:   "printed tables",
@@ -42,7 +42,7 @@ var Printed = &format.Format{
 	Text:   true,
 }
 
-// A printedTable is what a tool prints. Its head has some names of columns.
+// A printedTable is a table that a tool prints. Its header has some of the column names in head.
 type printedTable struct {
 	tool    string
 	has     []string
@@ -51,10 +51,10 @@ type printedTable struct {
 	columns map[string]printedColumn
 }
 
-// A printedColumn is what the cells of a column are, and of those with two numbers, "1GiB / 2GiB", what the second one is.
+// A printedColumn is the metric of a column, and that of the second number in cells like "1GiB / 2GiB".
 type printedColumn struct{ metric, second series.Metric }
 
-// Metrics of containers have the names that cAdvisor gives them.
+// Metrics of containers have cAdvisor's names.
 var (
 	memoryUsed  = series.Metric{Name: "container_memory_working_set_bytes", Unit: "bytes", Kind: series.Gauge, Doc: "memory that a container uses"}
 	memoryLimit = series.Metric{Name: "container_spec_memory_limit_bytes", Unit: "bytes", Kind: series.Gauge, Doc: "memory that a container may use"}
@@ -66,7 +66,7 @@ var (
 	gpuTotal    = series.Metric{Name: "GPU memory", Unit: "bytes", Kind: series.Gauge, Doc: "memory of a GPU"}
 )
 
-// ofHost is the tool whose table has a row of memory, "Mem:", and one of swap.
+// ofHost is the tool whose table has a row for memory, "Mem:", and one for swap.
 const ofHost = "free"
 
 func known(id series.MetricID) printedColumn { return printedColumn{metric: series.Metrics[id]} }
@@ -88,14 +88,15 @@ var (
 	dcgmColumns = map[string]printedColumn{"SMCLK": known(series.SMClock), "MMCLK": known(series.MemoryClock), "TMPTR": known(series.GPUTemperature), "POWER": known(series.Power), "GPUTL": known(series.GPUUtil)}
 )
 
-// The two lines of a GPU in the box of nvidia-smi: "|   0  NVIDIA H200   On  | 00000000:19:00.0 Off |", "| N/A   38C  P0  72W / 700W |  1MiB / 143771MiB |  0%".
+// The two lines of a GPU in the box of nvidia-smi: "|   0  NVIDIA H200   On  | 00000000:19:00.0 Off |", "| N/A   38C  P0
+// 72W / 700W |  1MiB / 143771MiB |  0%".
 var (
 	boxHead = []byte("| NVIDIA-SMI ")
 	boxGPU  = lazyregexp.New(`^\| +(\d+) .*\| +([0-9A-Fa-f]{8}:[0-9A-Fa-f:.]+) `)
 	boxRow  = lazyregexp.New(`^\|.*?(?:(\d+)C|ERR!) .*?(?:([\d.]+)W|N/A|ERR!|Unknown\S*) / +(?:[\d.]+W|N/A|ERR!) +\| +(\d+)MiB / +(\d+)MiB \| +(?:(\d+)%|N/A|ERR!)`)
 )
 
-// printedHead returns which table a text begins with, behind what a loop prints between tables.
+// printedHead returns the table at the beginning of a text, after any output of a loop between tables.
 func printedHead(head []byte) *printedTable {
 	const few = 12
 	for n := 0; n < few && len(head) > 0; n++ {
@@ -113,13 +114,13 @@ func printedHead(head []byte) *printedTable {
 
 var boxTable = printedTable{tool: "nvidia-smi", ofGPUs: true}
 
-// A cellAt is a name of a column, and where it begins, in runes.
+// A cellAt is the name of a column, and its start in runes.
 type cellAt struct {
 	name string
 	at   int
 }
 
-// cellsOf divides a line where there are two blanks.
+// cellsOf splits a line at two or more blanks.
 func cellsOf(line string) (cells []cellAt) {
 	runes := []rune(strings.TrimRight(line, " \r"))
 	for i := 0; i < len(runes); {
@@ -135,7 +136,7 @@ func cellsOf(line string) (cells []cellAt) {
 	return cells
 }
 
-// tableOf returns the table that a line is the head of, and its columns.
+// tableOf returns the table and the columns of a header line.
 func tableOf(line string) (*printedTable, []cellAt) {
 	if len(line) < 16 || len(line) > 1000 || !strings.Contains(line, "  ") && !strings.Contains(line, "(cores)") {
 		return nil, nil
@@ -152,8 +153,8 @@ func tableOf(line string) (*printedTable, []cellAt) {
 	return nil, nil
 }
 
-// under returns the cells of a row by the names of their columns: as many as there are names are in their order, else each column
-// has the one that begins, or ends, the nearest to its name, if none other is nearer to that.
+// under returns the cells of a row by column name. If there is a cell for each name, they are in order; otherwise each
+// column gets the cell whose start or end is nearest to its name, unless that cell is nearer to another name.
 func under(head []cellAt, row string) map[string]string {
 	end := func(c cellAt) int { return c.at + utf8.RuneCountInString(c.name) }
 	away := func(a, b cellAt) int {
@@ -185,10 +186,10 @@ type printedReader struct {
 	host   string
 	table  *printedTable
 	cells  []cellAt
-	at     trace.Time // of the table; 0 is not told
+	at     trace.Time // of the table; 0 is unknown
 	tables int
-	last   map[int32]float64 // values of series of a table without a time
-	gpu    int32             // that the next line of a box is of; -1 is none
+	last   map[int32]float64 // by series, for a table without a time
+	gpu    int32             // of the next line of a box; -1 is none
 	ids    map[series.Metric]series.MetricID
 }
 
@@ -215,7 +216,7 @@ func indexPrinted(in *format.Input, opt *format.Options) (*format.Source, error)
 	return &format.Source{}, nil
 }
 
-// line reads a line: a time, the head of a table, or a row.
+// line reads a line: a time, a header, or a row.
 func (r *printedReader) line(b []byte, n int64) {
 	r.Source().Lines = int(n)
 	r.Line(n)
@@ -243,7 +244,7 @@ func (r *printedReader) line(b []byte, n int64) {
 	}
 }
 
-// begin begins a table. dcgmi and docker print their head again, of which only the last table counts where there is no time.
+// begin begins a table. dcgmi and docker repeat their header; without times, only the last table counts.
 func (r *printedReader) begin(t *printedTable, cells []cellAt) {
 	r.table, r.cells, r.gpu = t, cells, -1
 	r.tables++
@@ -253,7 +254,7 @@ func (r *printedReader) begin(t *printedTable, cells []cellAt) {
 // row reads a row of the table.
 func (r *printedReader) row(text string) {
 	cells := under(r.cells, text)
-	if at, ok := unixStamp(cells["TIMESTAMP"]); ok && at > trace.Time(1e18) { // of amd-smi
+	if at, ok := unixStamp(cells["TIMESTAMP"]); ok && at > trace.Time(1e18) { // amd-smi's
 		r.at = at
 	}
 	who := cells[r.table.who]
@@ -284,7 +285,7 @@ func (r *printedReader) row(text string) {
 	}
 }
 
-// hostLine reads "Mem:  503Gi  120Gi  ..", or the same in KiB or what free was asked for.
+// hostLine parses "Mem:  503Gi  120Gi  ..", or the same in KiB or in the unit passed to free.
 func (r *printedReader) hostLine(text string) {
 	if !strings.HasPrefix(text, "Mem:") {
 		return
@@ -294,13 +295,13 @@ func (r *printedReader) hostLine(text string) {
 	total, all := cells["total"], cells["available"]
 	unit := ""
 	if v, err := strconv.ParseFloat(total, 64); err == nil {
-		const least, most = 1 << 30, 1 << 46 // bytes that a host has
+		const least, most = 1 << 30, 1 << 46 // plausible memory of a host in bytes
 		for _, x := range [...]string{"KiB", "MiB", "B", "GiB"} {
 			if bytes := v * cmp.Or(amounts[x].times, 1); unit == "" && bytes >= least && bytes < most {
 				unit = x
 			}
 		}
-	} else if strings.HasSuffix(total, "G") || strings.HasSuffix(total, "T") || strings.HasSuffix(total, "M") { // of -h until 2018
+	} else if strings.HasSuffix(total, "G") || strings.HasSuffix(total, "T") || strings.HasSuffix(total, "M") { // from -h until 2018
 		unit = "iB"
 	}
 	r.add(place, hostMemory, total+unit)
@@ -331,7 +332,7 @@ func (r *printedReader) boxLine(text string, n int64) {
 	r.gpu = -1
 }
 
-// add adds the number that a cell begins with, with what its unit makes of it.
+// add adds the number at the beginning of a cell, multiplied by its unit.
 func (r *printedReader) add(place int32, m series.Metric, cell string) {
 	v, unit, ok := quantity(cell)
 	if !ok {
@@ -354,7 +355,7 @@ func (r *printedReader) add(place int32, m series.Metric, cell string) {
 	}
 }
 
-// quantity reads "60.1GiB", "90000Mi", "108.0°C", or "4100m", of which it returns the unit where that is no size.
+// quantity parses "60.1GiB", "90000Mi", "108.0°C", or "4100m". It returns the unit if that is not a size.
 func quantity(cell string) (v float64, unit string, ok bool) {
 	end := cmp.Or(strings.IndexFunc(cell, func(r rune) bool { return r != '.' && (r < '0' || r > '9') })+1, len(cell)+1) - 1
 	v, err := strconv.ParseFloat(cell[:end], 64)
@@ -363,7 +364,7 @@ func quantity(cell string) (v float64, unit string, ok bool) {
 	}
 	unit = strings.TrimSpace(cell[end:])
 	size := unit
-	if strings.HasSuffix(size, "i") { // of Kubernetes
+	if strings.HasSuffix(size, "i") { // Kubernetes's
 		size += "B"
 	}
 	if a, ok := amounts[size]; ok && a.unit == "B" {

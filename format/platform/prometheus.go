@@ -14,35 +14,35 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Prometheus is metrics as Prometheus has them: the answer of its API to query_range, the
-// text that /metrics prints, and OpenMetrics, as promtool dumps it. Others export the same: VictoriaMetrics, remote read, and
-// Grafana.
+// Prometheus is metrics in Prometheus's formats: the response of its API to query_range, the
+// text of /metrics, and OpenMetrics, as dumped by promtool. Exports of VictoriaMetrics, remote read, and
+// Grafana are read, too.
 //
 // # What is odd
 //
 //   - Times of the API and of OpenMetrics are seconds with a fraction, those of the older text
-//     milliseconds. Text that was saved from /metrics has none: then its values are as of when the
-//     file was written, or of the last line before them that says when, as a loop of date and curl writes them.
-//   - What somebody copied from a terminal begins with the command, and may have curl's meter.
-//   - Nothing in such text says which server it is of: each file counts as one. Files of a folder whose names differ in nothing but a time are
-//     of one, and so are those of one process, whose _created are equal, or that are called before and after and count on.
-//   - Labels that name servers are missing where a query added values up: shares of more than all are left out.
-//   - Grafana's CSV has times of the browser, without a zone, and the newest line first or last; for Excel, "sep=," is the first line. A
-//     column that is called by a legend shows what the legend or the panel is called by, in words that dashboards have; shares may be in
-//     percent, and values as the panel shows them: "1.25 K". Of any other legend, and of queries whose functions leave no name, only how
-//     values change is told.
-//   - vLLM's names begin with "vllm:", with "vllm_" where a store takes no colon, and with "ray_vllm_" from Ray, whose WorkerId or
-//     ReplicaId tells servers apart; llama.cpp's begin with "llamacpp:".
+//     milliseconds. Text that was saved from /metrics has none: its values get the time at which the
+//     file was written, or that of the last line before them with a time, as a loop of date and curl writes them.
+//   - Text copied from a terminal begins with the command, and may contain curl's meter.
+//   - Such text does not name its server: each file counts as one. Files in a folder whose names differ only in a time are
+//     from one server, and so are those of one process, whose _created are equal, or that are named before and after and continue the counts.
+//   - Labels that name servers are missing if a query aggregated values: shares of more than 100 % are left out.
+//   - Grafana's CSV has times in the browser's zone, and the newest line first or last; for Excel, "sep=," is the first line. The metric of a
+//     column named by a legend is found by the words of dashboards in the legend or the panel's title; shares may be in
+//     percent, and values as the panel shows them: "1.25 K". For any other legend, and for queries whose functions drop the name, we only report how
+//     values change.
+//   - vLLM's names begin with "vllm:", with "vllm_" if a store allows no colon, and with "ray_vllm_" from Ray, whose WorkerId or
+//     ReplicaId distinguishes servers; llama.cpp's begin with "llamacpp:".
 //   - SGLang's names begin with "sglang:", and with "sglang_" from /v1/loads and from gateways. In
 //     2024-11 they were others, with a label "name" for the model, and the hit rate was in percent.
 //   - Shares are 0 to 1 in the metrics of SGLang, vLLM, LMDeploy, and TensorRT-LLM (trtllm-serve with return_perf_metrics,
 //     from /prometheus/metrics), whose names begin with "trtllm_", and those of TGI with "tgi_".
-//   - Counters of answers by status, of smg, Traefik, ingress-nginx, Envoy, Istio, HAProxy, Dynamo's frontend, and servers (http_requests_total), tell which
-//     were errors, if these are at least one of a thousand. Gauges of smg and sgl-router tell since when a server gets nothing: smg_worker_health is 0, or
+//   - Counters of responses by status, from smg, Traefik, ingress-nginx, Envoy, Istio, HAProxy, Dynamo's frontend, and servers (http_requests_total), show
+//     errors, which we report if they are at least one in a thousand. Gauges of smg and sgl-router show since when a server gets no requests: smg_worker_health is 0, or
 //     smg_worker_cb_state 1 (2 is half open).
-//   - SGLang sets its hit rate to 0 with each batch of a decode: a rate of 0 says nothing.
-//   - DCGM_FI_DEV_XID_ERRORS keeps the last code until the driver is loaded again: its change is
-//     the event, and a code that was there at first says nothing.
+//   - SGLang sets its hit rate to 0 with each decode batch: a rate of 0 is meaningless.
+//   - DCGM_FI_DEV_XID_ERRORS keeps the last code until the driver is reloaded: its change is
+//     the event, and an initial code is not.
 //   - Values are text in the API: "NaN", "+Inf".
 var Prometheus = &format.Format{
 	Name:   "Prometheus",
@@ -55,16 +55,16 @@ var Prometheus = &format.Format{
 	Text:   true,
 }
 
-// isRange reports whether a file is an answer of the API.
+// isRange reports whether a file is a response of the API.
 func isRange(head []byte) bool {
 	return bytes.Contains(head, []byte(`"resultType"`)) && bytes.Contains(head, []byte(`"result"`)) && (bytes.Contains(head, []byte(`"matrix"`)) || bytes.Contains(head, []byte(`"vector"`)))
 }
 
-// sample is how a line of text looks, at the start of a file that has no comments.
+// sampleLine matches a sample at the beginning of a file without comments.
 var sampleLine = lazyregexp.New(`^(?:\{__name__="|sglang[:_]|vllm:|DCGM_FI_|dynamo_|node_)[A-Za-z0-9_:]*(?:(?:\{|", )[^\n]*\})? (?:[-+0-9.eENaInf]+(?: [0-9.]+)?|=>.*)\r?\n`)
 
 func isText(head []byte) bool {
-	const few = 6 // lines that say when the first scrape is, or what asked for it
+	const few = 6 // lines before the first scrape, with its time or command
 	for range few {
 		if bytes.HasPrefix(head, []byte("# HELP ")) || bytes.HasPrefix(head, []byte("# TYPE ")) || sampleLine.Match(head) {
 			return true
@@ -80,12 +80,12 @@ func isText(head []byte) bool {
 	return false
 }
 
-// asks reports whether a line of what somebody copied from a terminal is the command that asked for metrics, or how that came along.
+// asks reports whether a line copied from a terminal is the command that fetched the metrics, or its progress.
 func asks(line []byte) bool {
 	return bytes.Contains(line, []byte("curl ")) || bytes.Contains(line, []byte("/metrics")) || progress.Match(line)
 }
 
-// progress is the meter that curl prints: its head, and numbers with the time that is left, which is unknown where that is over.
+// progress matches curl's progress meter: its header, and its numbers with the remaining time, which is unknown at the end.
 var progress = lazyregexp.New(`^% Total +% Received|^Dload +Upload|^\d+ +[\d.]+[kMG]? +\d+ .*--:--:--`)
 
 func indexPrometheus(in *format.Input, opt *format.Options) (*format.Source, error) {
@@ -115,7 +115,7 @@ func indexPrometheus(in *format.Input, opt *format.Options) (*format.Source, err
 		}
 		err = d.readText(b, func() trace.Time { return written(in.Path) })
 	}
-	if len(d.known) == 0 { // else they are beside the point
+	if len(d.known) == 0 { // else they are irrelevant
 		d.panels(d.unnamed)
 	}
 	d.told()
@@ -128,7 +128,7 @@ func indexPrometheus(in *format.Input, opt *format.Options) (*format.Source, err
 	return &format.Source{}, r.Close()
 }
 
-// written returns when a file was written; 0 is unknown.
+// written returns the time at which a file was written; 0 is unknown.
 func written(path string) trace.Time {
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() {

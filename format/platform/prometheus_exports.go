@@ -14,7 +14,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// An export is metrics as something other than Prometheus's API or a server writes them.
+// An export is a form in which other programs write metrics.
 type export struct {
 	encoding string
 	is       func(head []byte) bool
@@ -37,7 +37,7 @@ var exports = []export{
 
 var lineOfMetric = lazyregexp.New(`^\{"metric": ?\{(?:"[^\n]*)?"__name__"`)
 
-// exportOf returns what wrote a file; nil for Prometheus itself.
+// exportOf returns the export that a file is; nil for Prometheus's own forms.
 func exportOf(head []byte) *export {
 	head = bytes.TrimLeft(head, "\xef\xbb\xbf \r\n")
 	for i := range exports {
@@ -54,7 +54,7 @@ type point struct {
 	value float64
 }
 
-// points adds a series, in the order of its times. One without a name is of a function of metrics.
+// points adds a series, in order of time. One without a name is the result of a function.
 func (d *reader) points(labels map[string]string, list []point) {
 	name := labels["__name__"]
 	key, err := json.Marshal(labels)
@@ -74,10 +74,10 @@ func (d *reader) points(labels map[string]string, list []point) {
 	}
 }
 
-// milliseconds is a time of JSON.
+// milliseconds converts a JSON time.
 func milliseconds(n int64) trace.Time { return trace.Time(n) * 1e6 }
 
-// readLines reads what /api/v1/export of VictoriaMetrics writes: a series a line.
+// readLines reads the output of VictoriaMetrics' /api/v1/export: a series per line.
 func (d *reader) readLines(r io.Reader) error {
 	j := json.NewDecoder(r)
 	for j.More() {
@@ -94,7 +94,7 @@ func (d *reader) readLines(r io.Reader) error {
 	return nil
 }
 
-// paired joins times in ms with values, of which null is none.
+// paired joins times in ms with values, where null is no value.
 func paired(times []int64, values []*float64) (list []point) {
 	for i, v := range values[:min(len(values), len(times))] {
 		if v != nil {
@@ -104,7 +104,7 @@ func paired(times []int64, values []*float64) (list []point) {
 	return list
 }
 
-// readRemote reads an answer of Prometheus's remote read, as JSON.
+// readRemote reads a response of Prometheus's remote read, as JSON.
 func (d *reader) readRemote(r io.Reader) error {
 	var x struct {
 		Results []struct {
@@ -134,7 +134,7 @@ func (d *reader) readRemote(r io.Reader) error {
 	return err
 }
 
-// readFrames reads what the query inspector of Grafana shows: columns of times and of values.
+// readFrames reads the output of Grafana's query inspector: columns of times and of values.
 func (d *reader) readFrames(r io.Reader) error {
 	var x struct {
 		Results map[string]struct {
@@ -168,12 +168,13 @@ func (d *reader) readFrames(r io.Reader) error {
 	return err
 }
 
-// stampLayouts are those of `date`, which loops print between scrapes, and of panels. Decimals may follow the seconds of each.
+// stampLayouts are the formats of `date`, whose output loops print between scrapes, and of panels. Decimals may follow the
+// seconds.
 var stampLayouts = [...]string{time.UnixDate, "Mon Jan _2 03:04:05 PM MST 2006", time.RFC3339, "2006-01-02T15:04:05Z0700", time.DateTime, "2006-01-02T15:04:05", "01/02/2006 15:04:05", time.ANSIC}
 
-// stampOf reads a time that is written for people, or since 1970; local tells that its zone is not known.
+// stampOf parses a time in a human-readable format, or since 1970; local means that its zone is unknown.
 func stampOf(text string) (at trace.Time, local, ok bool) {
-	if at, ok := unixStamp(text); ok && at > trace.Time(1e18) { // since 2001: others are no times
+	if at, ok := unixStamp(text); ok && at > trace.Time(1e18) { // since 2001: smaller numbers are not times
 		return at, false, true
 	}
 	for _, layout := range stampLayouts {
@@ -181,17 +182,17 @@ func stampOf(text string) (at trace.Time, local, ok bool) {
 		if err != nil {
 			continue
 		}
-		name, _ := t.Zone() // an abbreviation may be of several zones
+		name, _ := t.Zone() // an abbreviation may stand for several zones
 		return trace.Time(t.UnixNano()), !strings.Contains(layout, "Z0") && (name != "UTC" || !strings.Contains(layout, "MST")), true
 	}
 	return 0, false, false
 }
 
-// dateOf reads a line between two scrapes that says when the second one is: what `date` prints, perhaps with something
-// around it. local tells that its zone is not known.
+// dateOf parses a line between two scrapes with the time of the second one: the output of `date`, perhaps with other text
+// around it. local means that its zone is unknown.
 func dateOf(line []byte) (at trace.Time, local, ok bool) {
 	const longest = 60
-	if len(line) > longest { // as most lines are
+	if len(line) > longest { // as most lines do
 		return 0, false, false
 	}
 	text := strings.Trim(string(line), "#=-[] \t")
@@ -201,11 +202,11 @@ func dateOf(line []byte) (at trace.Time, local, ok bool) {
 	return stampOf(text)
 }
 
-// clockIn is what stands in the name of a file that was saved at some time: a date, a time of day, or seconds since 1970.
+// clockIn matches the time in the name of a saved file: a date, a time of day, or seconds since 1970.
 var clockIn = lazyregexp.New(`[-_.T ]?(?:20\d\d[-_]?\d\d[-_]?\d\d(?:[-_.T ]?\d\d[-_:]?\d\d(?:[-_:]?\d\d)?)?Z?|1[5-9]\d{8}(?:\d{3})?|\d{6}|\d\d[-_:]\d\d[-_:]\d\d)$`)
 
-// speaker is what the server is called whose metrics were saved again and again, by the name of the file or of its
-// folder without the time; "" where the name has none, as it may be of one server, or of any.
+// speaker returns the name of a server whose metrics were saved repeatedly: the name of the file or of its directory
+// without the time; "" if nothing remains, as then the files may be from any server.
 func speaker(path string) string {
 	base := bareName(path)
 	switch name := clockIn.ReplaceAllString(base, ""); name {
@@ -218,12 +219,12 @@ func speaker(path string) string {
 	}
 }
 
-// pathOfSpeaker is the speaker of a file with its folders, which tell servers apart whose files are called alike: names are cut to what
-// differs when all files are read. What all servers' files are called says nothing beside a folder.
+// pathOfSpeaker returns the speaker of a file with its directories, which distinguish servers with equal file names: names
+// are shortened to their differences when all files are read. A generic file name adds nothing to a directory.
 func pathOfSpeaker(path string) string {
 	name := speaker(path)
 	dir := filepath.ToSlash(filepath.Dir(path))
-	for dir != "." && clockIn.ReplaceAllString(filepath.Base(dir), "") == "" { // a folder a day
+	for dir != "." && clockIn.ReplaceAllString(filepath.Base(dir), "") == "" { // a directory per day
 		dir = filepath.ToSlash(filepath.Dir(dir))
 	}
 	switch {
@@ -235,10 +236,10 @@ func pathOfSpeaker(path string) string {
 	return strings.TrimSuffix(dir, "/") + "/" + name
 }
 
-// ofAnyServer are names that files of the metrics of any server have.
+// ofAnyServer matches generic names of files with metrics.
 var ofAnyServer = lazyregexp.New(`^(?:metrics?|scrapes?|prom|prometheus)$`)
 
-// bareName is the name of a file without what it ends in.
+// bareName returns the name of a file without its extension.
 func bareName(path string) string {
 	base := filepath.Base(path)
 	if i := strings.LastIndexByte(base, '.'); i > 0 {

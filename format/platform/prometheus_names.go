@@ -7,18 +7,18 @@ import (
 	"github.com/sgtrace/sgtrace/series"
 )
 
-// A family is a metric of a producer that reports know by another name.
+// A family is a producer's metric that reports know by another name.
 type family struct {
-	name   string // without the prefix of the engine
+	name   string // without the engine's prefix
 	metric series.MetricID
-	times  float64 // what its values are multiplied by
+	times  float64 // factor for its values
 }
 
-// engines are the producers of servers' metrics, by what names begin with.
+// engines are the producers of servers' metrics, by prefix.
 var engines = []struct{ prefix, engine string }{{"sglang:", "SGLang"}, {"sglang_", "SGLang"}, {"vllm:", "vLLM"}, {"vllm_", "vLLM"}, {"dynamo_frontend_", "Dynamo"},
 	{"llamacpp:", "llama.cpp"}, {"trtllm_", "TensorRT-LLM"}, {"lmdeploy:", "LMDeploy"}, {"tgi_", "TGI"}}
 
-// families are the metrics of engines that reports know.
+// families are the engines' metrics that reports know.
 var families = []family{
 	{"num_running_reqs", series.Running, 1},
 	{"num_requests_running", series.Running, 1},
@@ -63,17 +63,17 @@ var families = []family{
 	{"request_queue_time_seconds_bucket", series.QueueTime, 1},
 }
 
-// labeled are metrics of Triton's backend for TensorRT-LLM, which tell by a label what they are: what that is called else. Its
-// "active" requests are those that wait, too.
+// labeled are metrics of Triton's backend for TensorRT-LLM whose meaning is in a label, with their usual name. Its "active"
+// requests include those that wait.
 var labeled = []struct{ name, label, is, plain string }{
 	{"nv_trt_llm_request_metrics", "request_type", "waiting", "trtllm_num_requests_waiting"},
 	{"nv_trt_llm_request_metrics", "request_type", "scheduled", "trtllm_num_requests_running"},
 	{"nv_trt_llm_kv_cache_block_metrics", "kv_cache_block_type", "fraction", "trtllm_kv_cache_utilization"},
 }
 
-// plainOf returns what a metric is called with its labels, and those that say where it is.
+// plainOf returns the usual name of a metric, and its labels about the place.
 func plainOf(name string, labels map[string]string) (string, map[string]string) {
-	if rest, ok := strings.CutPrefix(name, "ray_vllm"); ok && len(rest) > 1 { // as Ray passes it on, "ray_vllm_num_requests_running"
+	if rest, ok := strings.CutPrefix(name, "ray_vllm"); ok && len(rest) > 1 { // renamed by Ray, "ray_vllm_num_requests_running"
 		return "vllm:" + rest[1:], labels
 	}
 	for _, x := range labeled {
@@ -87,7 +87,7 @@ func plainOf(name string, labels map[string]string) (string, map[string]string) 
 	return name, labels
 }
 
-// devices are the metrics of DCGM that reports know.
+// devices are DCGM's metrics that reports know.
 var devices = []family{
 	{"DCGM_FI_DEV_SM_CLOCK", series.SMClock, 1},
 	{"DCGM_FI_DEV_MEM_CLOCK", series.MemoryClock, 1},
@@ -99,7 +99,7 @@ var devices = []family{
 	{"DCGM_FI_DEV_GPU_UTIL", series.GPUUtil, 1},
 }
 
-// A meaning is what a name says.
+// A meaning is the meaning of a metric's name.
 type meaning struct {
 	engine string // "" is none
 	metric series.MetricID
@@ -109,7 +109,7 @@ type meaning struct {
 	named  series.Metric
 }
 
-// meaningOf returns what a name says. kind is its type, if the file says one.
+// meaningOf returns the meaning of a name. kind is its type, if the file has it.
 func meaningOf(name, kind string) (m meaning) {
 	m.times = 1
 	bare := name

@@ -9,7 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/internal/jsonscan"
 )
 
-// readRange reads answers of the API, one after another.
+// readRange reads consecutive responses of the API.
 func (d *reader) readRange(r io.Reader) error {
 	j := json.NewDecoder(r)
 	for j.More() {

@@ -16,24 +16,24 @@ import (
 type reader struct {
 	*series.Filler
 	name    string
-	speaker string // the server whose metrics have no label that tells it; "" is not known
-	byFile  string // what such a server is called where nothing else names it; "" where labels are missing because values were added up
+	speaker string // server of metrics without a label for it; "" is unknown
+	byFile  string // name of such a server if nothing else names it; "" if labels are missing because values were aggregated
 	diags   *trace.Diags
-	summed  bool              // values of several servers were added up, it seems
-	known   map[string]int32  // series by name and labels, as the file has them
-	keys    map[int32]string  // the same, the other way
-	times   map[int32]float64 // what values of a series are multiplied by
-	unnamed []*panelSeries    // what a query without names answers
+	summed  bool              // values of several servers seem to have been aggregated
+	known   map[string]int32  // series by name and labels, as in the file
+	keys    map[int32]string  // the inverse
+	times   map[int32]float64 // factors of series
+	unnamed []*panelSeries    // results of a query without names
 	watched map[int32]*watched
 	answers map[string]*answered
 }
 
-// newReader returns a reader of a file that f fills.
+// newReader returns a reader of a file, which fills f.
 func newReader(f *series.Filler, name string, diags *trace.Diags) *reader {
 	return &reader{Filler: f, name: name, diags: diags, known: map[string]int32{}, watched: map[int32]*watched{}, answers: map[string]*answered{}}
 }
 
-// places are labels that say where something is, and not what it is.
+// places are labels for the place of something, not for its kind.
 var places = map[string]bool{"__name__": true, "model_name": true, "name": true, "job": true, "instance": true, "namespace": true, "pod": true, "container": true, "endpoint": true,
 	"service": true, "gpu": true, "UUID": true, "device": true, "modelName": true, "Hostname": true, "DCGM_FI_DRIVER_VERSION": true, "pci_bus_id": true, "engine_type": true,
 	"tp_rank": true, "pp_rank": true, "dp_rank": true, "moe_ep_rank": true, "engine": true, "pid": true, "node": true, "worker_addr": true, "le": true, "exported_pod": true,
@@ -66,7 +66,7 @@ func (d *reader) seriesOf(key, name, kind string, labels map[string]string) (id 
 	if d.keys == nil {
 		d.keys = map[int32]string{}
 	}
-	if d.keys[id] != "" && d.keys[id] != key { // of another model or process: together they would grow and fall
+	if d.keys[id] != "" && d.keys[id] != key { // another model or process: combined, they would go up and down
 		s.Label = d.Set.Syms.Intern(strings.TrimPrefix(seriesLabel(labels)+","+speakerLabels(labels), ","))
 		id = d.SeriesOf(s)
 	}
@@ -80,18 +80,18 @@ func (d *reader) seriesOf(key, name, kind string, labels map[string]string) (id 
 	return id
 }
 
-// seriesLabel returns the labels that tell series of one place apart: "stage=prefill_forward".
+// seriesLabel returns the labels that distinguish series of one place: "stage=prefill_forward".
 func seriesLabel(labels map[string]string) string {
 	var parts []string
 	for _, k := range slices.Sorted(maps.Keys(labels)) {
-		if (!places[k] || k == "device" && labels["gpu"] == "") && labels[k] != "" { // of a disk, or a network card
+		if (!places[k] || k == "device" && labels["gpu"] == "") && labels[k] != "" { // device names a disk, or a network card
 			parts = append(parts, k+"="+labels[k])
 		}
 	}
 	return strings.Join(parts, ",")
 }
 
-// speakerLabels returns the labels of who speaks, which tell series apart that are equal but for these.
+// speakerLabels returns the labels of the source, for series that are otherwise equal.
 func speakerLabels(labels map[string]string) string {
 	var parts []string
 	for _, k := range [...]string{"model_name", "name", "pid", "engine", "job", "service", "endpoint", "container", "namespace", "worker_addr", "device"} {
@@ -102,11 +102,11 @@ func speakerLabels(labels map[string]string) string {
 	return strings.Join(parts, ",")
 }
 
-// speakers are labels that name a server, the first one first: what relabeling, collectors, and gateways call it. Where a label was
-// exported, the one without is of who passed it on. Ray's agent passes on what all workers of a node say.
+// speakers are labels that name a server, best first, as set by relabeling, collectors, and gateways. If a label is also
+// exported_, the plain one is that of the forwarder: Ray's agent forwards the metrics of all workers of a node.
 var speakers = []string{"ReplicaId", "WorkerId", "exported_pod", "pod", "kubernetes_pod_name", "k8s_pod_name", "pod_name", "worker_addr", "exported_instance", "service_instance_id", "instance", "target", "hostname", "host"}
 
-// labelOf is what labels call a server; "" is nothing.
+// labelOf returns the name of a server from its labels; "" if there is none.
 func labelOf(labels map[string]string) string {
 	for _, key := range speakers {
 		if labels[key] != "" {
@@ -116,8 +116,8 @@ func labelOf(labels map[string]string) string {
 	return ""
 }
 
-// nameless is what a server is called that no label names. A server's own text has none. In what was asked of a store, labels are
-// missing where values of several servers were added up, by job, or by model.
+// nameless returns the name of a server without a naming label. A server's own text never has one. In results from a store,
+// labels are missing if values of several servers were aggregated, by job, or by model.
 func (d *reader) nameless(labels map[string]string) string {
 	if d.byFile != "" {
 		d.Source().Unnamed = true
@@ -130,13 +130,13 @@ func (d *reader) nameless(labels map[string]string) string {
 	return cmp.Or(labels["job"], labels["service"], labels["namespace"])
 }
 
-// hostOf is the host that labels name; "" is none.
+// hostOf returns the host in the labels; "" if there is none.
 func hostOf(labels map[string]string) string {
 	host, _, _ := strings.Cut(labels["instance"], ":")
 	return cmp.Or(labels["Hostname"], labels["node"], host)
 }
 
-// place returns where the labels of a name say that something is.
+// place returns the place described by the labels of a metric.
 func (d *reader) place(engine, name string, labels map[string]string) int32 {
 	number := func(key string) int16 {
 		n, err := strconv.ParseInt(labels[key], 10, 16)
@@ -150,8 +150,8 @@ func (d *reader) place(engine, name string, labels map[string]string) int32 {
 	server := series.Server{Host: host}
 	if engine == "" {
 		p.GPU = int32(number("gpu"))
-		// Where Prometheus does not keep the labels of DCGM's exporter, "pod" is that one's own, as it is of node
-		// exporter's. cAdvisor counts what pods use.
+		// If Prometheus drops the labels of DCGM's exporter, "pod" is the exporter's own, and so it is for node exporter.
+		// cAdvisor measures the pods themselves.
 		ofPod := p.GPU >= 0 || strings.HasPrefix(name, "container_")
 		if p.User = cmp.Or(labels["exported_pod"], labels["pod"]); !ofPod || strings.Contains(p.User, "exporter") {
 			p.User = ""
@@ -161,7 +161,7 @@ func (d *reader) place(engine, name string, labels map[string]string) int32 {
 		if server.Name == "" {
 			server.Name = d.nameless(labels)
 		}
-		server.Role = "unified" // or another input says more
+		server.Role = "unified" // unless another input has more information
 		if role := labels["engine_type"]; role == "prefill" || role == "decode" {
 			server.Role = role
 		}
@@ -180,11 +180,11 @@ func (d *reader) place(engine, name string, labels map[string]string) int32 {
 // add adds a value.
 func (d *reader) add(id int32, at trace.Time, value float64) {
 	if value == 0 && d.Set.List[id].Metric == series.HitRate {
-		return // SGLang writes that beside each batch of a decode, too
+		return // SGLang writes 0 with each decode batch, too
 	}
-	const whole = 100.5 // in percent, with what rounding adds
+	const whole = 100.5 // in percent, with a margin for rounding
 	if value *= d.times[id]; value > whole && d.Set.Metric(d.Set.List[id].Metric).Unit == "%" {
-		return // the sum of several servers is no part of anything
+		return // the sum of several servers is not a share
 	}
 	if w := d.watched[id]; w != nil {
 		d.saw(w, at, value)
@@ -192,7 +192,7 @@ func (d *reader) add(id int32, at trace.Time, value float64) {
 	d.Add(id, at, value)
 }
 
-// seconds reads a time in seconds, digit by digit.
+// seconds parses a time in seconds, digit by digit.
 func seconds(text string) (trace.Time, bool) {
 	whole, part, _ := strings.Cut(text, ".")
 	n, err := strconv.ParseInt(whole, 10, 64)

@@ -14,8 +14,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// readText reads what /metrics prints, or OpenMetrics. Of a file without times, written says when it
-// was written.
+// readText reads the output of /metrics, or OpenMetrics. For a file without times, written returns the time at which it was
+// written.
 func (d *reader) readText(r *bufio.Reader, written func() trace.Time) error {
 	t := textReader{reader: d, kinds: map[string]string{}, written: sync.OnceValue(written)}
 	for {
@@ -31,9 +31,9 @@ func (d *reader) readText(r *bufio.Reader, written func() trace.Time) error {
 type textReader struct {
 	*reader
 	kinds   map[string]string // of metrics, by name
-	asked   string            // what the values that follow are of, in the output of promtool
-	clock   trace.Time        // that the file says last; 0 is none
-	written func() trace.Time // when the file was written; 0 is unknown
+	asked   string            // name of the values that follow, in the output of promtool
+	clock   trace.Time        // last time in the file; 0 is none
+	written func() trace.Time // time at which the file was written; 0 is unknown
 
 	lines, untimed, bad, firstBad int
 }
@@ -49,7 +49,7 @@ func (t *textReader) line(text []byte) {
 	text = bytes.TrimSpace(text)
 	if said, local, ok := dateOf(text); ok {
 		t.clock, t.Source().Zone.Local = said, t.Source().Zone.Local || local
-		t.speaker = cmp.Or(t.speaker, t.byFile) // one server was asked again and again
+		t.speaker = cmp.Or(t.speaker, t.byFile) // one server was scraped repeatedly
 		return
 	}
 	if len(text) == 0 || text[0] == '#' {
@@ -73,7 +73,7 @@ func (t *textReader) line(text []byte) {
 	}
 }
 
-// sample takes a value over.
+// sample adds a sample.
 func (t *textReader) sample(s *sample) {
 	at := cmp.Or(s.at, t.clock)
 	if at == 0 {
@@ -86,7 +86,7 @@ func (t *textReader) sample(s *sample) {
 	}
 }
 
-// end says what was wrong with the lines.
+// end reports what was wrong with the lines.
 func (t *textReader) end() error {
 	if t.untimed > 0 {
 		at := t.written()
@@ -102,10 +102,10 @@ func (t *textReader) end() error {
 	return nil
 }
 
-// errUntimed is of what came through a pipe.
+// errUntimed is the error for metrics without times from a pipe.
 var errUntimed = errors.New("its values have no time, and it is not a file that has one: save metrics with query_range of Prometheus")
 
-// longestLine is the length of the longest line that is a sample.
+// longestLine is the length of the longest line with a sample.
 const longestLine = 64 << 10
 
 // readLine reads a line; one that is too long is cut.
@@ -121,7 +121,7 @@ func readLine(r *bufio.Reader) (line []byte, err error) {
 	}
 }
 
-// A sample is a line.
+// A sample is the content of a line.
 type sample struct {
 	key, name string
 	labels    map[string]string
@@ -129,7 +129,7 @@ type sample struct {
 	at        trace.Time // 0 is none
 }
 
-// parseSample reads `name{label="x"} 1.5 1787000000.5`.
+// parseSample parses `name{label="x"} 1.5 1787000000.5`.
 func parseSample(text string) (s sample, ok bool) {
 	if i := strings.Index(text, " # {"); i >= 0 { // an exemplar
 		text = text[:i]
@@ -149,7 +149,7 @@ func parseSample(text string) (s sample, ok bool) {
 		rest = rest[1+n:]
 	}
 	if s.key = text[:len(text)-len(rest)]; s.name == "" {
-		s.name = s.labels["__name__"] // as "promtool tsdb dump" writes it
+		s.name = s.labels["__name__"] // as written by "promtool tsdb dump"
 	}
 	fields := strings.Fields(rest)
 	if len(fields) == 0 || len(fields) > 2 || s.name == "" {
@@ -167,8 +167,8 @@ func parseSample(text string) (s sample, ok bool) {
 	return s, true
 }
 
-// unixStamp reads a time: seconds of OpenMetrics, or milliseconds of the older text, which are far more
-// than seconds will be.
+// unixStamp parses a time: seconds in OpenMetrics, or milliseconds in the older text, which are far larger than any number
+// of seconds.
 func unixStamp(text string) (trace.Time, bool) {
 	const largest = 100_000_000_000 // seconds: the year 5138
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil && n > largest && n < math.MaxInt64/1_000_000 {
@@ -177,7 +177,7 @@ func unixStamp(text string) (trace.Time, bool) {
 	return seconds(text)
 }
 
-// parseLabels reads labels up to and with the bracket, and returns how long they are.
+// parseLabels parses labels up to and including the bracket, and returns their length.
 func parseLabels(text string, to map[string]string) (n int, ok bool) {
 	i := 0
 	for {

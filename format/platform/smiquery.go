@@ -10,19 +10,19 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// smiHead is in what "nvidia-smi -q" prints: sections by indentation, of each GPU.
+// smiHead is in the output of "nvidia-smi -q": indented sections for each GPU.
 var smiHead = []byte("NVSMI LOG==")
 
-// A smiQuery reads the output of "nvidia-smi -q": faults of GPUs, as of one moment.
+// A smiQuery reads the output of "nvidia-smi -q": faults of GPUs at one moment.
 type smiQuery struct {
 	*series.Filler
 	server   int32
 	at       trace.Time
-	gpu      string   // bus of the GPU that lines are about
-	sections []string // that lines are in, by indentation
+	gpu      string   // bus of the current GPU
+	sections []string // of the current line, by indentation
 }
 
-// line reads "        HW Slowdown                       : Not Active".
+// line parses "        HW Slowdown                       : Not Active".
 func (q *smiQuery) line(b []byte, n int64) {
 	text := strings.TrimRight(string(b[:min(len(b), 200)]), " \r")
 	bare := strings.TrimLeft(text, " ")
@@ -52,7 +52,7 @@ func (q *smiQuery) line(b []byte, n int64) {
 	}
 }
 
-// fault says what a value tells of a GPU that is at fault; "" if it is not.
+// fault returns the fault of a GPU that a value shows; "" if there is none.
 func (q *smiQuery) fault(key, value string) string {
 	in := strings.Join(q.sections, "/")
 	switch {

@@ -9,7 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// aiperf reads a record of AIPerf: what a client saw of a request.
+// aiperf reads a record of AIPerf: a request as its client saw it.
 func (r *clientReader) aiperf(b []byte) bool {
 	row := spantable.NewRequestRecord()
 	row.Who, row.Line = spantable.Client, uint32(r.at)
@@ -61,13 +61,13 @@ func (r *clientReader) aiperf(b []byte) bool {
 	case failed != "":
 		row.Finish, row.Reason = r.f.Set.Syms.Intern("abort"), r.f.Set.Syms.Intern(failed)
 	}
-	if row.ID == (spantable.Text{}) { // of old versions, or no header was sent
+	if row.ID == (spantable.Text{}) { // in old versions, or if no header was sent
 		row.ID = r.rows.Text(strconv.AppendInt([]byte("line "), int64(r.at), 10))
 	}
 	return r.rows.Add(row)
 }
 
-// failure says how a request failed, by what {"code":503,"message":".."} has; "" is of anything else.
+// failure returns how a request failed, from {"code":503,"message":".."}; "" for anything else.
 func failure(b []byte) (says string) {
 	if len(b) == 0 || b[0] != '{' {
 		return ""
@@ -81,7 +81,7 @@ func failure(b []byte) (says string) {
 	return says
 }
 
-// measured reads {"value":4.9,"unit":"ms"} in ns; Unknown of anything else.
+// measured parses {"value":4.9,"unit":"ms"} as ns; Unknown for anything else.
 func measured(b []byte) int64 {
 	value, unit := -1.0, 1e6
 	jsonscan.Members(b, 0, func(key, v []byte) {
@@ -107,7 +107,7 @@ func measured(b []byte) int64 {
 	return int64(value*unit + 0.5)
 }
 
-// counted reads {"value":550,"unit":"tokens"}.
+// counted parses {"value":550,"unit":"tokens"}.
 func counted(b []byte) (n int64) {
 	n = spantable.Unknown
 	jsonscan.Members(b, 0, func(key, v []byte) {
@@ -118,7 +118,7 @@ func counted(b []byte) (n int64) {
 	return n
 }
 
-// whole reads a number that is whole, and at least 0; Unknown of anything else.
+// whole parses a whole number of at least 0; Unknown for anything else.
 func whole(b []byte) int64 {
 	if x, err := strconv.ParseInt(string(bytes.TrimSpace(b)), 10, 64); err == nil && x >= 0 {
 		return x

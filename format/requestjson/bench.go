@@ -9,14 +9,14 @@ import (
 	"github.com/sgtrace/sgtrace/series"
 )
 
-// newRun returns a run of which nothing is known, at a line of the input that is read.
+// newRun returns an empty run, at a line of the current input.
 func newRun(set *series.Set, line int) series.Run {
 	unknown := series.Spread{Mean: math.NaN(), Median: math.NaN(), P90: math.NaN(), P99: math.NaN()}
 	return series.Run{Source: uint32(len(set.Sources) - 1), Line: uint32(line), Rate: math.NaN(), Duration: math.NaN(), Input: math.NaN(), Output: math.NaN(),
 		TTFT: unknown, ITL: unknown, TPOT: unknown, E2E: unknown}
 }
 
-// bench reads what bench_serving says of a run.
+// bench reads bench_serving's results of a run.
 func (r *clientReader) bench(b []byte) bool {
 	x := newRun(r.f.Set, r.at)
 	known := false
@@ -41,7 +41,7 @@ func (r *clientReader) bench(b []byte) bool {
 	return true
 }
 
-// longestNumber is how many digits a number may have.
+// longestNumber is the length of the longest number, in bytes.
 const longestNumber = 40
 
 // setNumber sets a number of a run by its key, "completed" or "median_ttft_ms".
@@ -67,7 +67,7 @@ func setNumber(x *series.Run, name string, v float64) {
 	}
 }
 
-// setSpread sets what "median_ttft_ms" and the like name, in s.
+// setSpread sets the number named like "median_ttft_ms", in s.
 func setSpread(x *series.Run, name string, seconds float64) {
 	which, rest, _ := strings.Cut(name, "_")
 	what, ms := strings.CutSuffix(rest, "_ms")
@@ -87,7 +87,7 @@ func setSpread(x *series.Run, name string, seconds float64) {
 	}
 }
 
-// short returns a name that no prompt can be.
+// short returns a name that is too short to be a prompt.
 func short(value []byte) string {
 	const longest = 64
 	name := jsonscan.Quoted(value)

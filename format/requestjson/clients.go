@@ -13,19 +13,19 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Clients is what load generators and frontends write of requests: one record in JSON a line. Of AIPerf that is
-// what a client saw, of Dynamo what its frontend did; bench_serving of SGLang and vLLM has one line for a
-// whole run, and so do reports of GuideLLM, inference-perf, AIPerf, and GenAI-Perf, which are one document in JSON.
+// Clients is the output of load generators and frontends about requests: one JSON record per line. AIPerf records
+// requests as a client saw them, Dynamo as its frontend handled them; bench_serving of SGLang and vLLM has one line for a
+// whole run, and so have reports of GuideLLM, inference-perf, AIPerf, and GenAI-Perf, each of which is one JSON document.
 //
 // # What is odd
 //
 //   - AIPerf may write a key twice in one object; the last one counts. Its first versions called
 //     time_to_first_token "ttft", and request_start_ns "timestamp_ns".
 //   - Dynamo's times are whole milliseconds. Records may be wrapped in {"timestamp":..,"event":{..}}; those of type
-//     request_payload hold prompts, and are passed over.
-//   - bench_serving tells no times of day. Its server_info holds the server's keys, and generated_texts
-//     the answers: neither is read. Without --output-details, of vLLM without --save-detailed, it has
-//     no percentile but those that it printed.
+//     request_payload contain prompts, and are ignored.
+//   - bench_serving has no times of day. Its server_info contains the server's keys, and generated_texts
+//     the answers: neither is read. Without --output-details, or vLLM's --save-detailed, it only has
+//     the percentiles that it printed.
 var Clients = &format.Format{
 	Name:     "client records",
 	Noun:     "file of client records",
@@ -38,11 +38,11 @@ var Clients = &format.Format{
 	Text:     true,
 }
 
-// A clientKind is who wrote a file.
+// A clientKind is a program that writes such files.
 type clientKind struct {
 	encoding string
 	is       func(head []byte) bool
-	line     func(*clientReader, []byte) bool // reads a line, and reports whether it is a record
+	line     func(*clientReader, []byte) bool // parses a line, and reports whether it is a record
 }
 
 func has(head []byte, all ...string) bool {
@@ -64,7 +64,7 @@ var kinds = []clientKind{
 	{"AIPerf summary", func(b []byte) bool { return has(b, `"request_throughput"`, `"requests/sec"`, `"request_latency"`) }, (*clientReader).genAIPerf},
 }
 
-// kindOf returns who wrote a file that begins so; nil is somebody else.
+// kindOf returns the program that wrote a file with this head; nil if it is unknown.
 func kindOf(head []byte) *clientKind {
 	head = bytes.TrimLeft(head, "\xef\xbb\xbf \t\r\n")
 	if len(head) == 0 || head[0] != '{' {
@@ -82,11 +82,11 @@ func kindOf(head []byte) *clientKind {
 type clientReader struct {
 	f    *series.Filler
 	rows *spantable.RequestFiller
-	line int // that was read last
-	at   int // in which the record begins
+	line int // last line read
+	at   int // line in which the record begins
 }
 
-// longestLine is how long a record may be: with the answers of thousands of requests it has hundreds of MB.
+// longestLine is the size of the longest record: with the answers of thousands of requests it takes hundreds of MB.
 const longestLine = 1 << 30
 
 // indexClients reads a file.
@@ -130,7 +130,7 @@ func indexClients(in *format.Input, opt *format.Options) (*format.Source, error)
 
 var errLong = errors.New("a line of more than 1 GiB")
 
-// next reads a record behind what b has: a line, or several where it was written for people.
+// next reads a record after the content of b: a line, or several if it is indented.
 func (r *clientReader) next(in *bufio.Reader, b []byte) ([]byte, error) {
 	b, err := r.nextLine(in, b)
 	r.at = r.line
@@ -151,7 +151,7 @@ func (r *clientReader) next(in *bufio.Reader, b []byte) ([]byte, error) {
 	return b, err
 }
 
-// A depth counts the brackets that are open.
+// A depth counts open brackets.
 type depth struct {
 	n                 int
 	inString, escaped bool
@@ -174,7 +174,7 @@ func (d *depth) add(b []byte) {
 	}
 }
 
-// nextLine reads a line behind what b has.
+// nextLine reads a line after the content of b.
 func (r *clientReader) nextLine(in *bufio.Reader, b []byte) ([]byte, error) {
 	r.line++
 	for {

@@ -1,3 +1,3 @@
-// Package requestjson reads requests in JSON that is not OTLP: spans as [Jaeger] and [Zipkin] have
-// them, and records of [Clients] and frontends.
+// Package requestjson reads requests in JSON other than OTLP: spans in the formats of [Jaeger] and [Zipkin], and records of
+// [Clients] and frontends.
 package requestjson

@@ -10,7 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A dynamoRecord is what a record of Dynamo tells of a request; durations are in ms, and -1 is unknown.
+// A dynamoRecord is Dynamo's record of a request; durations are in ms, and -1 is unknown.
 type dynamoRecord struct {
 	event                           []byte
 	id                              spantable.Text
@@ -23,7 +23,7 @@ type dynamoRecord struct {
 	isRecord, wrapped, isOfARequest bool
 }
 
-// dynamo reads a record of Dynamo's frontend. Those of tools and payloads are known, and say nothing.
+// dynamo reads a record of Dynamo's frontend. It accepts those of tools and payloads, and ignores them.
 func (r *clientReader) dynamo(b []byte) bool {
 	x := dynamoRecord{ended: -1, received: -1, ttft: -1, total: -1, waited: -1, prefill: -1, prompt: -1, completion: -1, cached: -1, prefillRank: -1, decodeRank: -1}
 	if _, err := jsonscan.Members(b, 0, func(key, value []byte) { x.member(r, key, value) }); err != nil {
@@ -59,7 +59,7 @@ func (r *clientReader) dynamo(b []byte) bool {
 		row.TTFT = int64(at(x.ttft))
 	}
 	x.phases(&row)
-	rank := x.decodeRank // one row has one place: that of the server that answers
+	rank := x.decodeRank // a row has one place: the server that answers
 	if x.decodeWorker == "" {
 		rank = x.prefillRank
 	}
@@ -72,7 +72,7 @@ func (r *clientReader) dynamo(b []byte) bool {
 	return r.rows.Add(row)
 }
 
-// phases places what the record tells durations of.
+// phases places the phases for which the record has durations.
 func (x *dynamoRecord) phases(row *spantable.RequestRecord) {
 	ms := func(v float64) trace.Time { return trace.Time(v * 1e6) }
 	from := row.Start
@@ -88,7 +88,7 @@ func (x *dynamoRecord) phases(row *spantable.RequestRecord) {
 	}
 }
 
-// member reads a member of a record, of what it is wrapped in, or of its request.
+// member reads a member of a record, of its wrapper, or of its request.
 func (x *dynamoRecord) member(r *clientReader, key, value []byte) {
 	number := func() float64 {
 		if v, err := strconv.ParseFloat(string(value), 64); err == nil && v >= 0 && v < 1e16 {
@@ -149,7 +149,7 @@ func (x *dynamoRecord) member(r *clientReader, key, value []byte) {
 	}
 }
 
-// idOf returns a number or a text; "" is null.
+// idOf returns a number or a text; "" for null.
 func idOf(value []byte) string {
 	if t := jsonscan.Quoted(value); t != nil {
 		return string(t[:min(len(t), 64)])

@@ -13,19 +13,18 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Jaeger reads traces as Jaeger's query API and its UI ("Download JSON") give
-// them: {"data":[{"traceID":..,"spans":[..],"processes":{..}}]}, or the traces alone.
+// Jaeger reads traces from Jaeger's query API and its UI ("Download JSON"):
+// {"data":[{"traceID":..,"spans":[..],"processes":{..}}]}, or the traces alone.
 //
 // # What is odd
 //
-//   - Times are whole microseconds: what OTLP has below that is lost.
-//   - Jaeger makes tags of what OTLP has fields for: span.kind, otel.status_code,
+//   - Times are whole microseconds: OTLP's nanoseconds are lost.
+//   - Jaeger turns fields of OTLP into tags: span.kind, otel.status_code,
 //     otel.status_description, otel.scope.name (otel.library.name before 2023) and
-//     w3c.tracestate. The name of an event is a field "event" of a log. They are read as what
-//     they were.
-//   - The parent is a reference CHILD_OF of the same trace; all other references are links.
-//   - IDs may lack their zeros in front.
-//   - Processes stand behind the spans of their trace, which is held until then.
+//     w3c.tracestate. The name of an event is a field "event" of a log. We turn them back.
+//   - The parent is a reference CHILD_OF in the same trace; all other references are links.
+//   - IDs may lack their leading zeros.
+//   - Processes come after the spans of their trace, which is held until then.
 var Jaeger = &format.Format{
 	Name:     "Jaeger",
 	Noun:     "Jaeger trace file",
@@ -38,12 +37,12 @@ var Jaeger = &format.Format{
 	Text:     true,
 }
 
-// isJaeger goes by two keys that nothing else has together.
+// isJaeger looks for two keys that only occur together here.
 func isJaeger(head []byte) bool {
 	return bytes.Contains(head, []byte(`"traceID"`)) && bytes.Contains(head, []byte(`"operationName"`))
 }
 
-// A jaegerSpan is one as Jaeger's UI model has it. Times are in microseconds.
+// A jaegerSpan is a span in the model of Jaeger's UI. Times are in microseconds.
 type jaegerSpan struct {
 	TraceID, SpanID, OperationName, ProcessID string
 	ParentSpanID                              string // before references existed
@@ -71,19 +70,19 @@ type jaegerProcess struct {
 type jaegerReader struct {
 	Filler *spantable.Filler
 	d      *json.Decoder
-	// The spans of the trace that is being read, with their places, and its processes.
+	// The spans of the current trace, with their positions, and its processes.
 	spans     []jaegerSpan
 	offsets   []int64
 	processes map[string]jaegerProcess
 }
 
-// readJaeger adds the spans of a file. What is damaged is reported; everything before is used.
+// readJaeger adds the spans of a file. It reports damage; everything before it is used.
 func readJaeger(to *spantable.Filler, in io.Reader) {
 	r := &jaegerReader{Filler: to, d: json.NewDecoder(in)}
 	r.Filler.Documents(r.d, r.value)
 }
 
-// value reads a trace, a list of them, or the answer of the API around one.
+// value reads a trace, a list of traces, or the API response around one.
 func (r *jaegerReader) value() error {
 	_, _, err := jsonscan.Each(r.d, r.member, r.value)
 	r.flush()
@@ -151,7 +150,7 @@ func traceOf(raw []byte) (hi, lo uint64, ok bool) {
 	return hi, lo, hi|lo != 0
 }
 
-// flush adds the spans of the trace that was read.
+// flush adds the spans of the current trace.
 func (r *jaegerReader) flush() {
 	resources := map[string]trace.ArgList{}
 	for id, p := range r.processes {
@@ -194,7 +193,7 @@ func (r *jaegerReader) add(s *jaegerSpan, resource trace.ArgList, at int64) {
 	r.Filler.Add(&to, at)
 }
 
-// jaegerField reports whether a tag is what OTLP has a field for, which it sets.
+// jaegerField sets the field for a tag for which OTLP has one, and reports whether it has.
 func jaegerField(to *spantable.Record, t jaegerTag) bool {
 	word := text(t.Value)
 	switch t.Key {
@@ -206,7 +205,7 @@ func jaegerField(to *spantable.Record, t jaegerTag) bool {
 		to.Message = word
 	case "otel.scope.name", "otel.library.name":
 		to.Scope = word
-	case "error": // goes with the status
+	case "error": // the status has the same information
 		if word != "true" {
 			return false
 		}
@@ -232,8 +231,7 @@ func (r *jaegerReader) event(at trace.Time, fields []jaegerTag, offset int64) sp
 	return e
 }
 
-// attributes appends tags to a list. Numbers keep their digits, so that none goes through a
-// float that is none.
+// attributes appends tags to a list. Numbers keep their digits instead of going through a float.
 func (r *jaegerReader) attributes(list trace.ArgList, tags []jaegerTag, at int64) trace.ArgList {
 	for _, t := range tags {
 		var value any

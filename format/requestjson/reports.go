@@ -8,7 +8,7 @@ import (
 	"github.com/sgtrace/sgtrace/series"
 )
 
-// within returns the value of a member of a member of an object, and so on; nil without.
+// within returns the value at a path of keys in nested objects; nil if there is none.
 func within(b []byte, path ...string) []byte {
 	for _, name := range path {
 		var found []byte
@@ -26,7 +26,7 @@ func within(b []byte, path ...string) []byte {
 	return b
 }
 
-// numberIn is the first number among some members of an object; NaN without.
+// numberIn returns the first number among some members of an object; NaN if there is none.
 func numberIn(b []byte, names ...string) float64 {
 	for _, name := range names {
 		if v := number(within(b, name)); !math.IsNaN(v) {
@@ -36,7 +36,7 @@ func numberIn(b []byte, names ...string) float64 {
 	return math.NaN()
 }
 
-// number reads a number of Python's, which may be NaN or Infinity; NaN is none.
+// number parses a number in Python's format, which may be NaN or Infinity; NaN if it is not one.
 func number(value []byte) float64 {
 	if v, err := strconv.ParseFloat(string(value[:min(len(value), longestNumber)]), 64); err == nil {
 		return v
@@ -44,7 +44,7 @@ func number(value []byte) float64 {
 	return math.NaN()
 }
 
-// spreadIn reads how long something took, whatever a generator calls its numbers; unit is what they count, in s.
+// spreadIn reads statistics of a duration, under any generator's names; unit is their unit in s.
 func spreadIn(b []byte, unit float64) series.Spread {
 	of := func(names ...string) float64 {
 		v := numberIn(b, names...)
@@ -56,7 +56,7 @@ func spreadIn(b []byte, unit float64) series.Spread {
 	return series.Spread{Mean: of("mean", "avg"), Median: of("median", "p50"), P90: of("p90"), P99: of("p99")}
 }
 
-// requests is a number of requests; 0 is none, or not told.
+// requests converts a number of requests; 0 is none, or unknown.
 func requests(v float64) int {
 	const most = 1 << 40
 	if math.IsNaN(v) {
@@ -65,7 +65,7 @@ func requests(v float64) int {
 	return int(max(0, min(v, most)))
 }
 
-// end keeps a run that is read, and reports whether it tells how much it served.
+// end stores a complete run, and reports whether it contains how much was served.
 func (r *clientReader) end(x series.Run) bool {
 	if x.Completed == 0 && x.Failed == 0 || !(x.Duration > 0) {
 		return false
@@ -74,8 +74,8 @@ func (r *clientReader) end(x series.Run) bool {
 	return true
 }
 
-// guideLLM reads a report of GuideLLM, benchmarks.json: a run for each rate. Until 0.3, what was offered is in "args", now in "config". TTFT,
-// ITL and TPOT are in ms, latencies in s.
+// guideLLM reads a report of GuideLLM, benchmarks.json: a run for each rate. The offered load is in "args" until 0.3, and
+// in "config" since. TTFT, ITL, and TPOT are in ms, latencies in s.
 func (r *clientReader) guideLLM(b []byte) bool {
 	list := within(b, "benchmarks")
 	if len(list) == 0 || list[0] != '[' {
@@ -100,7 +100,7 @@ func (r *clientReader) guideLLMRun(b []byte) bool {
 	x := newRun(r.f.Set, r.at)
 	x.Backend = "GuideLLM"
 	from, to := math.NaN(), math.NaN()
-	if _, err := jsonscan.Members(b, 0, func(key, value []byte) { // once: requests may be hundreds of MB
+	if _, err := jsonscan.Members(b, 0, func(key, value []byte) { // in one pass: requests may take hundreds of MB
 		switch string(key) {
 		case "config", "args":
 			member.config = value
@@ -143,7 +143,8 @@ func (r *clientReader) guideLLMRun(b []byte) bool {
 	return r.end(x)
 }
 
-// inferencePerf reads what inference-perf of Kubernetes says of a stage, stage_1_lifecycle_metrics.json, and of all of them.
+// inferencePerf reads the report of Kubernetes's inference-perf for a stage, stage_1_lifecycle_metrics.json, or for all of
+// them.
 func (r *clientReader) inferencePerf(b []byte) bool {
 	load, good := within(b, "load_summary"), within(b, "successes")
 	x := newRun(r.f.Set, r.at)
@@ -162,8 +163,8 @@ func (r *clientReader) inferencePerf(b []byte) bool {
 	return r.end(x)
 }
 
-// genAIPerf reads the summary of AIPerf, profile_export_aiperf.json, and of GenAI-Perf before it: an object for each number, with its unit.
-// Latencies are in ms.
+// genAIPerf reads the summary of AIPerf, profile_export_aiperf.json, or of its predecessor GenAI-Perf: an object for each
+// number, with its unit. Latencies are in ms.
 func (r *clientReader) genAIPerf(b []byte) bool {
 	x := newRun(r.f.Set, r.at)
 	value := func(name string) float64 { return numberIn(within(b, name), "avg") }

@@ -10,14 +10,14 @@ import (
 	"github.com/sgtrace/sgtrace/series"
 )
 
-// Summary is what bench_serving prints of a run, as somebody copied it from a terminal: a line for each number, between a
+// Summary is bench_serving's printed summary of a run, as copied from a terminal: a line for each number, between a
 // title and a line of equals signs.
 //
 // # What is odd
 //
-//   - SGLang says "Traffic request rate", vLLM "Request rate configured (RPS)", and leaves it out where it is infinite.
+//   - SGLang writes "Traffic request rate", vLLM "Request rate configured (RPS)", and omits it if it is infinite.
 //   - A limit that is not set reads "not set".
-//   - It tells no times of day.
+//   - It has no times of day.
 var Summary = &format.Format{
 	Name:   "client summary",
 	Noun:   "summary of a load generator",
@@ -29,10 +29,10 @@ var Summary = &format.Format{
 	Text:   true,
 }
 
-// summaryTitle is above a summary. Without a duration, it says nothing of how many requests a second there were.
+// summaryTitle is the title of a summary. Without a duration, a summary does not show the request rate.
 const summaryTitle, summaryDuration = "= Serving Benchmark Result =", "Benchmark duration (s)"
 
-// summaryNames are keys of results in JSON by what a summary calls them.
+// summaryNames maps names in a summary to keys of results in JSON.
 var summaryNames = map[string]string{
 	"Backend": "backend", "Traffic request rate": "request_rate", "Request rate configured (RPS)": "request_rate", "Max request concurrency": "max_concurrency", "Maximum request concurrency": "max_concurrency",
 	"Successful requests": "completed", "Failed requests": "failed", summaryDuration: "duration", "Total input tokens": "total_input_tokens", "Total generated tokens": "total_output_tokens",
@@ -73,7 +73,7 @@ func indexSummary(in *format.Input, opt *format.Options) (*format.Source, error)
 	return &format.Source{}, err
 }
 
-// summaryKey is what results in JSON call a number, "mean_ttft_ms" of "Mean TTFT (ms)"; "" is not looked for.
+// summaryKey returns the key of a number in JSON results, "mean_ttft_ms" for "Mean TTFT (ms)"; "" if it is not needed.
 func summaryKey(name string) string {
 	if key := summaryNames[name]; key != "" {
 		return key
@@ -86,7 +86,7 @@ func summaryKey(name string) string {
 	return which + "_" + strings.ReplaceAll(what, " ", "_") + "_ms"
 }
 
-// set sets what a summary says of a run.
+// set sets a value of a run from a summary.
 func set(x *series.Run, key, value string) {
 	if key == "backend" {
 		const longest = 64

@@ -20,14 +20,14 @@ import (
 //
 // # What is odd
 //
-//   - Times are whole microseconds: what OTLP has below that is lost.
-//   - All tags are text, numbers and truth values as well. Those with a fraction are read as
+//   - Times are whole microseconds: OTLP's nanoseconds are lost.
+//   - All tags are text, even numbers and booleans. Those with a fraction are read as
 //     numbers again; a whole number may be an ID, and stays text.
-//   - A span has the tags of its process as well as its own. Those that OpenTelemetry has
+//   - A span has the tags of its process as well as its own. Tags that OpenTelemetry uses
 //     for resources (service., telemetry., host., process., ...) are read as the process's.
-//   - Exporters make tags of what OTLP has fields for: otel.status_code, error,
-//     otel.status_description, otel.scope.name (otel.library.name before 2023), and of links
-//     otlp.link.0 and so on. They are read as what they were.
+//   - Exporters turn fields of OTLP into tags: otel.status_code, error,
+//     otel.status_description, otel.scope.name (otel.library.name before 2023), and links into
+//     otlp.link.0 and so on. We turn them back.
 //   - Events are annotations: the name alone, or NAME|{attributes}|dropped.
 //   - Zipkin's server writes names of spans and services in lower case.
 var Zipkin = &format.Format{
@@ -42,13 +42,13 @@ var Zipkin = &format.Format{
 	Text:     true,
 }
 
-// isZipkin goes by keys that nothing else has together.
+// isZipkin looks for keys that only occur together here.
 func isZipkin(head []byte) bool {
 	has := func(key string) bool { return bytes.Contains(head, []byte(key)) }
 	return has(`"traceId"`) && (has(`"localEndpoint"`) || has(`"timestamp"`) && has(`"duration"`) && has(`"id"`))
 }
 
-// A zipkinSpan is one as Zipkin has it. Times are in microseconds.
+// A zipkinSpan is a span in Zipkin's format. Times are in microseconds.
 type zipkinSpan struct {
 	traceID, id, parentID, name, kind string
 	timestamp, duration               int64
@@ -66,7 +66,7 @@ type zipkinReader struct {
 	d      *json.Decoder
 }
 
-// readZipkin adds the spans of a file. What is damaged is reported; everything before is used.
+// readZipkin adds the spans of a file. It reports damage; everything before it is used.
 func readZipkin(to *spantable.Filler, in io.Reader) {
 	r := &zipkinReader{Filler: to, d: json.NewDecoder(in)}
 	r.Filler.Documents(r.d, r.value)
@@ -76,7 +76,7 @@ func readZipkin(to *spantable.Filler, in io.Reader) {
 func (r *zipkinReader) value() error {
 	var s zipkinSpan
 	var wrong error
-	left := false // as traces come first
+	left := false // traces come first
 	bracket, at, err := jsonscan.Each(r.d, func(key string) error {
 		raw, _, err := jsonscan.Next(r.d)
 		if left {
@@ -101,7 +101,7 @@ func (r *zipkinReader) value() error {
 	return err
 }
 
-// field returns where the value of a key goes, nil for one that is not read.
+// field returns the destination for the value of a key, nil to ignore it.
 func (s *zipkinSpan) field(key string) any {
 	switch key {
 	case "traceId":
@@ -128,7 +128,7 @@ func (s *zipkinSpan) field(key string) any {
 	return nil
 }
 
-// add adds a span. A span without a kind is an internal one.
+// add adds a span. A span without a kind is internal.
 func (r *zipkinReader) add(s *zipkinSpan, at int64) {
 	var to spantable.Record
 	to.TraceHi, to.TraceLo = spantable.ParseID(s.traceID)
@@ -157,14 +157,14 @@ func (r *zipkinReader) add(s *zipkinSpan, at int64) {
 	r.Filler.Add(&to, at)
 }
 
-// ofProcess reports whether OpenTelemetry has a tag for resources.
+// ofProcess reports whether OpenTelemetry uses a tag for resources.
 func ofProcess(key string) bool {
 	return slices.ContainsFunc([]string{"service.", "telemetry.", "host.", "process.", "k8s.", "container.", "os.", "vllm."},
 		func(prefix string) bool { return strings.HasPrefix(key, prefix) })
 }
 
-// unquoted returns the number that a tag surely was: one with a fraction, as written from a
-// float. A whole number may be an ID.
+// unquoted returns the number that a tag certainly was: one with a fraction, as written from a float. A whole number may be
+// an ID.
 func unquoted(value string) any {
 	f, err := strconv.ParseFloat(value, 64)
 	if err != nil || !strings.ContainsAny(value, ".e") || strconv.FormatFloat(f, 'g', -1, 64) != value {
@@ -173,12 +173,12 @@ func unquoted(value string) any {
 	return f
 }
 
-// zipkinField reports whether a tag is what OTLP has a field for, which it sets.
+// zipkinField sets the field for a tag for which OTLP has one, and reports whether it has.
 func zipkinField(to *spantable.Record, key, value string) bool {
 	switch key {
 	case "otel.status_code":
 		to.Status = spantable.StatusOf(value)
-	case "error": // the text of it, or true
+	case "error": // an error message, or true
 		to.Status = spantable.StatusError
 		if value != "true" && value != "" && to.Message == "" {
 			to.Message = value
@@ -201,7 +201,7 @@ func zipkinField(to *spantable.Record, key, value string) bool {
 	return true
 }
 
-// event reads an annotation, which may hold attributes.
+// event reads an annotation, which may contain attributes.
 func (r *zipkinReader) event(at trace.Time, value string, offset int64) spantable.Event {
 	name, rest, _ := strings.Cut(value, "|")
 	e := spantable.Event{Time: at}
@@ -224,8 +224,7 @@ func (r *zipkinReader) event(at trace.Time, value string, offset int64) spantabl
 	return e
 }
 
-// plain returns a value as attributes have it: a number that is whole as such, what has no
-// place there as text.
+// plain converts a value for attributes: whole numbers become integers, and values of other types text.
 func plain(v any) any {
 	switch v := v.(type) {
 	case string, bool:

@@ -16,8 +16,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A database is a SQLite file that is open for reading. Only tables are read: views are code, and
-// the numbers of some of these are wrong.
+// A database is a SQLite file open for reading. Only tables are read: views are code, and some of them contain wrong
+// numbers.
 type database struct {
 	conn   *sqlite.Conn
 	name   string
@@ -25,12 +25,11 @@ type database struct {
 	tables []string
 }
 
-// magic begins every SQLite file.
+// magic is at the beginning of every SQLite file.
 const magic = "SQLite format 3\x00"
 
-// isDatabase reports whether a file with the given head is one, and has a table whose name begins
-// with rocpd_ and one of some names. Of a file that was cut or is being written, the head may lack
-// the list of tables.
+// isDatabase reports whether a file with the given head is a SQLite file, and has a table whose name consists of rocpd_ and
+// one of some names. If the file was cut or is being written, the head may lack the list of tables.
 func isDatabase(head []byte, names ...string) bool {
 	if !bytes.HasPrefix(head, []byte(magic)) {
 		return false
@@ -49,10 +48,10 @@ func isDatabase(head []byte, names ...string) bool {
 	}
 }
 
-// endsName matches the end of a table's name: nothing more, or the number of a recording.
+// endsName matches the end of a table's name: nothing more, or the id of a recording.
 var endsName = lazyregexp.New(`^(_?[0-9a-fA-F]{8}|[^\w])`)
 
-// openDatabase opens a file without locking, journals or writing. The caller closes it.
+// openDatabase opens a file without locking, journals, or writing. The caller closes it.
 func openDatabase(path, name string, diags *trace.Diags) (*database, error) {
 	full, err := filepath.Abs(path)
 	if err != nil {
@@ -82,7 +81,7 @@ func (d *database) Close() error { return d.conn.Close() }
 // Tables returns the names of all tables, in the order of the file.
 func (d *database) Tables() []string { return d.tables }
 
-// has reports whether there is a table.
+// has reports whether a table exists.
 func (d *database) has(table string) bool { return slices.Contains(d.tables, table) }
 
 func (d *database) each(sql string, row func(*sqlite.Stmt)) error {
@@ -99,9 +98,9 @@ func (d *database) each(sql string, row func(*sqlite.Stmt)) error {
 	}
 }
 
-// Scan passes the rows of a table, in the order of its numbers, with the given columns. Those that
-// the table lacks are NULL: producers add columns from version to version. Of a damaged table it
-// passes what stands before the damage and, from the end, what stands behind it.
+// Scan passes the rows of a table, in the order of row numbers, with the given columns. Missing columns are NULL: producers
+// add columns from version to version. In a damaged table it passes the rows before the damage and, backwards from the end,
+// those after it.
 func (d *database) Scan(table string, columns []string, row func(*sqlite.Stmt)) {
 	if !d.has(table) {
 		return

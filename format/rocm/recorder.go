@@ -16,22 +16,22 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A recorder makes profiles of the rows of one input, as the filter of its options says. It is
-// not safe for concurrent use.
+// A recorder makes profiles from the rows of one input, applying the filter of its options. It is not safe for concurrent
+// use.
 type recorder struct {
 	in    *format.Input
 	opt   *format.Options
-	put   *trace.ArgsAppender // nil leaves arguments out
+	put   *trace.ArgsAppender // nil omits arguments
 	keys  argKeys
 	list  trace.ArgList
 	keep  *profile.Keeper
 	procs []*process
 }
 
-// argKeys are the names of arguments, which are those of PyTorch's profiler where it has the same.
+// argKeys are the names of arguments, which are those of PyTorch's profiler where it has the same arguments.
 type argKeys struct{ device, stream, correlation, grid, block, registers, shared, bytes, category, node trace.Sym }
 
-// newRecorder returns a recorder of an input.
+// newRecorder returns a recorder for an input.
 func newRecorder(in *format.Input, opt *format.Options) *recorder {
 	r := &recorder{in: in, opt: opt, keep: profile.NewKeeper(&opt.Filter, opt.Syms)}
 	if opt.Args != nil && opt.Filter.Args != profile.ArgsNone {
@@ -47,22 +47,22 @@ func newRecorder(in *format.Input, opt *format.Options) *recorder {
 	return r
 }
 
-// A process is what is recorded of one.
+// A process is the recording of a process.
 type process struct {
 	r        *recorder
 	p        *profile.Profile
 	rows     map[rowKey]int32
 	devices  map[int32]string // names by number
-	used     map[int32]bool   // devices that did something
+	used     map[int32]bool   // devices with events
 	launches []profile.Launch
 	onDevice numbers         // correlations of work
 	blocks   map[int64]block // allocated memory by address
 	sums     map[int32]int64 // of blocks, by device
-	// unnumbered: what number a device has on its machine is unknown.
+	// unnumbered means that the machine's numbers of the devices are unknown.
 	unnumbered bool
 }
 
-// rowKey finds a row: its kind, and two numbers or a symbol.
+// rowKey identifies a row: its kind, and two numbers or a symbol.
 type rowKey struct {
 	kind profile.RowKind
 	a, b int64
@@ -75,27 +75,27 @@ func (r *recorder) newProcess(pid int64, host string) *process {
 		blocks: map[int64]block{}, sums: map[int32]int64{},
 		p: &profile.Profile{Name: r.in.Name, First: math.MaxInt64, Last: math.MinInt64,
 			Meta: profile.Meta{Rank: -1, WorldSize: -1, GPU: -1, Host: host, PID: pid}}}
-	p.thread(pid) // names the process even if nothing lies on it
+	p.thread(pid) // names the process even if it has no events
 	r.procs = append(r.procs, p)
 	return p
 }
 
-// boot says on which machine the process ran, from the boot of which its times count.
+// boot sets the machine of the process; times count from its boot.
 func (p *process) boot(machine string) {
 	if machine != "" {
 		p.p.Meta.Epoch = "boot of " + machine
 	}
 }
 
-// unix says that times were recorded since boot, and that shift was added for Unix time.
+// unix means that times are Unix times, to which shift was added since they were recorded relative to boot.
 func (p *process) unix(shift trace.Time) {
 	p.p.Meta.Origin, p.p.Meta.Base = profile.OriginUnix, int64(shift)
 }
 
-// Unnumbered says that devices have numbers of the recording, which are not those of the machine.
+// Unnumbered means that device numbers are those of the recording, and not of the machine.
 func (p *process) Unnumbered() { p.unnumbered = true }
 
-// ranked says what the environment of the process tells of its rank; -1 is unknown.
+// ranked sets the rank from the environment of the process; -1 is unknown.
 func (p *process) ranked(rank, size int32) {
 	if rank >= 0 {
 		p.p.Meta.WorldSize = size
@@ -109,11 +109,11 @@ func (p *process) Device(number int32, name, uuid string) {
 	p.p.Meta.Devices = append(p.p.Meta.Devices, profile.Device{ID: int64(number), Name: name, UUID: uuid})
 }
 
-// at is where and when a device did something.
+// at is the place and time of an event of a device.
 type at struct {
 	Start, End     trace.Time // ns
 	Device, Stream int64
-	Correlation    int64 // of the call that asked for it; 0 is unknown
+	Correlation    int64 // of the call that requested it; 0 is unknown
 }
 
 // A dispatch is one run of a kernel. Sizes are work-items; 0 is unknown.
@@ -121,9 +121,9 @@ type dispatch struct {
 	at
 	Name              trace.Sym
 	Grid, Group       [3]int64
-	Flat              bool // nothing but the products of sizes is known; the first are these
+	Flat              bool // only the products of sizes are known; they are in the first elements
 	Registers, Shared int64
-	Node              int64 // of the graph that ran it; 0 is none
+	Node              int64 // in the graph that ran it; 0 is none
 	Counters          []counted
 }
 
@@ -134,7 +134,7 @@ type counted struct {
 	Value      float64
 }
 
-// dispatch adds a kernel.
+// kernel adds a kernel.
 func (p *process) kernel(k *dispatch) {
 	row := p.stream(k.Device, k.Stream)
 	if !p.saw(k.Start, k.End) {
@@ -181,7 +181,7 @@ func (p *process) kernel(k *dispatch) {
 	}
 }
 
-// dims adds the extents of a grid or a block.
+// dims adds the dimensions of a grid or a block.
 func (r *recorder) dims(l trace.ArgList, key trace.Sym, v [3]int64) trace.ArgList {
 	if v == [3]int64{} {
 		return l
@@ -193,7 +193,7 @@ func (r *recorder) dims(l trace.ArgList, key trace.Sym, v [3]int64) trace.ArgLis
 	return l.Array(key, elems)
 }
 
-// place adds the arguments that say where something ran.
+// place adds the arguments about where something ran.
 func (r *recorder) place(l trace.ArgList, at *at) trace.ArgList {
 	if at.Correlation != 0 {
 		l = l.Int(r.keys.correlation, at.Correlation)
@@ -201,8 +201,7 @@ func (r *recorder) place(l trace.ArgList, at *at) trace.ArgList {
 	return l.Int(r.keys.device, at.Device).Int(r.keys.stream, at.Stream)
 }
 
-// Copy adds a copy, or what fills memory; what is how the producer calls it, and bytes is -1
-// where it does not say.
+// Copy adds a copy or a memory fill; what is the producer's name for it, and bytes is -1 if unknown.
 func (p *process) Copy(at *at, what string, bytes int64) {
 	row := p.stream(at.Device, at.Stream)
 	if !p.saw(at.Start, at.End) {
@@ -219,7 +218,7 @@ func (p *process) Copy(at *at, what string, bytes int64) {
 	p.worked(row, name, at)
 }
 
-// worked ties what a device did to the call that asked for it, and adds it to the fingerprint.
+// worked joins a device's work to the call that requested it, and adds it to the fingerprint.
 func (p *process) worked(row int32, name trace.Sym, at *at) {
 	f := &p.r.opt.Filter
 	p.used[int32(at.Device)] = true
@@ -264,7 +263,7 @@ func (p *process) Range(tid int64, name trace.Sym, from, to trace.Time) {
 	}
 }
 
-// other adds what a thread or the driver did that no report knows, such as migrations of pages.
+// other adds an event of a thread or the driver that is in no report, such as migrations of pages.
 func (p *process) other(tid int64, category string, name trace.Sym, from, to trace.Time) {
 	if p.saw(from, to) {
 		p.add(p.thread(tid), category, name, from, to, 0, nil)
@@ -280,7 +279,7 @@ func (p *process) mark(tid int64, name trace.Sym, at trace.Time) {
 	p.p.Instants = memory.Append(p.p.Instants, profile.Instant{Time: at, Row: p.thread(tid), Name: name, Cat: category})
 }
 
-// counter adds the value that a counter of a device has from a time on.
+// counter adds the value of a device's counter from a time on.
 func (p *process) counter(device int32, name, unit trace.Sym, at trace.Time, value float64, kind profile.CounterKind) {
 	if !p.saw(at, at) {
 		return
@@ -307,7 +306,7 @@ func (p *process) count(device int32, name, unit trace.Sym, at trace.Time, value
 	p.p.Counters = memory.Append(p.p.Counters, profile.CounterValue{Time: at, Source: p.r.opt.Syms.Intern("GPU " + strconv.Itoa(int(device))), Name: name, Unit: unit, Value: value, Kind: kind})
 }
 
-// saw notes that something happened, and reports whether its times can be right.
+// saw extends the times of the process, and reports whether an event's times are possible.
 func (p *process) saw(from, to trace.Time) bool {
 	if !isTime(from) || !isTime(to) {
 		p.r.opt.Diags.Add(trace.RocmTime.Of(p.r.in.Name, from, to))
@@ -318,14 +317,13 @@ func (p *process) saw(from, to trace.Time) bool {
 	return true
 }
 
-// isTime reports whether a time can be one: what a damaged row holds lies beyond 2043, or long
-// before 1970.
+// isTime reports whether a time is possible: damaged rows have times beyond 2043, or long before 1970.
 func isTime(t trace.Time) bool { return -1<<60 < t && t < 1<<61 }
 
 func dur(from, to trace.Time) int64 { return max(0, int64(to-from)) }
 
-// add adds an event if the filter keeps it, with the arguments that args adds to a list; nil adds
-// none. It returns its index, or NoEvent.
+// add adds an event if the filter keeps it, with the arguments that args appends to a list; args may be nil. It returns the
+// event's index, or NoEvent.
 func (p *process) add(row int32, category string, name trace.Sym, from, to trace.Time, correlation int64, args func(trace.ArgList) trace.ArgList) int32 {
 	r := p.r
 	cat := r.opt.Syms.Intern(category)
@@ -362,7 +360,7 @@ func (p *process) stream(device, stream int64) int32 {
 	})
 }
 
-// folder returns where rows of a device are.
+// folder returns the folder for rows of a device.
 func (p *process) folder(device int32) string {
 	text := "ROCm > GPU " + strconv.Itoa(int(device))
 	if name := p.devices[device]; name != "" {
@@ -371,7 +369,7 @@ func (p *process) folder(device int32) string {
 	return text
 }
 
-// profiles returns the processes that did something, or the first one where none did.
+// profiles returns the processes with events, or the first one if there are none.
 func (r *recorder) profiles() []*profile.Profile {
 	var list []*profile.Profile
 	for _, p := range r.procs {
@@ -392,7 +390,7 @@ func (p *process) finish() *profile.Profile {
 		x.First, x.Last = 0, 0
 	}
 	x.PlaceCollectives(p.launches, nil)
-	for i := range x.Events { // calls that launched nothing have numbers, too
+	for i := range x.Events { // even calls that launched nothing have numbers
 		if e := &x.Events[i]; e.IsLaunch() && !p.onDevice.has(e.Correlation) {
 			e.Correlation = 0
 		}
@@ -405,22 +403,22 @@ func (p *process) finish() *profile.Profile {
 		}
 	}
 	if x.Collectives.Len() > 0 {
-		x.Meta.Backend = "nccl" // what torch.distributed calls RCCL
+		x.Meta.Backend = "nccl" // torch.distributed's name for RCCL
 	}
 	slices.SortStableFunc(x.Meta.Devices, func(a, b profile.Device) int { return cmp.Compare(a.ID, b.ID) })
 	slices.SortStableFunc(x.Counters, func(a, b profile.CounterValue) int { return cmp.Compare(a.Time, b.Time) })
 	return x
 }
 
-// copyWords are parts of what producers call copies, in capitals and without what separates words,
-// with the direction in the words of PyTorch's profiler.
+// copyWords are parts of producers' names of copies, in capitals and without separators, with the direction in the words of
+// PyTorch's profiler.
 var copyWords = []struct{ part, direction string }{
 	{"HOSTTODEVICE", "HtoD"}, {"DEVICETOHOST", "DtoH"}, {"DEVICETODEVICE", "DtoD"}, {"HOSTTOHOST", "HtoH"}, {"PEERTOPEER", "PtoP"},
 	{"H2D", "HtoD"}, {"D2H", "DtoH"}, {"D2D", "DtoD"}, {"H2H", "HtoH"}, {"P2P", "PtoP"},
 }
 
-// copyName returns what PyTorch's profiler calls a copy, and its category, of how a producer
-// calls it: "MEMORY_COPY_HOST_TO_DEVICE", "CopyHostToDevice", "HostToDevice".
+// copyName returns PyTorch's name of a copy, and its category, for a producer's name: "MEMORY_COPY_HOST_TO_DEVICE",
+// "CopyHostToDevice", "HostToDevice".
 func copyName(what string) (name, category string) {
 	plain := strings.ToUpper(strings.NewReplacer("_", "", " ", "", "-", "").Replace(what))
 	for _, w := range copyWords {

@@ -57,7 +57,7 @@ type rocpdReader struct {
 	strings   lookup[trace.Sym]
 	nodes     lookup[rocpdNode]
 	processes lookup[*process]
-	threads   lookup[int64] // number of the operating system
+	threads   lookup[int64] // id in the operating system
 	agents    lookup[rocpdAgent]
 	streams   lookup[int64] // 0 is the default stream
 	symbols   lookup[rocpdSymbol]
@@ -65,7 +65,7 @@ type rocpdReader struct {
 	meters    lookup[rocpdMeter]
 	counted   map[[2]int64][]counted // by scope and event
 	tracks    lookup[rocpdTrack]
-	pids      map[[2]int64]*process // by scope and pid of the operating system
+	pids      map[[2]int64]*process // by scope and pid in the operating system
 	machines  map[string]bool
 	nameless  int
 	rows      int
@@ -127,7 +127,7 @@ func readRocpd(in *format.Input, opt *format.Options, to *recorder) error {
 	return db.Close()
 }
 
-// metadata looks for what this reader does not know.
+// metadata reports anything that this reader does not know.
 func (r *rocpdReader) metadata() {
 	version := ""
 	r.scan("metadata", []string{"tag", "value"}, func(_ int32, s *sqlite.Stmt) {
@@ -161,7 +161,7 @@ func (r *rocpdReader) names() {
 	})
 }
 
-// process returns the process with a number of the operating system.
+// process returns the process with a pid.
 func (r *rocpdReader) process(scope int32, pid int64, on rocpdNode) *process {
 	key := [2]int64{int64(scope), pid}
 	p := r.pids[key]
@@ -174,8 +174,8 @@ func (r *rocpdReader) process(scope int32, pid int64, on rocpdNode) *process {
 	return p
 }
 
-// processOf returns the process that a row is of. Its number leads to info_process; where that is
-// missing, the row stays in a process that has its number.
+// processOf returns the process of a row. Its number refers to info_process; if that is missing, the row stays in a process
+// with its number.
 func (r *rocpdReader) processOf(scope int32, pid int64) *process {
 	if p, ok := r.processes.get(scope, pid); ok {
 		return p
@@ -183,8 +183,7 @@ func (r *rocpdReader) processOf(scope int32, pid int64) *process {
 	return r.process(scope, pid, rocpdNode{})
 }
 
-// rankIn returns what an environment, a JSON object of texts, says of the rank of its process; -1 is
-// nothing. All else in it is a secret.
+// rankIn returns the rank in an environment, a JSON object of texts; -1 if there is none. Everything else in it is secret.
 func rankIn(environment string) (rank, size int32) {
 	var all struct {
 		Rank json.RawMessage `json:"RANK"`
@@ -208,7 +207,7 @@ func (r *rocpdReader) agentsAndThreads() {
 	r.scan("info_thread", []string{"id", "tid"}, func(scope int32, s *sqlite.Stmt) {
 		r.threads.set(scope, s.ColumnInt64(1), s.ColumnInt64(2))
 	})
-	seen := map[int32]int32{} // GPUs by scope, where the file does not number them
+	seen := map[int32]int32{} // GPUs by scope, if the file does not number them
 	r.scan("info_agent", []string{"id", "pid", "type", "type_index", "product_name", "model_name", "name", "extdata"}, func(scope int32, s *sqlite.Stmt) {
 		a := rocpdAgent{gpu: s.ColumnText(3) == "GPU", number: int32(s.ColumnInt64(4))}
 		if a.gpu && s.ColumnIsNull(4) {
@@ -227,7 +226,7 @@ func (r *rocpdReader) agentsAndThreads() {
 	r.scan("info_stream", []string{"id"}, func(scope int32, s *sqlite.Stmt) { r.streams.set(scope, s.ColumnInt64(1), s.ColumnInt64(1)) })
 }
 
-// uuidIn returns the UUID of a device that the JSON beside an agent has; "" is none.
+// uuidIn returns the UUID of a device from the JSON of an agent; "" if there is none.
 func uuidIn(extdata string) string {
 	var all struct {
 		UUID struct {
@@ -245,7 +244,7 @@ func uuidIn(extdata string) string {
 	return string(text)
 }
 
-// kernelNames reads what kernels are called.
+// kernelNames reads the names of kernels.
 func (r *rocpdReader) kernelNames() {
 	r.scan("info_kernel_symbol", []string{"id", "display_name", "kernel_name", "arch_vgpr_count"}, func(scope int32, s *sqlite.Stmt) {
 		name := s.ColumnText(2)
@@ -256,7 +255,7 @@ func (r *rocpdReader) kernelNames() {
 	})
 }
 
-// readEvents reads what rows of all kinds have in common.
+// readEvents reads the common data of rows of all kinds.
 func (r *rocpdReader) readEvents() {
 	r.scan("event", []string{"id", "category_id", "stack_id", "extdata"}, func(scope int32, s *sqlite.Stmt) {
 		e := rocpdEvent{stack: s.ColumnInt64(3)}
@@ -273,7 +272,7 @@ func (r *rocpdReader) readEvents() {
 
 func isMarker(category string) bool { return strings.Contains(strings.ToUpper(category), "MARKER") }
 
-// counters reads what hardware counters are called and counted, except for streaming ones.
+// counters reads the names and values of hardware counters, except for streaming ones.
 func (r *rocpdReader) counters() {
 	r.scan("info_pmc", []string{"id", "agent_id", "name", "symbol", "units"}, func(scope int32, s *sqlite.Stmt) {
 		a, _ := r.agents.get(scope, s.ColumnInt64(2))
@@ -294,7 +293,7 @@ func (r *rocpdReader) counters() {
 		if i < 0 {
 			i, list = len(list), append(list, counted{Name: m.name, Unit: m.unit, Device: m.device})
 		}
-		list[i].Value += s.ColumnFloat(3) // of all parts of the device
+		list[i].Value += s.ColumnFloat(3) // over all parts of the device
 		r.counted[key] = list
 	})
 }
@@ -306,7 +305,7 @@ func (r *rocpdReader) unit(text string) trace.Sym {
 	return r.opt.Syms.Intern(text)
 }
 
-// name returns the text of a string, and counts those that are missing.
+// name returns the symbol of a string, and counts missing strings.
 func (r *rocpdReader) name(sym trace.Sym, ok bool) trace.Sym {
 	if !ok || sym == 0 {
 		if !ok {
@@ -317,12 +316,12 @@ func (r *rocpdReader) name(sym trace.Sym, ok bool) trace.Sym {
 	return sym
 }
 
-// category returns what an event is of, in capitals, without what rocprof-sys puts in front.
+// category returns the category of an event, in capitals, without the prefix of rocprof-sys.
 func (r *rocpdReader) category(e rocpdEvent) string {
 	return strings.TrimPrefix(strings.ToUpper(r.opt.Syms.Name(e.category)), "ROCM_")
 }
 
-// callKinds are the beginnings of categories of calls.
+// callKinds are prefixes of categories of calls.
 var callKinds = []struct{ begins, kind string }{
 	{"HIP", runtimeCall}, {"RCCL", runtimeCall}, {"HSA", driverCall}, {"ROCDECODE", runtimeCall}, {"ROCJPEG", runtimeCall},
 }

@@ -10,14 +10,14 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// rocpdBases are the tables that are read, without "rocpd_" in front and a UUID behind.
+// rocpdBases are the names of the tables that are read, without the prefix "rocpd_" and the UUID.
 var rocpdBases = []string{"metadata", "string", "info_node", "info_process", "info_thread", "info_agent", "info_stream", "info_kernel_symbol", "info_pmc",
 	"event", "pmc_event", "kernel_dispatch", "memory_copy", "memory_allocate", "region", "sample", "track"}
 
-// rocpdSuffix matches what may follow the name of a table: the UUID of the recording.
+// rocpdSuffix matches the suffix of a table name: the UUID of the recording.
 var rocpdSuffix = lazyregexp.New(`^_?[0-9a-fA-F]{8}(_?[0-9a-fA-F]{4}){3}_?[0-9a-fA-F]{12}$`)
 
-// rocpdTables are the rocpdTables of a database by what they hold, each with the UUID behind its name.
+// rocpdTables are the tables of a database by base name, each with the suffix of its name.
 type rocpdTables struct {
 	db     *database
 	of     map[string][]rocpdTable
@@ -39,8 +39,8 @@ func newRocpdTables(db *database) *rocpdTables {
 	return t
 }
 
-// scan passes the rows of all tables of a base. scope tells the recording that a row is of, within
-// which its numbers are unique. The columns begin at 1; at 0 is the number of the row.
+// scan passes the rows of all tables of a base. scope identifies the recording of a row, within which its numbers are
+// unique. The columns begin at 1; 0 is the number of the row.
 func (t *rocpdTables) scan(base string, columns []string, row func(scope int32, s *sqlite.Stmt)) {
 	columns = append(columns, "guid")
 	guid := len(columns)
@@ -69,11 +69,11 @@ type lookup[T any] struct {
 	dense []([]T) // by scope and number
 	known []([]bool)
 	far   map[[2]int64]T
-	// append adds to a list: [memory.Append] where there may be as many rows as events.
+	// append appends to a list: [memory.Append] if there may be as many rows as events.
 	append func([]T, ...T) []T
 }
 
-// far numbers are those that would leave most of a list empty.
+// slack bounds how far a number may be from the end of a list: larger gaps would leave most of the list empty.
 const slack = 1 << 12
 
 func (l *lookup[T]) set(scope int32, id int64, v T) {
@@ -108,7 +108,7 @@ func (l *lookup[T]) get(scope int32, id int64) (v T, ok bool) {
 	return v, ok
 }
 
-// stream returns the number of a stream: that of the file, 0 for the default one.
+// stream returns the number of a stream in the file, 0 for the default one.
 func (r *rocpdReader) stream(scope int32, id int64, none bool, queue int64) int64 {
 	if none {
 		return queue // files without streams have queues
@@ -146,7 +146,7 @@ func (r *rocpdReader) copies() {
 		r.rows++
 		on, _ := r.agents.get(scope, s.ColumnInt64(to))
 		if other, ok := r.agents.get(scope, s.ColumnInt64(from)); ok && !on.gpu {
-			on = other // the device of a copy from it to the host
+			on = other // a copy from a device to the host belongs to the device
 		}
 		e, _ := r.events.get(scope, s.ColumnInt64(event))
 		at := at{Start: trace.Time(s.ColumnInt64(start)), End: trace.Time(s.ColumnInt64(end)), Device: int64(on.number),
@@ -156,7 +156,7 @@ func (r *rocpdReader) copies() {
 	})
 }
 
-// allocations reads what was allocated on devices, as counters.
+// allocations reads allocations on devices, as counters.
 func (r *rocpdReader) allocations() {
 	r.scan("memory_allocate", []string{"pid", "agent_id", "type", "level", "end", "address", "size"}, func(scope int32, s *sqlite.Stmt) {
 		r.rows++

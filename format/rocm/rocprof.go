@@ -41,7 +41,7 @@ var Rocprof = &format.Format{
 
 var rocprofBegins = lazyregexp.New(`^\s*\{\s*"rocprofiler-sdk-tool"\s*:`)
 
-// rocprofReader reads one document, with the tables of the process that it is at.
+// rocprofReader reads one document, with the tables of the current process.
 type rocprofReader struct {
 	opt      *format.Options
 	to       *recorder
@@ -50,11 +50,11 @@ type rocprofReader struct {
 	meta     rocprofMetadata
 	agents   map[int64]rocprofAgent
 	symbols  map[int64]rocprofSymbol
-	kinds    []rocprofKind // of buffer_records
+	kinds    []rocprofKind // for the numbers in buffer_records
 	texts    map[int64]trace.Sym
 	meters   map[int64]trace.Sym
 	counted  map[int64][]counted      // by dispatch
-	untraced map[int64]*rocprofRecord // dispatches that were counted and not traced, so far
+	untraced map[int64]*rocprofRecord // dispatches with counters but without a trace so far
 	nameless int
 	rows     int
 }
@@ -116,7 +116,7 @@ func readRocprof(in *format.Input, opt *format.Options, to *recorder) error {
 
 var errShape = errors.New("is not the JSON of rocprofv3")
 
-// process reads what was recorded of one process.
+// process reads the recording of one process.
 func (r *rocprofReader) process() error {
 	r.p, r.kinds, r.meta = nil, nil, rocprofMetadata{}
 	r.agents, r.symbols, r.texts = map[int64]rocprofAgent{}, map[int64]rocprofSymbol{}, map[int64]trace.Sym{}
@@ -151,7 +151,7 @@ func (r *rocprofReader) process() error {
 	return err
 }
 
-// processOf returns the process, which begins with the first thing that is known of it.
+// processOf returns the process, creating it when its first data arrives.
 func (r *rocprofReader) processOf() *process {
 	if r.p == nil {
 		r.p = r.to.newProcess(r.meta.PID, r.meta.Node.Host)
@@ -160,8 +160,7 @@ func (r *rocprofReader) processOf() *process {
 	return r.p
 }
 
-// eachOf decodes the elements of a list one by one. Fields of an element that have another type
-// than they should stay empty.
+// eachOf decodes the elements of a list one by one. Fields with an unexpected type stay empty.
 func eachOf[T any](r *rocprofReader, f func(*T)) error {
 	_, _, err := jsonscan.Each(r.d, nil, func() error {
 		var v T
@@ -213,7 +212,7 @@ func (r *rocprofReader) symbol(s *struct {
 	r.symbols[s.ID] = rocprofSymbol{r.opt.Syms.Intern(name), s.Registers}
 }
 
-// strings reads what numbers mean.
+// strings reads the meanings of numbers.
 func (r *rocprofReader) strings() error {
 	_, _, err := jsonscan.Each(r.d, func(key string) error {
 		switch key {
@@ -232,7 +231,7 @@ func (r *rocprofReader) strings() error {
 	return err
 }
 
-// callbacks reads what hardware counters counted.
+// callbacks reads the values of hardware counters.
 func (r *rocprofReader) callbacks(key string) error {
 	if key != "counter_collection" {
 		return r.skip()
@@ -255,7 +254,7 @@ func (r *rocprofReader) callbacks(key string) error {
 			}
 			for i := range list {
 				if list[i].Name == name {
-					list[i].Value += x.Value // of all parts of the device
+					list[i].Value += x.Value // over all parts of the device
 					continue records
 				}
 			}
@@ -268,8 +267,8 @@ func (r *rocprofReader) callbacks(key string) error {
 	})
 }
 
-// index returns the index of a format that read passes the rows of to a recorder. producer is what
-// wrote its files.
+// index returns the Index of a format. read passes the rows of an input to a recorder, and producer is the program that
+// wrote it.
 func index(producer string, read func(in *format.Input, opt *format.Options, to *recorder) error) func(*format.Input, *format.Options) (*format.Source, error) {
 	again := func(in *format.Input, opt *format.Options) ([]*profile.Profile, error) {
 		r := newRecorder(in, opt)
@@ -286,7 +285,7 @@ func index(producer string, read func(in *format.Input, opt *format.Options, to 
 		return &format.Source{Profiles: profiles,
 			Stream: func(opt *format.Options) ([]*profile.Profile, error) {
 				quiet := *opt
-				quiet.Diags = &trace.Diags{} // what is wrong was said when it was indexed
+				quiet.Diags = &trace.Diags{} // damage was reported when the input was indexed
 				return again(in, &quiet)
 			},
 			Inventory: func(v *inventory.Inventory, size int64, are [][]profile.Identity) {

@@ -41,10 +41,10 @@ var RocprofCSV = &format.Format{
 	Machine: true,
 }
 
-// csvBegins matches how a table begins: with the names of its columns, of which one is a time or a counter.
+// csvBegins matches the header of a table, in which one of the columns is a time or a counter.
 var csvBegins = lazyregexp.New(`^(?i)("?Guid"?,)?"?(Kind|Domain|Correlation_Id)"?,"?(Agent_Id|Direction|Operation|Correlation_Id|Function|Dispatch_Id)"?,[^\n]*"?(Start_Timestamp|Counter_Value)"?`)
 
-// csvTables are the ends of the names of tables, in the order in which one of them is the input.
+// csvTables are the suffixes of table names, in the order of preference as the input.
 var csvTables = []string{"kernel_trace", "memory_copy_trace", "hip_api_trace", "hsa_api_trace", "marker_api_trace", "rccl_api_trace",
 	"memory_allocation_trace", "counter_collection"}
 
@@ -53,11 +53,11 @@ type csvReader struct {
 	in      *format.Input
 	opt     *format.Options
 	to      *recorder
-	procs   map[string]*process       // by Guid, "" where there is none
+	procs   map[string]*process       // by Guid, "" if there is none
 	pid     int64                     // 0 is unknown
 	agents  map[int64]csvAgent        // by node; nil is unknown
-	counted map[csvDispatch]*dispatch // kernels that were counted and not traced, so far
-	order   []csvDispatch             // of these, as the file has them
+	counted map[csvDispatch]*dispatch // kernels with counters but without a trace so far
+	order   []csvDispatch             // of counted, as in the file
 	rows    int
 }
 
@@ -66,7 +66,7 @@ type csvAgent struct {
 	name string
 }
 
-// csvDispatch finds a kernel.
+// csvDispatch identifies a kernel.
 type csvDispatch struct {
 	process string
 	id      int64
@@ -86,14 +86,14 @@ func readCSV(in *format.Input, opt *format.Options, to *recorder) error {
 		}
 		f, err := os.Open(path)
 		if err != nil {
-			return nil // there is none
+			return nil // there is no such table
 		}
 		r.table(path, f)
 		return f.Close()
 	}
 	errs := []error{beside("agent_info")}
 	r.rows = 0
-	for _, table := range slices.Backward(csvTables) { // calls say which process it is, and counters belong to kernels
+	for _, table := range slices.Backward(csvTables) { // calls show the process, and counters belong to kernels
 		errs = append(errs, beside(table))
 	}
 	f, err := in.Open()
@@ -111,17 +111,17 @@ func readCSV(in *format.Input, opt *format.Options, to *recorder) error {
 	if r.agents == nil {
 		opt.Diags.Add(trace.RocmAgents.Of(in.Name))
 	}
-	r.process("") // a file without rows has a process, too
+	r.process("") // even a file without rows has a process
 	return errors.Join(errs...)
 }
 
-// readBeside says that a table is a part of another input. It is the same for all, as there may be thousands.
+// readBeside is the error for a table that is a part of another input. It has no data, as there may be thousands.
 type readBeside struct{}
 
 func (readBeside) Error() string        { return "read with the other tables of its process" }
 func (readBeside) Is(target error) bool { return target == format.ErrNotNeeded }
 
-// csvFiles returns what the tables beside a file begin with, and which of them is the input.
+// csvFiles returns the common prefix of the tables next to a file, and the one that is the input.
 func csvFiles(path string) (prefix, lead string) {
 	for _, table := range csvTables {
 		if before, ok := strings.CutSuffix(path, table+".csv"); ok {
@@ -137,7 +137,7 @@ func csvFiles(path string) (prefix, lead string) {
 	return path, path
 }
 
-// A csvRow is a row of a table. Columns are found by name; what a table lacks is empty.
+// A csvRow is a row of a table. Columns are found by name; missing ones are empty.
 type csvRow struct {
 	columns map[string]int
 	cells   []string
@@ -152,14 +152,14 @@ func (w *csvRow) text(names ...string) string {
 	return ""
 }
 
-// number returns a cell as a number: of "Agent 4", 4.
+// number returns a cell as a number: for "Agent 4", 4.
 func (w *csvRow) number(names ...string) int64 {
 	text := w.text(names...)
 	n, _ := strconv.ParseInt(text[strings.LastIndexByte(text, ' ')+1:], 10, 64)
 	return n
 }
 
-// timed reports whether the times of a row, as far as it has any, are numbers.
+// timed reports whether the times in a row are numbers, as far as it has any.
 func (w *csvRow) timed() bool {
 	return !slices.ContainsFunc([]string{"start_timestamp", "end_timestamp"}, func(name string) bool {
 		text := w.text(name)
@@ -172,7 +172,7 @@ func (w *csvRow) extent(of string) [3]int64 {
 	return [3]int64{w.number(of + "_x"), w.number(of + "_y"), w.number(of + "_z")}
 }
 
-// table reads one table. What is damaged ends it.
+// table reads one table. Damage ends it.
 func (r *csvReader) table(name string, from io.Reader) {
 	c := csv.NewReader(from)
 	c.LazyQuotes, c.ReuseRecord, c.FieldsPerRecord = true, true, -1
@@ -206,7 +206,7 @@ func (r *csvReader) table(name string, from io.Reader) {
 	}
 }
 
-// reads returns what takes the rows of a table, which its columns tell; nil is nothing.
+// reads returns the method for the rows of a table, depending on its columns; nil if there is none.
 func (r *csvReader) reads(w *csvRow) func(*csvRow) {
 	has := func(columns ...string) bool {
 		return !slices.ContainsFunc(columns, func(c string) bool { _, ok := w.columns[c]; return !ok })
@@ -267,7 +267,7 @@ func (r *csvReader) of(w *csvRow) *process {
 	return r.process(w.text("guid"))
 }
 
-// device returns the device of one of some agents that is a GPU.
+// device returns the device of the first of some agents that is a GPU.
 func (r *csvReader) device(w *csvRow, columns ...string) int64 {
 	for _, column := range columns {
 		if a := r.agents[w.number(column)]; a.gpu {
@@ -298,7 +298,7 @@ func (r *csvReader) name(text string) trace.Sym {
 	return r.opt.Syms.Intern(cmp.Or(text, "(no name)"))
 }
 
-// counter notes a counter of a kernel, which may be traced, too.
+// counter records a counter of a kernel, which may have a trace, too.
 func (r *csvReader) counter(w *csvRow) {
 	key := csvDispatch{w.text("guid"), w.number("dispatch_id")}
 	value, err := strconv.ParseFloat(w.text("counter_value"), 64)
@@ -317,7 +317,7 @@ func (r *csvReader) counter(w *csvRow) {
 	k.Counters = append(k.Counters, counted{Name: r.opt.Syms.Intern(w.text("counter_name")), Device: int32(device), Value: value})
 }
 
-// countedAlone adds the kernels of which nothing but counters was recorded, as far as it has times.
+// countedAlone adds the kernels of which only counters were recorded, if they have times.
 func (r *csvReader) countedAlone() {
 	for _, key := range r.order {
 		if k := r.counted[key]; k != nil && k.Start > 0 {
@@ -352,7 +352,7 @@ func (r *csvReader) call(w *csvRow) {
 	}
 }
 
-// allocation adds what was allocated on a device, or freed.
+// allocation adds an allocation on a device, or a free.
 func (r *csvReader) allocation(w *csvRow) {
 	p, what := r.of(w), w.text("operation")
 	address, err := strconv.ParseInt(w.text("address"), 0, 64)

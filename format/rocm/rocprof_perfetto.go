@@ -40,8 +40,8 @@ var RocprofPerfetto = &format.Format{
 	Machine: true,
 }
 
-// isPerfetto reports whether a head is one of a trace of rocprofv3: the names of arguments are in the
-// first event, those of tracks in front of all.
+// isPerfetto reports whether a head is from a trace of rocprofv3: the names of arguments are in the first event, and those
+// of tracks before all events.
 func isPerfetto(head []byte) bool {
 	return len(head) > 0 && head[0] == 1<<3|2 &&
 		(bytes.Contains(head, []byte("begin_ns")) && bytes.Contains(head, []byte("corr_id")) || trackNames.Match(head))
@@ -55,7 +55,7 @@ type perfettoReader struct {
 	to       *recorder
 	p        *process
 	pid      int64
-	shift    trace.Time // to Unix time, if unix
+	shift    trace.Time // offset to Unix time, if unix
 	unix     bool
 	meters   map[uint64]*memoryTrack // by the UUID of a track
 	syms     map[string]trace.Sym
@@ -66,12 +66,12 @@ type perfettoReader struct {
 	lost     uint64
 }
 
-// A memoryTrack counts the memory of a device that is allocated.
+// A memoryTrack tracks the allocated memory of a device.
 type memoryTrack struct {
 	agent agentLabel
 	unit  trace.Sym
 	scale float64
-	// The value before, and since when.
+	// The previous value, and its time.
 	value float64
 	at    trace.Time
 	began bool
@@ -117,8 +117,8 @@ func readPerfetto(in *format.Input, opt *format.Options, to *recorder) error {
 	return f.Close()
 }
 
-// written returns the file beside a trace that has the same, and more: rocprofv3 writes one for each
-// format that it is told.
+// written returns the file next to a trace that has the same content, and more: rocprofv3 writes a file for each requested
+// format.
 func written(in *format.Input) string {
 	stem, ok := strings.CutSuffix(in.Path, ".pftrace")
 	if !ok {
@@ -132,7 +132,7 @@ func written(in *format.Input) string {
 	return ""
 }
 
-// toldBeside is the file that tells more.
+// toldBeside is the name of the file with more content.
 type toldBeside string
 
 func (b toldBeside) Error() string {
@@ -167,7 +167,7 @@ func number(text string) int32 {
 	return int32(n)
 }
 
-// process returns the process, which begins with the first thing that is known of it.
+// process returns the process, creating it when its first data arrives.
 func (r *perfettoReader) process() *process {
 	if r.p == nil {
 		r.p = r.to.newProcess(r.pid, "")
@@ -187,16 +187,16 @@ func (r *perfettoReader) sym(text string) trace.Sym {
 	return s
 }
 
-// An agentLabel is what an agent is called: "Agent-4", or "GPU-0" of what is counted by kind.
+// An agentLabel is the name of an agent: "Agent-4", or "GPU-0" if agents are numbered by kind.
 type agentLabel struct {
 	kind   string
 	number int32
 }
 
-// numbered reports whether an agent has the number of a GPU.
+// numbered reports whether the number of an agent is that of a GPU.
 func (a agentLabel) numbered() bool { return a.kind == "GPU" }
 
-// labelOf splits what an event calls an agent.
+// labelOf parses an event's name of an agent.
 func labelOf(a *pftrace.Arg) agentLabel {
 	if a.Kind != trace.ArgString {
 		return agentLabel{"Agent", int32(a.Bits)}
@@ -205,7 +205,7 @@ func labelOf(a *pftrace.Arg) agentLabel {
 	return agentLabel{kind, number(n)}
 }
 
-// device notes an agent as a device of the process, and returns its number.
+// device adds an agent to the devices of the process, and returns its number.
 func (r *perfettoReader) device(a agentLabel) int64 {
 	if !r.agents[a] {
 		r.agents[a] = true
@@ -219,7 +219,7 @@ func (r *perfettoReader) device(a agentLabel) int64 {
 	return int64(a.number)
 }
 
-// perfettoEvent has the arguments of an event.
+// perfettoEvent is the arguments of an event.
 type perfettoEvent struct {
 	name             trace.Sym
 	from, to         trace.Time
@@ -234,8 +234,8 @@ type perfettoEvent struct {
 	counters         []counted
 }
 
-// event adds what an event says. Its end is in its arguments: those of one stream may overlap, so
-// that the ends in the file cannot be told apart.
+// event adds an event. Its end is in its arguments: events of one stream may overlap, so that the ends in the file are
+// ambiguous.
 func (r *perfettoReader) event(e *pftrace.Event) {
 	if e.Kind == pftrace.Counter {
 		r.memory(e)
@@ -258,7 +258,7 @@ func (r *perfettoReader) event(e *pftrace.Event) {
 	}
 	p := r.process()
 	switch {
-	case x.to == math.MinInt64: // saw says that this cannot be right
+	case x.to == math.MinInt64: // saw reports that these times are impossible
 		p.other(x.tid, profile.InstantCategory, x.name, x.from, x.to)
 	case add != nil:
 		add(p, &x)
@@ -269,11 +269,11 @@ func (r *perfettoReader) event(e *pftrace.Event) {
 	}
 }
 
-// callCategories are categories of calls.
+// callCategories are the categories of calls.
 var callCategories = map[string]string{"hip_api": runtimeCall, "rccl_api": runtimeCall, "rocdecode_api": runtimeCall,
 	"rocjpeg_api": runtimeCall, "rocshmem_api": runtimeCall, "hipfile_api": runtimeCall, "hsa_api": driverCall}
 
-// arguments reads those of an event.
+// arguments reads the arguments of an event.
 func (r *perfettoReader) arguments(x *perfettoEvent, e *pftrace.Event) {
 	for i := range e.Args {
 		a := &e.Args[i]
@@ -310,7 +310,7 @@ func (r *perfettoReader) arguments(x *perfettoEvent, e *pftrace.Event) {
 		case "LDS_Block_Size":
 			x.lds = n
 		default:
-			if a.Kind == trace.ArgFloat { // nothing but what hardware counted is
+			if a.Kind == trace.ArgFloat { // only values of hardware counters are floats
 				x.counters = append(x.counters, counted{Name: r.sym(a.Name), Value: math.Float64frombits(a.Bits), Device: x.agent.number})
 			}
 		}
@@ -330,7 +330,7 @@ func (r *perfettoReader) dispatched(p *process, x *perfettoEvent) {
 		Registers: x.registers, Shared: x.lds, Counters: x.counters})
 }
 
-// copied adds a copy, which is one of the device at its end that is a GPU.
+// copied adds a copy, which belongs to the device at either end that is a GPU.
 func (r *perfettoReader) copied(p *process, x *perfettoEvent) {
 	what := r.opt.Syms.Name(x.name)
 	on := x.dst
@@ -341,8 +341,8 @@ func (r *perfettoReader) copied(p *process, x *perfettoEvent) {
 	p.Copy(&at, what, x.bytes)
 }
 
-// marked adds what roctx is told: the number of the operation is 0 for a mark, and what is not a text
-// of the program is the name of a function.
+// marked adds a mark or range of roctx: the number of the operation is 0 for a mark, and names that are not texts of the
+// program are names of functions.
 func (r *perfettoReader) marked(p *process, x *perfettoEvent) {
 	switch {
 	case x.operation == 0 || x.from == x.to:
@@ -354,8 +354,7 @@ func (r *perfettoReader) marked(p *process, x *perfettoEvent) {
 	}
 }
 
-// memory adds a value of a track of memory: when the next one is there, since the last is a 0 that
-// closes the picture.
+// memory adds the previous value of a memory track when the next one arrives, since the last one is an artificial 0.
 func (r *perfettoReader) memory(e *pftrace.Event) {
 	m := r.meters[e.Track]
 	if m == nil {

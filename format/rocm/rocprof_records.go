@@ -11,7 +11,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// rocprofInfo is how a kernel was launched.
+// rocprofInfo is the launch of a kernel.
 type rocprofInfo struct {
 	Agent  handle `json:"agent_id"`
 	Queue  handle `json:"queue_id"`
@@ -22,7 +22,7 @@ type rocprofInfo struct {
 	Grid   extent `json:"grid_size"`
 }
 
-// A rocprofRecord is something that has a time: each list has some of the fields.
+// A rocprofRecord is a record with a time: each list has some of the fields.
 type rocprofRecord struct {
 	Kind        int
 	Operation   int
@@ -56,7 +56,7 @@ func (r *rocprofReader) records(key string) error {
 	})
 }
 
-// countedOnly adds the kernels of which nothing but counters was recorded.
+// countedOnly adds the kernels of which only counters were recorded.
 func (r *rocprofReader) countedOnly() {
 	for _, id := range slices.Sorted(maps.Keys(r.untraced)) {
 		r.rows++
@@ -72,7 +72,7 @@ func (r *rocprofReader) named(x *rocprofRecord) string {
 	return r.kinds[x.Kind].Operations[x.Operation]
 }
 
-// name returns a text as a symbol, and counts those that are missing.
+// name returns the symbol of a text, and counts missing texts.
 func (r *rocprofReader) name(text string) trace.Sym {
 	if text == "" {
 		r.nameless++
@@ -113,7 +113,7 @@ func (r *rocprofReader) copy(p *process, x *rocprofRecord) {
 	p.Copy(&at, r.named(x), size)
 }
 
-// allocation adds what was allocated on a device, or freed.
+// allocation adds an allocation on a device, or a free.
 func (r *rocprofReader) allocation(p *process, x *rocprofRecord) {
 	address, err := strconv.ParseInt(x.Address, 0, 64)
 	if err != nil {
@@ -151,16 +151,16 @@ func (r *rocprofReader) marker(p *process, x *rocprofRecord) {
 	}
 }
 
-// allocatedMemory is the counter of what calls allocated on a device.
+// allocatedMemory is the counter of the memory allocated by calls on a device.
 const allocatedMemory = "memory allocated through HIP"
 
-// A block is memory of a device that was allocated.
+// A block is an allocated block of device memory.
 type block struct {
 	size   int64
 	device int32
 }
 
-// allocate adds memory of a device that was allocated.
+// allocate adds an allocation of device memory.
 func (p *process) allocate(device int32, address, size int64, at trace.Time) {
 	p.release(address)
 	p.blocks[address] = block{size, device}
@@ -168,8 +168,8 @@ func (p *process) allocate(device int32, address, size int64, at trace.Time) {
 	p.allocated(device, at)
 }
 
-// free notes that memory is free again. What frees it says where it was, and not how large; what was
-// allocated before the recording, or on the host, is unknown.
+// free records a free. It has the address, but not the size; blocks allocated before the recording, or on the host, are
+// unknown.
 func (p *process) free(address int64, at trace.Time) {
 	if b, known := p.release(address); known {
 		p.allocated(b.device, at)
@@ -190,11 +190,11 @@ func (p *process) allocated(device int32, at trace.Time) {
 
 // numbers is a set of numbers, which producers mostly count from 1 on.
 type numbers struct {
-	dense []uint64 // a bit each
+	dense []uint64 // one bit per number
 	far   map[int64]bool
 }
 
-// sparse is how far beyond twice those that there are a number may be without leaving most bits empty.
+// sparse bounds how far a number may be beyond twice the size of dense: larger ones would leave most bits empty.
 const sparse = 1 << 16
 
 func (s *numbers) add(n int64) {

@@ -50,16 +50,16 @@ type rpdReader struct {
 	to    *recorder
 	texts map[int64]trace.Sym // of rocpd_string
 	procs map[int64]*process
-	// By the id of a call: the process that it is of.
+	// By the id of a call: its process.
 	callers map[int64]*process
-	// By the id of an operation: the call that asked for it.
+	// By the id of an operation: the call that requested it.
 	callOf   map[int64]int64
 	sizes    map[int64]int64     // bytes of copies, by call
 	launches map[int64]rpdLaunch // by call
 	nameless int
 }
 
-// An rpdLaunch is how a kernel was launched.
+// An rpdLaunch is the launch of a kernel.
 type rpdLaunch struct {
 	grid, group [3]int64
 	shared      int64
@@ -94,7 +94,7 @@ func readRPD(in *format.Input, opt *format.Options, to *recorder) error {
 	return db.Close()
 }
 
-// links reads how calls and operations belong together, and how kernels were launched.
+// links reads the connections between calls and operations, and the launches of kernels.
 func (r *rpdReader) links() {
 	r.db.Scan("rocpd_api_ops", []string{"api_id", "op_id"}, func(s *sqlite.Stmt) { r.callOf[s.ColumnInt64(2)] = s.ColumnInt64(1) })
 	r.db.Scan("rocpd_copyapi", []string{"api_ptr_id", "size"}, func(s *sqlite.Stmt) { r.sizes[s.ColumnInt64(1)] = s.ColumnInt64(2) })
@@ -104,13 +104,13 @@ func (r *rpdReader) links() {
 			l.grid[i], l.group[i] = s.ColumnInt64(2+i), s.ColumnInt64(5+i)
 		}
 		for i := range l.grid {
-			l.grid[i] *= max(l.group[i], 1) // blocks, unlike everywhere else
+			l.grid[i] *= max(l.group[i], 1) // here the grid counts blocks, unlike elsewhere
 		}
 		r.launches[s.ColumnInt64(1)] = l
 	})
 }
 
-// process returns the process with a number.
+// process returns the process with a pid.
 func (r *rpdReader) process(pid int64) *process {
 	return order.Memo(r.procs, pid, func() *process { return r.to.newProcess(pid, "") })
 }
@@ -126,12 +126,12 @@ func (r *rpdReader) text(id int64) trace.Sym {
 // rpdMarker is the name of calls that are marks of roctx.
 const rpdMarker = "UserMarker"
 
-// calls reads calls, and returns how many there are.
+// calls reads calls, and returns their number.
 func (r *rpdReader) calls() (n int) {
 	marks := r.opt.Syms.Intern(rpdMarker)
-	args := map[int64]trace.Sym{} // of version 3
+	args := map[int64]trace.Sym{} // in version 3
 	if r.db.has("rocpd_ustring") {
-		// The arguments of other calls hold addresses, and are never read.
+		// The arguments of other calls contain addresses, and are never read.
 		wanted := map[int64]bool{}
 		r.db.Scan("rocpd_api", []string{"apiName_id", "args_id", "domain_id"}, func(s *sqlite.Stmt) {
 			if r.isMark(s, marks) {
@@ -158,7 +158,7 @@ func (r *rpdReader) calls() (n int) {
 		case isMark:
 			p.mark(tid, r.textOr(args[s.ColumnInt64(2)], name), from)
 		case strings.Contains(r.opt.Syms.Name(name), "::"):
-			p.other(tid, "rpd", name, from, to) // what the tracer itself did: "OpTable::writeRows"
+			p.other(tid, "rpd", name, from, to) // work of the tracer itself: "OpTable::writeRows"
 		default:
 			p.call(tid, runtimeCall, name, from, to, id)
 		}
@@ -166,8 +166,8 @@ func (r *rpdReader) calls() (n int) {
 	return n
 }
 
-// isMark reports whether a row of rocpd_api is a mark or a range of roctx: its columns begin with
-// apiName_id, args_id, and domain_id.
+// isMark reports whether a row of rocpd_api is a mark or a range of roctx: its columns begin with apiName_id, args_id, and
+// domain_id.
 func (r *rpdReader) isMark(s *sqlite.Stmt, marks trace.Sym) bool {
 	return r.texts[s.ColumnInt64(1)] == marks || !s.ColumnIsNull(3) && strings.Contains(strings.ToLower(r.opt.Syms.Name(r.texts[s.ColumnInt64(3)])), "roctx")
 }
@@ -179,8 +179,8 @@ func (r *rpdReader) textOr(sym, other trace.Sym) trace.Sym {
 	return other
 }
 
-// ops reads what devices did, and returns how many operations there are. Those that no call asked
-// for are the only process's, if there is one.
+// ops reads the work of devices, and returns the number of operations. Those without a call belong to the only process, if
+// there is just one.
 func (r *rpdReader) ops() (n int) {
 	r.db.Scan("rocpd_op", []string{"id", "gpuId", "queueId", "start", "end", "description_id", "opType_id"}, func(s *sqlite.Stmt) {
 		n++
@@ -206,7 +206,7 @@ func (r *rpdReader) ops() (n int) {
 	return n
 }
 
-// orphans returns the process of what no call asked for: the only one that there is, or else the machine.
+// orphans returns the process for operations without a call: the only process, or else the machine.
 func (r *rpdReader) orphans() *process {
 	if len(r.procs) == 1 {
 		for _, p := range r.procs {
@@ -216,7 +216,7 @@ func (r *rpdReader) orphans() *process {
 	return r.process(0)
 }
 
-// monitors reads what was sampled of devices: clocks, power, temperature.
+// monitors reads the samples of devices: clocks, power, temperature.
 func (r *rpdReader) monitors() {
 	units := map[string]string{"sclk": "MHz", "mclk": "MHz", "power": "W", "temp": "°C"}
 	r.db.Scan("rocpd_monitor", []string{"deviceType", "deviceId", "monitorType", "start", "value"}, func(s *sqlite.Stmt) {

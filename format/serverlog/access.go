@@ -8,13 +8,13 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// isAccess reports whether b is a line of the HTTP server.
+// isAccess reports whether b is an access log line of the HTTP server.
 func isAccess(b []byte) bool {
 	return bytes.HasPrefix(b, accessLine) && bytes.Contains(b, []byte(`" `))
 }
 
-// access reads a line of the HTTP server, `INFO:     10.0.0.1:5000 - "POST /generate HTTP/1.1" 200 OK`:
-// answers that are errors are counted.
+// access reads an access log line, `INFO:     10.0.0.1:5000 - "POST /generate HTTP/1.1" 200 OK`, and counts error
+// responses.
 func (r *reader) access(b []byte, at trace.Time, place int32) {
 	i := bytes.LastIndex(b, []byte(`" `))
 	status, ok := logline.Digits(b[min(len(b), i+2):], 3)
@@ -39,8 +39,8 @@ func (r *reader) access(b []byte, at trace.Time, place int32) {
 	r.f.Add(r.series(metric, place), at, 1)
 }
 
-// asked is what an HTTP server answered since the last batch, which was of a place: a request that it takes in has a batch of its
-// own.
+// asked are the responses of an HTTP server since the last batch, which was at place: an accepted request has a batch of
+// its own.
 type asked struct {
 	place            int32
 	since, first, at trace.Time
@@ -48,11 +48,11 @@ type asked struct {
 	line             int64 // of the first one
 }
 
-// soon is how long behind its last batch a request may be answered.
+// soon is the longest time between a request's last batch and its response.
 const soon = trace.Time(30e9)
 
-// answers notes a request that was answered; one of a health check that makes a token shows that batches run, whether or not
-// they are logged.
+// answers records a successful response. A health check that generates a token shows that batches run, even if they are not
+// logged.
 func (r *reader) answers(b []byte, at trace.Time, place int32) {
 	x := &r.asked
 	if x.since == 0 || r.f.Set.Places[place].Server != r.f.Set.Places[x.place].Server {

@@ -8,29 +8,29 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A field is what a key of a batch line becomes.
+// A field is the meaning of a key of a batch line.
 type field struct {
 	metric series.MetricID
-	scale  float64 // of the value; 0 is a truth value
+	scale  float64 // factor for the value; 0 means a boolean
 	use    use
 }
 
-// use says what else a value is good for.
+// use is the additional use of a value.
 type use uint8
 
 const (
 	asValue     use = iota
-	asUsage         // of one of several pools; the fullest one is what the server has left
-	ofPrefill       // only prefill servers have it
-	ofDecode        // only decode servers have it
-	ofNewTokens     // of a prefill line; a decode line repeats it for all that run, every 40 steps
-	unused          // known, and of no interest
+	asUsage         // usage of one of several pools; the fullest one limits the server
+	ofPrefill       // only on prefill servers
+	ofDecode        // only on decode servers
+	ofNewTokens     // on a prefill line; a decode line repeats it for all running requests, every 40 steps
+	unused          // known, but not needed
 )
 
-// share turns a part of 1 into a percentage.
+// share converts a fraction to a percentage.
 const share = 100
 
-// fields are the keys of batch lines, of all releases.
+// fields are the keys of batch lines in all releases.
 var fields = map[string]field{
 	"#new-seq":                        {series.NewSeqs, 1, asValue},
 	"#new-token":                      {series.NewTokens, 1, asValue},
@@ -66,7 +66,7 @@ var fields = map[string]field{
 	"#opt" + "imistic-req":            {use: unused},
 	"waiting-image-req":               {use: unused},
 	"pre-allocated usage":             {series.PreallocatedUsage, share, ofDecode},
-	"#prealloc-req":                   {series.Preallocated, 1, ofDecode}, // of a prefill line, those that bootstrap: see batch
+	"#prealloc-req":                   {series.Preallocated, 1, ofDecode}, // on a prefill line, the bootstrapping requests: see batch
 	"#transfer-req":                   {series.Receiving, 1, ofDecode},
 	"#retracted-req":                  {series.RetractedQueue, 1, ofDecode},
 	"timestamp":                       {use: unused},
@@ -77,15 +77,15 @@ var fields = map[string]field{
 	"fwd occupancy":                   {use: unused},
 }
 
-// nextPair returns the first pair of a list divided by commas, "a: 1, #b: 2", and what follows; key is empty
-// where there is none. In the first layout of disaggregation a blank divides pairs, too.
+// nextPair returns the first pair of a comma-separated list, "a: 1, #b: 2", and the rest; key is empty if there is none. In
+// the first layout of disaggregation, a blank separates pairs, too.
 func nextPair(b []byte) (key, value, rest []byte) {
 	i := bytes.Index(b, colon)
 	if i < 0 {
 		return nil, nil, nil
 	}
 	key, value = b[:i], b[i+2:]
-	if k := bytes.LastIndex(key, comma); k >= 0 { // of a list in the value before
+	if k := bytes.LastIndex(key, comma); k >= 0 { // of a list in the previous value
 		key = key[k+2:]
 	}
 	end := bytes.IndexByte(value, ' ')
@@ -97,13 +97,13 @@ func nextPair(b []byte) (key, value, rest []byte) {
 
 var comma, colon = []byte(", "), []byte(": ")
 
-// A layoutField is a key at its place in a line, and what it becomes.
+// A layoutField is a key at its place in a line, and its meaning.
 type layoutField struct {
 	label string // the key, with its colon and blank
 	field
 }
 
-// fieldOf returns what the nth key of a line becomes, and keeps it in the layout.
+// fieldOf returns the meaning of the nth key of a line, and stores it in the layout.
 func fieldOf(layout *[]layoutField, nth int, key []byte) field {
 	const most = 32
 	if nth < len(*layout) {
@@ -124,8 +124,7 @@ func fieldOf(layout *[]layoutField, nth int, key []byte) field {
 	return f
 }
 
-// leading reads the value that b begins with, a number or a truth value; n is how many bytes it takes, 0 if it
-// is anything else.
+// leading parses the value at the beginning of b, a number or a boolean; n is its length, 0 if it is anything else.
 func (f *field) leading(b []byte) (v float64, n int) {
 	switch {
 	case f.scale != 0 || f.use == unused:
@@ -138,19 +137,19 @@ func (f *field) leading(b []byte) (v float64, n int) {
 	return 0, 0
 }
 
-// A batchLine is a line of a batch that is being read.
+// A batchLine is the current batch line.
 type batchLine struct {
 	at      trace.Time
 	place   int32
 	prefill bool
-	usage   float64 // of the fullest pool; -1 is not told
-	n       int     // values that were read
+	usage   float64 // of the fullest pool; -1 is unknown
+	n       int     // number of values
 }
 
-// batch reads what follows "Prefill batch" or "Decode batch". Most lines have the keys of the one before of
-// their kind: then nothing is looked for.
+// batch reads what follows "Prefill batch" or "Decode batch". Most lines have the same keys as the previous one of their
+// kind, which saves the lookups.
 func (r *reader) batch(b []byte, at trace.Time, place int32, prefill bool) {
-	if bytes.HasPrefix(b, []byte(" [")) { // the number of the iteration
+	if bytes.HasPrefix(b, []byte(" [")) { // number of the iteration
 		_, b, _ = bytes.Cut(b, []byte("]"))
 	}
 	r.engine = "SGLang"
@@ -203,7 +202,7 @@ func (r *reader) batchValue(x *batchLine, f field, v float64) {
 		x.usage = max(x.usage, v)
 		if metric == series.KVUsage {
 			x.n++
-			return // once, of the fullest pool
+			return // once, for the fullest pool
 		}
 	case ofNewTokens:
 		if !x.prefill {
@@ -214,7 +213,7 @@ func (r *reader) batchValue(x *batchLine, f field, v float64) {
 		r.roleIs(x.place, "prefill")
 	case ofDecode:
 		if x.prefill {
-			metric = series.Bootstrapping // what it was called until 2026-05
+			metric = series.Bootstrapping // its name until 2026-05
 			r.roleIs(x.place, "prefill")
 		} else {
 			r.roleIs(x.place, "decode")

@@ -8,17 +8,17 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// day is how long one is, in ns.
+// day is the length of a day in ns.
 const day = trace.Time(24 * time.Hour)
 
-// undated are the days of stamps that have none.
+// undated tracks the days of stamps without a date.
 type undated struct {
-	midnight trace.Time // before the stamps; 0 before the first one
-	clock    trace.Time // of the stamp before, since midnight
+	midnight trace.Time // of the current day; 0 before the first stamp
+	clock    trace.Time // of the previous stamp, since midnight
 }
 
-// clocked reads a line of SGLang until 2024, which has the time of day and no date, "[16:43:29 TP0] Decode batch.
-// ..": around is what stands before it.
+// clocked reads a line of SGLang until 2024, which has a time of day without a date, "[16:43:29 TP0] Decode batch. ..":
+// around is the text before it.
 func (r *reader) clocked(b, around []byte) bool {
 	const stamp, most = len("[15:04:05"), 64
 	if len(b) < stamp || b[0] != '[' {
@@ -40,9 +40,9 @@ func (r *reader) clocked(b, around []byte) bool {
 	return true
 }
 
-// midnight returns the one before a stamp: the one that is nearest to when the line was collected, or where nobody
-// tells that, the last one before the file was written. Ranks write side by side, so that lines may be out of order by
-// less than a minute; a clock that goes back further has passed midnight.
+// midnight returns the midnight before a stamp: the one that makes the stamp nearest to the time of collection or, if that
+// is unknown, the last possible one before the file was written. Ranks write concurrently, so that lines may be out of
+// order by less than a minute; a clock that goes back further has passed midnight.
 func (r *reader) midnight(clock, collected trace.Time) trace.Time {
 	const disorder = trace.Time(time.Minute)
 	if collected != 0 {
@@ -54,15 +54,15 @@ func (r *reader) midnight(clock, collected trace.Time) trace.Time {
 		u.midnight = logline.LastDay(r.in.Path, clock)
 	case clock < u.clock-disorder:
 		u.midnight += day
-	case clock > u.clock+day-disorder: // another rank's line, of before midnight
+	case clock > u.clock+day-disorder: // another rank's line, from before midnight
 		return u.midnight - day
 	}
 	u.clock = clock
 	return u.midnight
 }
 
-// dated puts the last stamp without a date, and not the first one, on the last such time before the file was
-// written.
+// dated moves all stamps without dates so that the last one, not the first, is at its last possible time before the file
+// was written.
 func (r *reader) dated() {
 	u := &r.undated
 	if u.midnight == 0 {

@@ -11,24 +11,24 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// dumped is the source in which vLLM prints what it had scheduled when its engine failed.
+// dumped is the source file in which vLLM prints the scheduled requests when its engine failed.
 const dumped = "dump_input.py"
 
-// complain keeps a line that its program calls an error, and reports whether it did. What source names is the file or module that wrote it;
-// "" is not told.
+// complain keeps a line that its program calls an error, and reports whether it did. source is the file or module that
+// wrote it, "" if unknown.
 func (r *reader) complain(b []byte, at trace.Time, place int32, source string) bool {
 	return r.isWhole(b, source) && r.complaints.Add(errortext.Said(b, source), series.Instant{Time: at, Place: place, Line: uint32(r.line)})
 }
 
-// isWhole reports whether a line is not a piece of what stood before, or how that ends.
+// isWhole reports whether a line is a message of its own, not a continuation or an end of an earlier one.
 func (r *reader) isWhole(b []byte, source string) bool {
 	return len(b) > 0 && !strings.Contains(source, dumped) && b[0] != ' ' && b[0] != '\t' && !r.stopping && soundsWorse.In(b) == 0 && !slices.ContainsFunc(continues, func(text string) bool { return bytes.HasPrefix(b, []byte(text)) })
 }
 
-// happened are pieces of words that say that something went wrong, and not that it might, or what is done then.
+// happened are parts of words that say that something went wrong, and not that it might, or what the remedy is.
 var happened = logline.NewWordSet("ailed", "efused", "imed out", "xception", "rashed", "isconnected", "orrupted", "illed", "borted", "roken", "nreachable", "navailable", "xpired", "anicked")
 
-// unknownOf reads a line of a level that [reader.unknown] passes over: a warning of trouble is kept.
+// unknownOf reads a line with a level that [reader.unknown] ignores: it keeps warnings of trouble.
 func (r *reader) unknownOf(level, b []byte, at trace.Time, place int32, source string) {
 	if b := b[:min(len(b), lookedAt)]; bytes.HasPrefix(level, []byte("WARN")) && happened.In(b) != 0 && r.isWhole(b, source) {
 		r.complaints.Warn(errortext.Said(b, source), series.Instant{Time: at, Place: place, Line: uint32(r.line)})
@@ -36,10 +36,11 @@ func (r *reader) unknownOf(level, b []byte, at trace.Time, place int32, source s
 	r.unknown(b)
 }
 
-// continues are how lines begin that go on with a traceback, or with what PyTorch says below an error of a device, or lead to one.
+// continues are prefixes of lines that continue a traceback, or PyTorch's text below an error of a device, or introduce
+// one.
 var continues = []string{"For debugging consider passing ", "Compile with `TORCH_USE_", "Search for `cuda", "CUDA kernel errors might be ", "HIP kernel errors might be ", "The above exception was ", "During handling of the above ", "Traceback (most recent call last)", "+ Exception Group", "| ", "frame #", "Exception raised from ", "NoneType: None", "PC: @", "@ "}
 
-// A toolError is what programs say on their standard error that compile, link, or start others.
+// A toolError is an error on the standard error of programs that compile, link, or start others.
 type toolError struct{ begins, has string }
 
 var toolErrors = []toolError{

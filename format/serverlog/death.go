@@ -10,16 +10,16 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A lastWord is what the runtime of a process, or its shell, prints as it ends, without a stamp. It begins a line, is
-// in it, or ends it.
+// A lastWord is what the runtime of a process, or its shell, prints without a stamp as the process ends: at the beginning
+// of a line, anywhere in it, or at its end.
 type lastWord struct {
 	begins, has, ends string
 	kind              series.InstantKind
 	says              string
-	quotes            string // before what it quotes of why
+	quotes            string // text before the quoted reason
 }
 
-// lastWords are tried in this order. One that says why is an exception; others only learn of it.
+// lastWords are tried in this order. Those with a reason are exceptions; others only report the end.
 var lastWords = []lastWord{
 	{has: "] Caught signal 11 (Segmentation fault", kind: series.Exception, says: "a segmentation fault"}, // of UCX, "[node1:12796:1:13303] Caught"
 	{has: "] Caught signal 7 (Bus error", kind: series.Exception, says: "a bus error: shared memory (/dev/shm) may be too small"},
@@ -29,13 +29,13 @@ var lastWords = []lastWord{
 	{begins: "Fatal Python error: ", kind: series.Crash, says: "Python ended at once"},
 	{begins: "ERROR: Unexpected bus error encountered in worker", kind: series.Exception, says: "a bus error: shared memory (/dev/shm) may be too small"},
 	{begins: "terminate called ", kind: series.Crash, says: "an exception in C++ that nobody caught ended it", quotes: "throwing an instance of '"},
-	{begins: "Failed: Cuda error ", kind: series.Exception, says: "a call of CUDA failed, and ended it", quotes: " '"}, // of the all-reduce of SGLang and vLLM
+	{begins: "Failed: Cuda error ", kind: series.Exception, says: "a call of CUDA failed, and ended it", quotes: " '"}, // the all-reduce of SGLang and vLLM
 	{begins: "Failed: HIP error ", kind: series.Exception, says: "a call of HIP failed, and ended it", quotes: " '"},
 	{ends: "Segmentation fault (core dumped)", kind: series.Exception, says: "a segmentation fault"},
 	{ends: "Bus error (core dumped)", kind: series.Exception, says: "a bus error: shared memory (/dev/shm) may be too small"},
 	{ends: "Aborted (core dumped)", kind: series.Crash, says: "was aborted"},
 	{begins: "INFO:     Finished server process [", kind: series.Stopping, says: "its HTTP server has ended"},
-	{begins: "Killed", kind: series.Crash, says: "was killed"}, // SGLang does so itself behind a failure, too
+	{begins: "Killed", kind: series.Crash, says: "was killed"}, // SGLang also kills itself after a failure
 }
 
 // died reads what a process prints as it ends.
@@ -56,10 +56,10 @@ func (r *reader) died(b []byte) bool {
 		r.f.Instant(series.Instant{Time: r.now, Kind: w.kind, Place: r.unranked(), Line: uint32(r.line), Count: 1}, says)
 		return true
 	}
-	return bytes.HasPrefix(b, []byte("  what():  ")) // of the exception that ended it, which PyTorch logs, too
+	return bytes.HasPrefix(b, []byte("  what():  ")) // of the exception that ended it, which PyTorch also logs
 }
 
-// A launched is a process that torchrun started, as its report of failures tells of it, field by field:
+// A launched is a process started by torchrun, in its report of failures, field by field:
 //
 //	[1]:
 //	  time      : 2026-06-03_22:45:52
@@ -67,13 +67,13 @@ func (r *reader) died(b []byte) bool {
 //	  rank      : 3 (local_rank: 3)
 //	  exitcode  : -9 (pid: 19418)
 //
-// Times are local, and the one that failed first is apart from the others, behind "Root Cause".
+// Times are local, and the first failure is separate from the others, after "Root Cause".
 type launched struct {
 	at   trace.Time
 	rank int32
 }
 
-// failedOf reads a line of such a report. What it says of a traceback is where to enable them.
+// failedOf reads a line of such a report. Its traceback field only explains how to enable tracebacks.
 func (r *reader) failedOf(b []byte) bool {
 	if bytes.HasPrefix(b, []byte("Root Cause (first observed failure):")) {
 		return true
@@ -109,8 +109,9 @@ func (r *reader) failedOf(b []byte) bool {
 	return true
 }
 
-// unloaded reads why Triton did not load a model: "failed to load 'm' version 1: Internal: ..", or, of one that needs it, "Model 'm' loading
-// failed with error: version 1 is at UNAVAILABLE state: Internal: ..". What a backend says of a model quotes no request.
+// unloaded returns why Triton did not load a model: "failed to load 'm' version 1: Internal: ..", or, for a model that
+// needs it, "Model 'm' loading failed with error: version 1 is at UNAVAILABLE state: Internal: ..". A backend's error about
+// a model quotes no request.
 func unloaded(r *reader, b []byte, _ *series.Instant) string {
 	before, why, ok := bytes.Cut(b, []byte("' loading failed with error: "))
 	name := before[bytes.LastIndexByte(before, '\'')+1:]
@@ -128,12 +129,12 @@ func unloaded(r *reader, b []byte, _ *series.Instant) string {
 	return "its model " + logline.Beginning(name, "._-", 80) + " did not load: " + strings.TrimRight(logline.Message(why), ";. ")
 }
 
-// ncclEnds reads why PyTorch's watchdog ends a process: messages of CUDA and NCCL quote nothing. That a collective
-// timed out is told by itself.
+// ncclEnds returns why PyTorch's watchdog ends a process: messages of CUDA and NCCL quote no requests. A timeout of a
+// collective is reported separately.
 func ncclEnds(r *reader, b []byte, _ *series.Instant) string {
 	why := bytes.TrimLeft(logline.Behind(b, "thread terminated with exception:"), " ")
 	switch {
-	case bytes.Contains(why, []byte("Watchdog caught collective")), r.timedOut && bytes.HasPrefix(why, []byte("[Rank ")): // cut off
+	case bytes.Contains(why, []byte("Watchdog caught collective")), r.timedOut && bytes.HasPrefix(why, []byte("[Rank ")): // reported separately, or cut off
 		return ""
 	case bytes.HasPrefix(why, []byte("CUDA error: ")), bytes.HasPrefix(why, []byte("NCCL error")):
 		return "PyTorch ends it: " + logline.Message(why)

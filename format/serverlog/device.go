@@ -11,12 +11,13 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A deviceWord begins a line without a stamp in which the runtime of a device says what failed: ROCm, or CANN of Ascend.
+// A deviceWord is the beginning of a line without a stamp in which the runtime of a device reports an error: ROCm, or CANN
+// of Ascend.
 type deviceWord struct {
 	begins string
 	kind   series.InstantKind
-	says   func(b []byte) string // of what follows; "" keeps nothing
-	amid   bool                  // it may stand behind a progress bar that has no end
+	says   func(b []byte) string // formats the rest of the line; "" drops it
+	amid   bool                  // may follow a progress bar without a newline
 }
 
 var deviceWords = []deviceWord{
@@ -30,12 +31,12 @@ var deviceWords = []deviceWord{
 	{"EI0", series.Communication, errortext.FailedLink, false},
 }
 
-// ofNPU begins what CANN says of an error, behind the exception of Python that has only its number.
+// ofNPU is the beginning of CANN's description of an error, after the Python exception that only has its number.
 const ofNPU = "[Error]: "
 
 // ofDevice reads such a line.
 func (r *reader) ofDevice(b []byte) bool {
-	if of, rest, ok := bytes.Cut(b, []byte("]: ")); ok && bytes.HasPrefix(of, []byte("[rank")) { // as torchrun, and others, put before it
+	if of, rest, ok := bytes.Cut(b, []byte("]: ")); ok && bytes.HasPrefix(of, []byte("[rank")) { // prefix of torchrun and others
 		b = rest
 	}
 	for i := range deviceWords {
@@ -61,7 +62,7 @@ func (r *reader) ofDevice(b []byte) bool {
 }
 
 // ofCANN reads the stamp of "[ERROR] 2025-12-12-12:10:10 (PID:402, Device:7, RankID:-1) ERR02005 DIST internal error": the
-// lines that follow say what it is about.
+// following lines describe the error.
 func (r *reader) ofCANN(b []byte) bool {
 	const head, stamp = "[ERROR] ", "2006-01-02-15:04:05"
 	if !bytes.HasPrefix(b, []byte(head+"20")) || len(b) < len(head+stamp) {

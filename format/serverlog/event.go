@@ -13,22 +13,22 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// lookedAt is how much of a line is searched for words of events: what comes later may be a prompt.
+// lookedAt is the part of a line that is searched for the words of events: the rest may be a prompt.
 const lookedAt = 400
 
-// ofRaylet begins lines of Ray's daemon, which have no stamp.
+// ofRaylet is the prefix of lines of Ray's daemon, which have no stamp.
 var ofRaylet = []byte("(raylet")
 
-// ofSlurm begins lines of Slurm's daemon on a node, which have none either.
+// ofSlurm is the prefix of lines of Slurm's daemon on a node, which have no stamp either.
 var ofSlurm = []byte("slurmstepd: error: ")
 
-// isServing begins the line in which uvicorn tells that a server is ready.
+// isServing is the beginning of the line in which uvicorn reports that a server is ready.
 var isServing = []byte("INFO:     Application startup complete")
 
-// ofUvicorn begins what uvicorn calls an error.
+// ofUvicorn is the prefix of uvicorn's errors.
 var ofUvicorn = []byte("ERROR:    ")
 
-// deadBecause begins the line in which Ray says why an actor is dead.
+// deadBecause is the beginning of the line in which Ray gives the reason for an actor's death.
 var deadBecause = []byte("The actor is dead because ")
 
 // event reads a line that may be an event, and reports whether it is.
@@ -54,8 +54,7 @@ func (r *reader) event(b []byte, at trace.Time, place int32) bool {
 	return true
 }
 
-// balancedness reads how evenly the experts of GPUs got tokens: in one pass, or in several that one
-// line sums up.
+// balancedness reads how evenly the experts of GPUs got tokens: in one pass, or in several that one line summarizes.
 func (r *reader) balancedness(b []byte, x *series.Instant) string {
 	v, ok := logline.After(b, " current_pass_balancedness=")
 	if !ok {
@@ -78,8 +77,8 @@ func (r *reader) pool(b []byte, _ *series.Instant) string {
 	return "has its KV cache"
 }
 
-// weights reads how long a server took for its weights, and how large they are on a device: `elapsed=240.31 s, .. mem usage=30.64 GB`,
-// and of vLLM "took 15.08 GiB memory and 13.4 seconds".
+// weights reads how long a server took to load its weights, and their size on a device: `elapsed=240.31 s, .. mem
+// usage=30.64 GB`, or in vLLM "took 15.08 GiB memory and 13.4 seconds".
 func (r *reader) weights(b []byte, _ *series.Instant) string {
 	s, ok := logline.After(b, "elapsed=")
 	size, sized := logline.After(b, "mem usage=")
@@ -96,21 +95,21 @@ func (r *reader) weights(b []byte, _ *series.Instant) string {
 	return fmt.Sprintf("has its weights, after %.0f s", s)
 }
 
-// A dpRank is a scheduler, of which each TP rank is a process.
+// A dpRank is a scheduler, which has a process per TP rank.
 type dpRank struct {
 	server int32
 	dp     int16
 }
 
-// A retracted is what a rank said last of requests that were thrown out.
+// A retracted is a rank's last message about retracted requests.
 type retracted struct {
 	place int32
 	at    trace.Time
 	text  string
 }
 
-// retraction reads how many requests were thrown out. All TP ranks of a scheduler say so: the same of another
-// one counts once.
+// retraction reads the number of retracted requests. All TP ranks of a scheduler report it: the same number from another
+// one is not counted again.
 func (r *reader) retraction(b []byte, x *series.Instant) string {
 	p := &r.f.Set.Places[x.Place]
 	key := dpRank{p.Server, p.Rank.DP}
@@ -159,7 +158,7 @@ func (r *reader) garbage(b []byte, x *series.Instant) string {
 	if !ok {
 		return "garbage was collected for long"
 	}
-	x.Time -= trace.Time(s * 1e9) // the line comes behind it
+	x.Time -= trace.Time(s * 1e9) // it is logged afterward
 	return fmt.Sprintf("garbage was collected for %.1f s", s)
 }
 
@@ -187,7 +186,8 @@ func (r *reader) collective(b []byte, _ *series.Instant) string {
 	return text
 }
 
-// failedCollective reads in which collective PyTorch's watchdog met a failure: of a time-out, it says so in other words before.
+// failedCollective reads in which collective PyTorch's watchdog found a failure: a timeout was already reported in other
+// words.
 func (r *reader) failedCollective(b []byte, _ *series.Instant) string {
 	if r.timedOut {
 		return ""
@@ -195,7 +195,7 @@ func (r *reader) failedCollective(b []byte, _ *series.Instant) string {
 	return logline.SaysFailed(b)
 }
 
-// killedByRay reads how many workers Ray ended: it says so of none, too.
+// killedByRay reads the number of workers that Ray killed; the line may also report none.
 func killedByRay(_ *reader, b []byte, x *series.Instant) string {
 	before, _, _ := bytes.Cut(b, []byte(" Workers (tasks"))
 	n, ok := logline.After(before[bytes.LastIndexByte(before, ' ')+1:], "")
@@ -217,8 +217,8 @@ func (r *reader) crashed(b []byte, _ *series.Instant) string {
 	return text
 }
 
-// lostReplica reads which replica Ray Serve lost, and says what happened to it: "Actor for replica D#abc crashed", or since 2.10 "Replica(id='abc',
-// deployment='D', app='default') failed health check, stopping it.".
+// lostReplica returns a reader of the replica that Ray Serve lost, with a description: "Actor for replica D#abc crashed",
+// or since 2.10 "Replica(id='abc', deployment='D', app='default') failed health check, stopping it.".
 func lostReplica(key, what string) func(*reader, []byte, *series.Instant) string {
 	return func(_ *reader, b []byte, _ *series.Instant) string {
 		name := bytes.TrimPrefix(bytes.TrimLeft(logline.Behind(b, key), " "), []byte("(id='"))
@@ -226,7 +226,8 @@ func lostReplica(key, what string) func(*reader, []byte, *series.Instant) string
 	}
 }
 
-// killedBySlurm reads "slurmstepd: error: Detected 2 oom_kill events in StepId=7.0.": of the cgroup of a step, whose processes are of any program.
+// killedBySlurm reads "slurmstepd: error: Detected 2 oom_kill events in StepId=7.0.", about the cgroup of a step, which may
+// contain any program.
 func killedBySlurm(_ *reader, b []byte, x *series.Instant) string {
 	n, ok := logline.After(b, "Detected ")
 	if !ok {
@@ -236,8 +237,9 @@ func killedBySlurm(_ *reader, b []byte, x *series.Instant) string {
 	return fmt.Sprintf("memory of Slurm's step %s ran out, and the kernel killed %.0f of its processes", strings.TrimRight(logline.Beginning(logline.Behind(bytes.ReplaceAll(b, []byte("in step "), []byte("StepId=")), "StepId="), ".", 40), "."), n)
 }
 
-// endedBySlurm reads why Slurm ends a job, behind "slurmstepd: error: *** JOB 7 ON node1 CANCELLED AT 2026-01-07T10:29:37 DUE TO TIME LIMIT ***".
-// Its stamp is in the zone of its node, and not always in that of the log: when it was is told by the last line before it.
+// endedBySlurm reads why Slurm ends a job, after "slurmstepd: error: *** JOB 7 ON node1 CANCELLED AT 2026-01-07T10:29:37
+// DUE TO TIME LIMIT ***". Its stamp is in the zone of its node, which may differ from the log's: the time is that of the
+// line before it.
 func (r *reader) endedBySlurm(b []byte, x *series.Instant) string {
 	const lastWords = ", after its last line"
 	if !bytes.HasPrefix(b, ofSlurm) {
@@ -256,13 +258,14 @@ func (r *reader) endedBySlurm(b []byte, x *series.Instant) string {
 	return "its Slurm job was canceled" + lastWords
 }
 
-// eventLoop begins the traceback of TensorRT-LLM's event loop, which ends so, while the server goes on answering.
+// eventLoop reads the traceback that ends TensorRT-LLM's event loop, while the server goes on answering.
 func (r *reader) eventLoop(b []byte, x *series.Instant) string {
 	r.raise(*x, "the event loop", r.process)
 	return ""
 }
 
-// failedTask begins the traceback of a task of LMDeploy, "Task <EngineMainLoop> failed": without its loops, an engine does nothing any more.
+// failedTask reads the traceback of a task of LMDeploy, "Task <EngineMainLoop> failed": without its loops, an engine does
+// nothing any more.
 func (r *reader) failedTask(b []byte, x *series.Instant) string {
 	name, _, ok := bytes.Cut(logline.Behind(b, "Task <"), []byte("> failed"))
 	if !ok || len(name) > 60 {
@@ -283,7 +286,7 @@ func (r *reader) preempted(b []byte, x *series.Instant) string {
 	return "the KV cache is full: preempts requests"
 }
 
-// shutdown reads the first of the lines in which a server tells how it shuts down.
+// shutdown reads the first of the lines about the shutdown of a server.
 func (r *reader) shutdown(_ []byte, x *series.Instant) string {
 	if r.stopping {
 		return ""
@@ -292,10 +295,10 @@ func (r *reader) shutdown(_ []byte, x *series.Instant) string {
 	return "was told to shut down"
 }
 
-// deadEngine reads that vLLM's engine is dead. Behind a shutdown that is how it ends.
+// deadEngine reads that vLLM's engine is dead. After a shutdown, that is normal.
 func (r *reader) deadEngine(_ []byte, x *series.Instant) string {
 	if i := slices.IndexFunc(r.raised, func(e *raised) bool { return e.from == r.process && e.x.Kind == series.Traceback }); i >= 0 {
-		r.raised = slices.Delete(r.raised, i, i+1) // it ends so
+		r.raised = slices.Delete(r.raised, i, i+1) // its normal end
 	}
 	if r.stopping {
 		return ""
@@ -317,7 +320,7 @@ func (r *reader) arguments(b []byte, x *series.Instant) string {
 		r.f.Set.Servers[r.f.Set.Places[x.Place].Server].EP = int32(n)
 	}
 	switch host, port := argument(b, "host"), argument(b, "port"); {
-	case port == "", host == "", host == "0.0.0.0", host == "localhost", strings.HasPrefix(host, "127."): // anybody's
+	case port == "", host == "", host == "0.0.0.0", host == "localhost", strings.HasPrefix(host, "127."): // not a unique address
 	default:
 		r.f.Listens(r.f.Set.Places[x.Place].Server, host+":"+port)
 	}

@@ -46,7 +46,7 @@ var Format = &format.Format{
 	Text:     true,
 }
 
-// signOf is in the log of a server: a line of a batch, of its start, or of one of its ranks.
+// signOf matches a line that identifies the log of a server: about a batch, about its start, or from one of its ranks.
 var signOf = lazyregexp.New(`(?m)(?:Prefill|Decode) batch[,. [].*#(?:running|queue)-req|Avg prompt throughput: [\d.]+ tokens/s|server_args=ServerArgs\(|\[TRT-LLM\]|\[TensorRT-LLM\]\[(?:INFO|WARNING|ERROR)\]|` +
 	`^\[rank\d+\]:\s{1,3}(?:Traceback \(most recent|  File ")|^(?:.{0,200} )?\[ ?(?:(?:DP|PP|TP|EP|ATTN_CP|MOE_DP)\d+ ?)+\] (?:Scheduler|Prefill|Decode|Load weight|Received|KV)|` +
 	`^\W*(?:.{0,200} )?\[20\d\d-\d\d-\d\d \d\d:\d\d:\d\d(?:[.,]\d+)?(?: (?:DP|PP|TP|EP|ATTN_CP|MOE_DP)\d+)+\]|ReqTimeStats\(rid=|` +
@@ -58,17 +58,18 @@ var signOf = lazyregexp.New(`(?m)(?:Prefill|Decode) batch[,. [].*#(?:running|que
 	`(?m)^\(raylet|^20\d\d-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}\s+(?:INFO|WARNING|ERROR|CRITICAL) \w+\.py:\d+ -- |lmdeploy - (?:INFO|WARNING|ERROR) - |^20\d\d-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} - .{0,200}(?:sglang|vllm|lmdeploy)|\[TM\]\[(?:DEBUG|INFO|WARNING|ERROR|FATAL)\]|` +
 	` - vllm\.[\w.]+ - |^(?:.{0,60} )?(?:slurmstepd|srun): error: |^(?:.{0,60} )?Root Cause \(first observed failure\):|multiprocessing[./]api(?:\.py)?:(?:\d+\] )?failed \(exitcode: | deployment_state\.py:\d+ - |^(?:.{0,60} )?ERROR: {4}Exception in ASGI application`)
 
-// A log of Dynamo is that of a worker, if it has no line that only its frontend writes, which is a router.
+// A log of Dynamo is a worker's, unless it has a line that only the frontend writes, which is a router.
 var (
 	ofDynamo   = lazyregexp.New(`(?m)^20\S{17,30}Z +(?:INFO|WARN|ERROR) dynamo`)
 	ofFrontend = lazyregexp.New(`\b` + logline.DynamoFrontend)
 )
 
-// signWords are those of which each sign of a log has one, but for stamps.
+// signWords are words of the signs; each sign contains one, except for stamps.
 var signWords = [...]string{"#running-req", "#queue-req", "Avg prompt throughput", "server_args=ServerArgs(", "RT-LLM]", "ReqTimeStats(rid=", `"event":`, "DEBUG ", "INFO ", "WARNING ", "ERROR ", "killed due to memory pressure", "transfer worker error for room", "failed for request rank=",
 	"[rank", "] Scheduler", "] Prefill", "] Decode", "] Load weight", "] Received", "] KV", "\"POST /", "(Serve", "transfer_", "_transport", "nixl_", "client.cpp", "HCCL", "watchdog got stuck", "terminated with exception", "Heartbeat monitor", "Caught signal ", ".cpp:", ".cc:", ".cu:", ".h:", "9999", "[Error]: ", "Memory access fault", "rocdevice", " pid=", "/vllm/", "/sglang/", "/tensorrt_llm/", "/lmdeploy/", "/lmcache/", "/dynamo/", "/ray/", "(raylet", ".py:", "lmdeploy - ", "sglang server", "vllm server", "[TM][", " - vllm.", " dynamo", "slurmstepd: ", "srun: error", "Root Cause (", "(exitcode: ", "in ASGI application"}
 
-// isSigned looks for words, or for the year of a stamp, before it tries the expression, which takes 20 ms of a head without any.
+// isSigned searches for the words, or for the year of a stamp, before it tries the expression, which takes 20 ms for a head
+// without a match.
 func isSigned(head []byte) bool {
 	has := slices.ContainsFunc(signWords[:], func(word string) bool { return bytes.Contains(head, []byte(word)) })
 	for rest := head; !has; {
@@ -83,8 +84,7 @@ func isSigned(head []byte) bool {
 	return signOf.Match(head) || bytes.Contains(head, []byte(" dynamo")) && ofDynamo.Match(head) && !ofFrontend.Match(head)
 }
 
-// sniff goes by what only servers write. A dump of spans or a trace may quote a log; it begins
-// as JSON.
+// sniff looks for lines that only servers write. A dump of spans or a trace may quote a log, but begins as JSON.
 func sniff(head []byte) bool {
 	text := logline.New().Bare(bytes.TrimLeft(head, "\xef\xbb\xbf \t\r\n"))
 	if len(text) == 0 {
@@ -118,11 +118,11 @@ var Alone = &format.Format{
 // noMemory is in the message that a device ran out of memory.
 var noMemory = []byte("out of memory. Tried to allocate ")
 
-// sniffAlone goes by the first line: other texts quote tracebacks.
+// sniffAlone looks at the first line: other texts quote tracebacks.
 func sniffAlone(head []byte) bool {
 	line, rest, _ := bytes.Cut(bytes.TrimLeft(head, "\xef\xbb\xbf \t\r\n"), []byte("\n"))
 	line = bytes.TrimRight(line, "\r")
-	const longest = 100 // "torch.OutOfMemoryError: CUDA ": in front of it
+	const longest = 100 // "torch.OutOfMemoryError: CUDA ": precedes it
 	if i := bytes.Index(line, noMemory); i >= 0 {
 		return i <= longest && line[0] != '{' && line[0] != '['
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// inJSON reads a line that a record in JSON has, with its time where the line has none of its own.
+// inJSON reads the line in a JSON record, with the record's time if the line has none of its own.
 func (r *reader) inJSON(b []byte) bool {
 	if r.nested || !logline.IsRecord(b) {
 		return false
@@ -43,7 +43,7 @@ func (r *reader) inJSON(b []byte) bool {
 	return true
 }
 
-// recorded reads what a record says, which keeps its level, what it is about, and its source apart.
+// recorded reads the message of a record, which has its level, its error, and its source in separate fields.
 func (r *reader) recorded(said, level, about []byte, source string) {
 	if errortext.IsErrorLevel(level) && eventWords.First(said[:min(len(said), lookedAt)]) < 0 && !errortext.IsTraceback(said) {
 		if len(about) > 0 {
@@ -58,14 +58,15 @@ func (r *reader) recorded(said, level, about []byte, source string) {
 	r.nested = false
 }
 
-// A tabbed is a line of zap for people, "2026-08-17T20:53:20.123Z<tab>ERROR<tab>setup<tab>runner.go:12<tab>cannot start<tab>{"error": "no pod"}".
+// A tabbed is a line of zap in its console format,
+// "2026-08-17T20:53:20.123Z<tab>ERROR<tab>setup<tab>runner.go:12<tab>cannot start<tab>{"error": "no pod"}".
 type tabbed struct {
 	stamp, level, source string
 	said, about          []byte
 }
 
 func tabbedOf(line []byte) (x tabbed, ok bool) {
-	const most = 64 // bytes of a stamp
+	const most = 64 // longest stamp in bytes
 	if i := bytes.IndexByte(line[:min(len(line), most)], '\t'); i < 0 || line[0] < '0' || line[0] > '9' {
 		return x, false
 	}
@@ -94,7 +95,7 @@ func tabbedOf(line []byte) (x tabbed, ok bool) {
 	return x, len(x.said) > 0
 }
 
-// zapLevels are its levels.
+// zapLevels are the levels of zap.
 var zapLevels = map[string]bool{"DEBUG": true, "INFO": true, "WARN": true, "ERROR": true, "DPANIC": true, "PANIC": true, "FATAL": true}
 
 // tabs reads such a line.
@@ -116,7 +117,7 @@ func (r *reader) tabs(b []byte) bool {
 	return true
 }
 
-// takeNested reads a line that a record holds: one without a stamp of its own is of the time of the record.
+// takeNested reads a line inside a record. A line without a stamp of its own has the time of the record.
 func (r *reader) takeNested(b, level []byte) {
 	if stampIn(b) < 0 && logline.LevelOf(b) == nil && len(level) > 0 {
 		r.leveled(b, level, r.now, r.spot())

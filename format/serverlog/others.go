@@ -14,11 +14,11 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// without reads a line without a stamp in brackets, or with one of another engine.
+// without reads a line without a stamp in brackets, or with the stamp of another engine.
 func (r *reader) without(b []byte, w logline.Wrapping) {
 	rest := r.around.Rest(b)
 	switch {
-	case isAccess(rest): // of vLLM: when it was, the line before tells
+	case isAccess(rest): // vLLM's: it has the time of the line before
 		if r.now != 0 {
 			r.access(rest, r.now, r.spot())
 		}
@@ -65,7 +65,7 @@ func (r *reader) ofKernel(b []byte) {
 	r.f.Instant(series.Instant{Time: x.At, Kind: kind, Place: place, Line: uint32(r.line), Count: 1}, x.Text)
 }
 
-// lastError reads what NCCL says behind "Last error:", which is why the exception before it was raised.
+// lastError reads NCCL's text after "Last error:", the reason for the previous exception.
 func (r *reader) lastError(b []byte) bool {
 	if bytes.Equal(bytes.TrimSpace(b), []byte("Last error:")) {
 		r.asks = true
@@ -79,11 +79,11 @@ func (r *reader) lastError(b []byte) bool {
 	return len(bytes.TrimSpace(b)) > 0 && r.f.Explain("NCCL error", logline.Message(why))
 }
 
-// ofTensorRT begins the errors of TensorRT-LLM's C++ code, and warnsTensorRT its warnings.
+// ofTensorRT is the prefix of errors of TensorRT-LLM's C++ code, and warnsTensorRT that of its warnings.
 var ofTensorRT, warnsTensorRT = []byte("[TensorRT-LLM][ERROR]"), []byte("[TensorRT-LLM][WARNING]")
 
-// stampless reads a line from which somebody cut the stamp, "[TP0] Decode batch.. ". Of its events, nobody knows
-// when; batches are counted.
+// stampless reads a line whose stamp was cut off, "[TP0] Decode batch.. ". The times of its events are unknown; batches are
+// counted.
 func (r *reader) stampless(b []byte) bool {
 	const most = 64
 	end := bytes.IndexByte(b[:min(len(b), most)], ']')
@@ -109,9 +109,9 @@ func (r *reader) stampless(b []byte) bool {
 	return true
 }
 
-// glog reads an event of PyTorch's C++ code: "[rank2]:[E1227 01:06:16.020753201 ProcessGroupNCCL.cpp:683] ..",
-// with month and day, and no year, or of Mooncake's, which has the ID of a thread and no bracket. The year is that
-// of the line before it, or of the first one that has one.
+// glog reads an event of PyTorch's C++ code: "[rank2]:[E1227 01:06:16.020753201 ProcessGroupNCCL.cpp:683] ..", with month
+// and day but no year, or of Mooncake's, which has a thread ID and no bracket. The year is that of the line before it, or
+// of the first one that has one.
 func (r *reader) glog(b, bare []byte) bool {
 	g, rest, ok := logline.GlogOf(b)
 	if !ok {
@@ -128,7 +128,7 @@ func (r *reader) glog(b, bare []byte) bool {
 	}
 	outer, _ := outside(before)
 	w := r.around.Unwrap(outer)
-	at := cmp.Or(w.At, r.now) // until 2.1, they had none
+	at := cmp.Or(w.At, r.now) // until 2.1, such lines had no stamp
 	switch {
 	case g.Month != 0 && w.At != 0:
 		at = r.place(g.Time(r.yearOf(time.Month(g.Month), g.Day)), w, g.Grain)
@@ -150,14 +150,14 @@ func (r *reader) glog(b, bare []byte) bool {
 	rank.Global = max(rank.Global, g.Rank)
 	said := r.printed.Watchdog(rest, g.Rank, at)
 	place := r.f.Place(series.Place{Server: r.server(w), Rank: rank, GPU: series.NoGPU})
-	if errortext.IsTraceback(bytes.TrimPrefix(rest, []byte(`"`))) { // of Triton, which quotes it
+	if errortext.IsTraceback(bytes.TrimPrefix(rest, []byte(`"`))) { // quoted by Triton
 		r.raise(series.Instant{Time: at, Kind: series.Traceback, Place: place, Line: uint32(r.line), Count: 1}, "", r.process)
 		return true
 	}
 	return r.tritonIteration(rest, at, place) || r.event(rest, at, place) || said || (g.Level == 'E' || g.Level == 'F') && r.complain(rest, at, place, "C++")
 }
 
-// behindPod is where a line begins behind the pod and the container that stern puts before it.
+// behindPod returns the length of the pod and container names that stern puts before a line.
 func behindPod(b []byte) (n int) {
 	const longest = 200
 	for range 2 {
@@ -170,7 +170,8 @@ func behindPod(b []byte) (n int) {
 	return n
 }
 
-// ucx reads an error of UCX, "[1787000000.684686] [node1:994396:0]  ib_mlx5_dv.c:452  UCX  ERROR failed on mlx5_1": its stamp is Unix time.
+// ucx reads an error of UCX, "[1787000000.684686] [node1:994396:0]  ib_mlx5_dv.c:452  UCX  ERROR failed on mlx5_1": its
+// stamp is Unix time.
 func (r *reader) ucx(b []byte) bool {
 	head, said, ok := bytes.Cut(b, []byte(" UCX  ERROR "))
 	if !ok || b[0] != '[' {
@@ -185,8 +186,8 @@ func (r *reader) ucx(b []byte) bool {
 	return r.complain(bytes.TrimLeft(said, " "), r.now, r.unranked(), "UCX")
 }
 
-// dynamo reads a line as Dynamo's workers write it: `2026-04-27T23:03:15.250907Z  INFO
-// metrics_reporter.report_decode_stats: Decode batch, ..`. Its rank is not told.
+// dynamo reads a line in the format of Dynamo's workers: `2026-04-27T23:03:15.250907Z  INFO
+// metrics_reporter.report_decode_stats: Decode batch, ..`. It does not name the rank.
 func (r *reader) dynamo(b []byte) bool {
 	i := logline.Leveled(b)
 	if i < 0 {
@@ -257,10 +258,10 @@ func (r *reader) vllm(b []byte) bool {
 	case bytes.HasPrefix(body, []byte("Avg prompt throughput")):
 		r.told, r.toldAt = of, at
 	case isOfEngine(body) && rank == trace.NoRank && r.told.Server == of.Server && at-r.toldAt <= 1e9:
-		of = r.told // an engine names itself in the first of its lines only
+		of = r.told // an engine only names itself in the first of its lines
 	}
 	place := r.f.Place(of)
-	of.Rank = rankOfWorker(process) // what comes behind statistics is not of the engine that they are about
+	of.Rank = rankOfWorker(process) // lines after statistics need not be from that engine
 	r.now, r.here, r.process = at, r.f.Place(of), process
 	if errortext.IsErrorLevel(b[max(0, level-len("CRITICAL ")):level]) {
 		r.within(body, process, series.Instant{Time: at, Place: place})
@@ -285,7 +286,8 @@ func (r *reader) vllm(b []byte) bool {
 	return true
 }
 
-// levelOfVLLM returns where the level of a line of vLLM ends, 0 without, what is around the line, and the process that it names.
+// levelOfVLLM returns the end of the level in a line of vLLM, 0 if there is none, the wrapping of the line, and the process
+// that it names.
 func (r *reader) levelOfVLLM(b []byte) (end int, w logline.Wrapping, process string) {
 	const looked = 300
 	for _, l := range [...]string{"INFO ", "WARNING ", "ERROR ", "CRITICAL ", "DEBUG "} {
@@ -298,8 +300,8 @@ func (r *reader) levelOfVLLM(b []byte) (end int, w logline.Wrapping, process str
 	return 0, w, ""
 }
 
-// rankOfWorker reads which rank a worker of vLLM is, by its name: "Worker_DP0_TP5_EP5 pid=12", before 2025-09 "VllmWorker TP0 pid=12"; and
-// of which an engine is, "EngineCore_DP1 pid=12". An engine that is alone was called DP0, too.
+// rankOfWorker parses the rank in the name of a vLLM worker, "Worker_DP0_TP5_EP5 pid=12", before 2025-09 "VllmWorker TP0
+// pid=12", or of an engine, "EngineCore_DP1 pid=12". A single engine was also called DP0.
 func rankOfWorker(process string) trace.Rank {
 	if !strings.HasPrefix(process, "Worker_") && !strings.HasPrefix(process, "VllmWorker ") && (!strings.HasPrefix(process, "EngineCore_DP") || strings.HasPrefix(process, "EngineCore_DP0 ")) {
 		return trace.NoRank
@@ -307,26 +309,25 @@ func rankOfWorker(process string) trace.Rank {
 	return rankOf([]byte(strings.ReplaceAll(process, "_", " ")))
 }
 
-// isOfEngine reports whether a line of statistics comes behind the one of the batches of the same engine.
+// isOfEngine reports whether a line of statistics follows the one about the batches of the same engine.
 func isOfEngine(body []byte) bool {
 	return bytes.HasPrefix(body, specMetrics) || bytes.HasPrefix(body, transferMetrics)
 }
 
 var specMetrics, transferMetrics = []byte("SpecDecoding metrics: "), []byte("KV Transfer metrics: ")
 
-// engineWords are what processes of vLLM are, by their names, as far as an exception in them ends the server.
+// engineWords describe vLLM's processes in which an exception ends the server, by name.
 var engineWords = map[string]string{"EngineCore": "the engine", "EngineCore_DP": "the engine", "EngineCore_": "the engine", "VllmWorker": "a worker", "RayWorkerWrapper": "a worker", "Worker": "a worker", "Worker_TP": "a worker", "Worker_PP": "a worker", "Worker_DP": "a worker", "VllmWorkerProcess": "a worker"}
 
-// kindOf is what an exception in a process of vLLM is: that of an engine or a worker is its end.
+// kindOf returns the kind of an exception in a vLLM process: in an engine or a worker, it is its end.
 func kindOf(process string) series.InstantKind {
-	if engineWords[logline.Word([]byte(process))] != "" || strings.HasSuffix(process, "]") { // of a rank whose exception nobody caught
+	if engineWords[logline.Word([]byte(process))] != "" || strings.HasSuffix(process, "]") { // a rank with an uncaught exception
 		return series.Exception
 	}
 	return series.Traceback
 }
 
-// statistics reads a line of vLLM's statistics: of its batches, of drafts, or of transfers. It reports whether b
-// is one.
+// statistics reads a line of vLLM's statistics: about batches, drafts, or transfers. It reports whether b is one.
 func (r *reader) statistics(b []byte, at trace.Time, place int32) bool {
 	switch {
 	case bytes.HasPrefix(b, []byte("Avg prompt throughput")):
@@ -369,7 +370,7 @@ func isMonthDay(b []byte) bool {
 	return len(b) > 15 && b[2] == '-' && b[5] == ' ' && b[8] == ':' && b[11] == ':' && b[14] == ' '
 }
 
-// yearless reads a stamp without a year.
+// yearless parses a stamp without a year.
 func (r *reader) yearless(b []byte) (trace.Time, bool) {
 	month, ok1 := logline.Digits(b, 2)
 	day, ok2 := logline.Digits(b[3:], 2)
@@ -380,8 +381,8 @@ func (r *reader) yearless(b []byte) (trace.Time, bool) {
 	return logline.At(r.yearOf(time.Month(month), day), month, day, clock)
 }
 
-// yearOf returns the year of a stamp that has none: that of the line before it, or of the first one that has one; else the
-// last one by which the file was written.
+// yearOf returns the year for a stamp without one: that of the line before it, or of the first stamp with one; else the
+// last possible one before the file was written.
 func (r *reader) yearOf(month time.Month, day int) int {
 	if year := cmp.Or(r.stamps.Year(), r.headYear); year != 0 {
 		return year

@@ -7,9 +7,9 @@ import (
 	"github.com/sgtrace/sgtrace/format/serverlog/errortext"
 )
 
-// ownFormat reads a line of SGLang as a deployment that configured Python's logging itself has it: a local stamp and
-// no brackets around it, and then names, numbers, and levels in any order, "2025-12-04 20:35:53 INFO 1519 [metrics.py:287]
-// Decode batch. ..", "2025-12-04 20:35:53,120 - sglang.srt - INFO - Decode batch. ..". Its rank is not told.
+// ownFormat reads a line of SGLang in a deployment's own format of Python's logging: a local stamp without brackets, and
+// then names, numbers, and levels in any order, "2025-12-04 20:35:53 INFO 1519 [metrics.py:287] Decode batch. ..",
+// "2025-12-04 20:35:53,120 - sglang.srt - INFO - Decode batch. ..". It does not name the rank.
 func (r *reader) ownFormat(b []byte) bool {
 	i := localStampIn(b)
 	if i < 0 {
@@ -23,7 +23,7 @@ func (r *reader) ownFormat(b []byte) bool {
 	behind := b[i+logline.DateTime+n:]
 	rest := message(behind)
 	head := behind[:len(behind)-len(rest)]
-	if before := bytes.TrimRight(b[:i], " "); errortext.IsErrorLevel(before[max(0, len(before)-len("CRITICAL")):]) { // of Ray, before the stamp
+	if before := bytes.TrimRight(b[:i], " "); errortext.IsErrorLevel(before[max(0, len(before)-len("CRITICAL")):]) { // Ray's level, before the stamp
 		head = before
 	}
 	known := bytes.HasPrefix(rest, decodeBatch) || bytes.HasPrefix(rest, prefillBatch) || errortext.IsTraceback(rest) || isOfVLLM(rest) || errortext.IsErrorLevel(head) || eventWords.First(rest[:min(len(rest), lookedAt)]) >= 0
@@ -47,17 +47,17 @@ func isOfVLLM(b []byte) bool {
 	return bytes.HasPrefix(b, []byte("Avg prompt throughput: ")) || bytes.HasPrefix(b, []byte("Engine 0")) && bytes.Contains(b, []byte("Avg prompt throughput: "))
 }
 
-// hasLevel reports whether the head of a line names a level.
+// hasLevel reports whether the head of a line contains a level.
 func hasLevel(head []byte) bool {
 	return bytes.Contains(head, []byte("INFO")) || bytes.Contains(head, []byte("WARN")) || bytes.Contains(head, []byte("DEBUG")) || errortext.IsErrorLevel(head)
 }
 
-// indent is how many blanks at the end of a head are of the message: a head ends in one.
+// indent returns how many blanks at the end of a head belong to the message: a head itself ends in one.
 func indent(head []byte) int {
 	return max(0, len(head)-len(bytes.TrimRight(head, " "))-1)
 }
 
-// localStampIn returns where the first stamp without a zone begins near the beginning of a line; -1 without.
+// localStampIn returns the start of the first stamp without a zone near the beginning of a line; -1 if there is none.
 func localStampIn(b []byte) int {
 	const looked = 200
 	b = b[:min(len(b), looked)]
@@ -76,14 +76,14 @@ func localStampIn(b []byte) int {
 	}
 }
 
-// message returns a message without what stands between it and a stamp: levels, numbers of processes and lines, and names of
-// modules, with dashes, bars, or brackets.
+// message strips everything between a stamp and a message: levels, numbers of processes and lines, and names of modules,
+// with dashes, bars, or brackets.
 func message(b []byte) []byte {
 	const most, looked = 8, 200
-	if _, said, ok := bytes.Cut(b[:min(len(b), looked)], []byte(" -- ")); ok { // of Ray
+	if _, said, ok := bytes.Cut(b[:min(len(b), looked)], []byte(" -- ")); ok { // Ray's
 		return b[min(len(b), looked)-len(said):]
 	}
-	if i := behindSource(b[:min(len(b), looked)], ".py:", " - "); i > 0 { // of Ray, until 2.40
+	if i := behindSource(b[:min(len(b), looked)], ".py:", " - "); i > 0 { // Ray's, until 2.40
 		return b[i:]
 	}
 	leveled := false
@@ -98,7 +98,7 @@ func message(b []byte) []byte {
 		if end <= 0 {
 			return b
 		}
-		named := dashed && !leveled && (bytes.HasPrefix(b[end:], []byte(" - ")) || bytes.HasPrefix(b[end:], []byte(" | "))) // a logger, which may be "__main__"
+		named := dashed && !leveled && (bytes.HasPrefix(b[end:], []byte(" - ")) || bytes.HasPrefix(b[end:], []byte(" | "))) // a logger, such as "__main__"
 		if !named && !isHead(bytes.Trim(b[:end], "[]:()")) {
 			return b
 		}
@@ -108,7 +108,8 @@ func message(b []byte) []byte {
 	return b
 }
 
-// behindSource is where a message begins behind the file and the line that wrote it, such as "replica.py:359 - "; 0 without.
+// behindSource returns the start of a message after the file and the line that wrote it, such as "replica.py:359 - "; 0 if
+// there is none.
 func behindSource(b []byte, file, sign string) int {
 	before, rest, ok := bytes.Cut(b, []byte(file))
 	number, said, dashed := bytes.Cut(rest, []byte(sign))
@@ -118,7 +119,7 @@ func behindSource(b []byte, file, sign string) int {
 	return len(b) - len(said)
 }
 
-// isHead reports whether a word is a level, a number, or the name of a module, which has a dot and no other signs.
+// isHead reports whether a word is a level, a number, or the name of a module, which has a dot and no other punctuation.
 func isHead(word []byte) bool {
 	if len(word) == 0 || logline.LevelOf(append(word[:len(word):len(word)], ' ')) != nil {
 		return true

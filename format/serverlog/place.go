@@ -13,10 +13,10 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A wrappedServer is what a wrapping says of a server.
+// A wrappedServer is the server in a wrapping.
 type wrappedServer struct{ host, name string }
 
-// spot is whose a line without a stamp is: that of the line before it, or the server's.
+// spot returns the source of a line without a stamp: that of the line before it, or the server.
 func (r *reader) spot() int32 {
 	if r.here == noPlace {
 		r.here = r.placeOf(nil, logline.Wrapping{})
@@ -24,10 +24,10 @@ func (r *reader) spot() int32 {
 	return r.here
 }
 
-// comesFrom notes whose a line is that has no stamp, where what stands around it names the server, as it does for lines with one.
+// comesFrom records the source of a line without a stamp, if its wrapping names the server, as for lines with a stamp.
 func (r *reader) comesFrom(around []byte) {
 	process, before := logline.Process(around)
-	if rank := rankOfWorker(string(process)); rank != trace.NoRank { // of vLLM, of which a process is no server
+	if rank := rankOfWorker(string(process)); rank != trace.NoRank { // a process of vLLM, not a server
 		r.here = r.f.Place(series.Place{Server: r.server(r.around.Unwrap(before)), Rank: rank, GPU: series.NoGPU})
 		return
 	}
@@ -38,17 +38,17 @@ func (r *reader) comesFrom(around []byte) {
 	}
 	id, known := r.servers[wrappedServer{w.Host, w.Server}]
 	if known && r.here != noPlace && r.f.Set.Places[r.here].Server == id {
-		return // which may be of a rank
+		return // which may belong to a rank
 	}
 	if known || r.line <= r.headLines && bytes.Contains(r.head, append(slices.Clone(around), "[20"...)) {
 		r.here = r.placeOf(nil, w)
 	} else if !ofServer && len(process) > 0 && r.here != noPlace && strings.Contains(r.f.Set.Servers[r.f.Set.Places[r.here].Server].Name, " pid=") {
-		r.here = r.placeOf(nil, w) // of an actor of Ray, beside others that are servers
+		r.here = r.placeOf(nil, w) // an actor of Ray, next to others that are servers
 	}
 }
 
-// outside returns what stands around a line without the process of vLLM that it names last, which is none but a part of its server, and whether
-// there is one.
+// outside returns the text around a line without the vLLM process at its end, which is only a part of its server, and
+// whether there was one.
 func outside(around []byte) (outer []byte, ofServer bool) {
 	process, before := logline.Process(around)
 	if word := logline.Word(process); engineWords[word] != "" || strings.HasPrefix(strings.ToLower(word), "apiserver") {
@@ -57,19 +57,19 @@ func outside(around []byte) (outer []byte, ofServer bool) {
 	return around, false
 }
 
-// unranked is the server of [reader.spot]: any of its processes may have written the line.
+// unranked returns the server of [reader.spot]: any of its processes may have written the line.
 func (r *reader) unranked() int32 {
 	p := r.f.Set.Places[r.spot()]
 	p.Rank = trace.NoRank
 	return r.f.Place(p)
 }
 
-// rotated is what rotation and compression add to the name of a log. A number behind a dash before
-// them is none: pods of a set are called decode-0 and decode-1.
+// rotated matches the suffixes of rotation and compression in the name of a log. A number after a dash is not one: pods of
+// a set are called decode-0 and decode-1.
 var rotated = lazyregexp.New(`(?:[-.](?:20\d{6}(?:[-_]?\d{2,6})?|\d{4}-\d\d-\d\d(?:[-_T]?\d\d(?:[-_:]?\d\d){0,2})?|gz|zst|(?:log|txt|out|err|jsonl?)(?:-\d{1,3})?)|\.\d{1,3})+$`)
 
-// serverName is what a server is called by the path of its log: pieces of one log that was rotated
-// have one name. The set shortens it.
+// serverName returns the name of a server from the path of its log: all pieces of a rotated log have the same name. The set
+// shortens it.
 func serverName(path string) string {
 	path = filepath.ToSlash(path)
 	dir, name := filepath.Split(path)
@@ -82,10 +82,10 @@ func serverName(path string) string {
 	return dir + name
 }
 
-// anyServers are names that the logs of all servers have: their folders tell them apart.
+// anyServers matches generic names of logs: their directories distinguish them.
 var anyServers = lazyregexp.New(`^(?:sglang-request-metrics|(?:sglang|vllm|server|worker)?[-_.]?(?:server|stdout|stderr|out|err|log|current)?|\d+)$`)
 
-// placeOf returns the place that a header names, " DP4 TP0 EP0".
+// placeOf returns the place for a header, " DP4 TP0 EP0".
 func (r *reader) placeOf(header []byte, w logline.Wrapping) int32 {
 	server := r.server(w)
 	if r.last.server == server+1 && bytes.Equal(r.last.header, header) {
@@ -104,7 +104,7 @@ func (r *reader) placeOf(header []byte, w logline.Wrapping) int32 {
 	return place
 }
 
-// rankOf reads " DP4 TP0 EP0"; what else stands there is no part of a rank.
+// rankOf parses " DP4 TP0 EP0"; it ignores anything else.
 func rankOf(header []byte) trace.Rank {
 	rank := trace.NoRank
 	for len(header) > 0 {
@@ -131,7 +131,7 @@ func rankOf(header []byte) trace.Rank {
 	return rank
 }
 
-// server returns the server that a line is of.
+// server returns the server of a line.
 func (r *reader) server(w logline.Wrapping) int32 {
 	key := wrappedServer{w.Host, w.Server}
 	if l := &r.lastServer; l.id > 0 && l.of == key {
@@ -150,7 +150,7 @@ func (r *reader) server(w logline.Wrapping) int32 {
 	return id
 }
 
-// roleIs says what the server of a place does.
+// roleIs sets the role of the server at a place.
 func (r *reader) roleIs(place int32, role string) {
 	server := r.f.Set.Places[place].Server
 	if r.roles[server] != role {
@@ -158,8 +158,8 @@ func (r *reader) roleIs(place int32, role string) {
 	}
 }
 
-// batches says that the server of a place runs batches: one that does both without a word of
-// disaggregation is unified.
+// batches records that the server at a place runs batches: one that runs both kinds and never mentions disaggregation is
+// unified.
 func (r *reader) batches(place int32) {
 	server := r.f.Set.Places[place].Server
 	if _, ok := r.roles[server]; !ok {

@@ -44,7 +44,7 @@ func sniffProgram(head []byte) bool {
 		if text, _ := errortext.Panic(line); text != "" {
 			break // stacks follow
 		}
-		if line[0] == '\t' { // of Go's stacks, behind the name of a function
+		if line[0] == '\t' { // in Go's stacks, after the name of a function
 			lines = max(0, lines-1)
 			continue
 		}
@@ -56,7 +56,7 @@ func sniffProgram(head []byte) bool {
 	return leveled > 0 && part*leveled >= lines
 }
 
-// isLeveled reports whether a line has a stamp and a level, or is a record of one, or of a request.
+// isLeveled reports whether a line has a stamp and a level, or is such a record, or the record of a request.
 func isLeveled(line []byte, around *logline.Unwrapper) bool {
 	if line[0] == '{' {
 		return logline.IsRecord(line) && line[len(line)-1] == '}' || isAnswer(line)
@@ -85,7 +85,7 @@ func isLeveled(line []byte, around *logline.Unwrapper) bool {
 	return glog || i >= 0 && hasLevel(line[i:min(len(line), i+100)])
 }
 
-// logfmtOf reads `time="2026-08-17T20:53:20Z" level=error msg="..." error="..."`.
+// logfmtOf parses `time="2026-08-17T20:53:20Z" level=error msg="..." error="..."`.
 func logfmtOf(line []byte) (stamp, level string, said []byte, ok bool) {
 	if !bytes.Contains(line, []byte("level=")) || !bytes.Contains(line, []byte("msg=")) {
 		return "", "", nil, false
@@ -98,7 +98,7 @@ func logfmtOf(line []byte) (stamp, level string, said []byte, ok bool) {
 	return stamp, level, []byte(text + aboutOf(line)), stamp != "" && text != ""
 }
 
-// aboutOf is what fields of a line say of an error, behind a colon; "" is nothing.
+// aboutOf returns the error in the fields of a line, after a colon; "" if there is none.
 func aboutOf(line []byte) string {
 	for _, key := range logline.ErrorKeys {
 		if about := logfmtField(line, key+"="); about != "" {
@@ -108,17 +108,18 @@ func aboutOf(line []byte) string {
 	return ""
 }
 
-// structured is the message of klog, `"request failed" err="no pods" requestBody="..."`, without fields that may quote what was asked.
+// structured returns the message of klog, `"request failed" err="no pods" requestBody="..."`, without fields that may quote
+// requests.
 func structured(b []byte) []byte {
 	text, _, _, err := jsonscan.String(b, 0)
 	if err != nil {
 		return b
 	}
-	said, _, _ := bytes.Cut(jsonscan.Unescape(nil, text), []byte("\n")) // a stack of Python follows where Triton quotes what a model raised
+	said, _, _ := bytes.Cut(jsonscan.Unescape(nil, text), []byte("\n")) // a Python stack follows where Triton quotes a model's exception
 	return append(bytes.TrimSpace(said), aboutOf(b)...)
 }
 
-// logfmtField returns the value of a field of a line; "" without.
+// logfmtField returns the value of a field of a line; "" if there is none.
 func logfmtField(line []byte, key string) string {
 	i := bytes.Index(line, []byte(key))
 	if i < 0 || i > 0 && line[i-1] != ' ' {
@@ -150,7 +151,7 @@ func (r *reader) logfmt(b []byte) bool {
 	return true
 }
 
-// Keys of records of requests that gateways write.
+// Keys in gateways' records of requests.
 var (
 	keysOfStatus  = []string{"response_code", "status_code", "status"}
 	keysOfMethod  = []string{"method", "request_method"}
@@ -158,7 +159,7 @@ var (
 	keysOfDetails = []string{"response_code_details", "upstream_transport_failure_reason"}
 )
 
-// isAnswer reports whether b is the record of a request: a method and a code of HTTP.
+// isAnswer reports whether b is the record of a request: a method and an HTTP status.
 func isAnswer(b []byte) bool {
 	has := func(keys []string) bool {
 		for _, key := range keys {
@@ -171,7 +172,7 @@ func isAnswer(b []byte) bool {
 	return len(b) > 0 && b[0] == '{' && has(keysOfStatus) && has(keysOfMethod)
 }
 
-// answer reads it: what failed is counted, with the reason that the gateway gives, a word of its own.
+// answer reads such a record: it counts failures, with the gateway's reason, a single word.
 func (r *reader) answer(b []byte) bool {
 	if !isAnswer(b) {
 		return false

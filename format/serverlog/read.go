@@ -14,71 +14,71 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A reader reads one log, line by line. What it holds does not grow with the log.
+// A reader reads one log, line by line. Its memory does not grow with the log.
 type reader struct {
 	in    *format.Input
 	f     *series.Filler
 	rows  *spantable.RequestFiller
-	base  string // what the server is called, by its file
-	line  int64  // that is read
+	base  string // name of the server, from its file
+	line  int64  // current one
 	read  int    // lines of which something was kept
-	other int    // lines that tell of trouble, which nothing here knows
-	first int64  // of these; 0 is none
+	other int    // lines about unknown trouble
+	first int64  // the first of these; 0 is none
 
 	stamps   logline.Stamper
 	around   *logline.Unwrapper
 	requests *requestlog.Reader
 
 	places   map[string]int32
-	placeKey []byte   // of places, used again
-	last     struct { // of the line before
+	placeKey []byte   // buffer for keys of places
+	last     struct { // of the previous line
 		header []byte
 		server int32
 		place  int32
 	}
 	servers    map[wrappedServer]int32
-	lastServer struct { // of the line before; id is plus one
+	lastServer struct { // of the previous line; id is plus one
 		of wrappedServer
 		id int32
 	}
-	layouts [2][]layoutField             // of the last line of a decode and of a prefill batch
+	layouts [2][]layoutField             // of the last decode line and the last prefill line
 	ids     [][series.KnownMetrics]int32 // of series, plus one, by place
 	roles   map[int32]string             // of servers
 	engine  string
 
-	now      trace.Time   // of the last line with a stamp; before the first one, that one's; 0 without any
-	here     int32        // whose the last line with a stamp was; noPlace before the first one
-	told     series.Place // whose batches vLLM told of last, at toldAt
+	now      trace.Time   // time of the last line with a stamp; before the first one, that one's; 0 if there is none
+	here     int32        // source of the last line with a stamp; noPlace before the first one
+	told     series.Place // source of vLLM's last statistics of batches, at toldAt
 	toldAt   trace.Time
-	nested   bool   // the line was in a record
-	asks     bool   // the line before announces what NCCL says of an error
-	alone    bool   // it is no log, but what a program printed as it ended: nothing tells when
-	process  string // that wrote the line, as vLLM's and Ray's say; "" is not told
+	nested   bool   // the line was inside a record
+	asks     bool   // the previous line announces NCCL's error
+	alone    bool   // not a log, but the output of a program as it ended, without times
+	process  string // named in the line, in logs of vLLM and Ray; "" is unknown
 	raised   []*raised
-	began    map[string]bool           // processes that printed a line
+	began    map[string]bool           // processes that have printed a line
 	kernel   logline.Kernel            // of the host, in the same journal
-	printed  *logline.CollectiveReader // of what NCCL, its watchdog, and py-spy print
-	spy      series.Instant            // when and by whom py-spy was run last; Line is 0 before
-	stands   string                    // where the last stack that faulthandler printed stands
-	survives struct {                  // the process that printed a failure which it survives, and when
+	printed  *logline.CollectiveReader // for the output of NCCL, its watchdog, and py-spy
+	spy      series.Instant            // time and place of the last run of py-spy; Line is 0 before
+	stands   string                    // innermost frame of the last stack printed by faulthandler
+	survives struct {                  // the process that last printed a failure that it survives, and when
 		process string
 		at      trace.Time
 	}
 	launched    launched
-	timedOut    bool                    // a collective did
+	timedOut    bool                    // a collective timed out
 	asked       asked                   // since the last batch
-	rooms       map[string]transferring // by what failed, and the room
-	advised     advice                  // of transfers that were given up
+	rooms       map[string]transferring // by the failed part, and the room
+	advised     advice                  // about transfers that were given up
 	complaints  errortext.Complaints
-	lost        bool // a line tells of a transfer that failed
+	lost        bool // a line reports a failed transfer
 	retracted   map[dpRank]retracted
 	preemptions float64
 	stopping    bool   // it was told to shut down
-	head        []byte // the first lines of the log, and how many these are
+	head        []byte // the first lines of the log, and their number
 	headLines   int64
-	headYear    int // that the first stamps of the log name; 0 is not told
-	year        int // of stamps without one; 0 is not known yet
-	untimed     int // lines of batches without a stamp
+	headYear    int // year of the first stamps of the log; 0 is unknown
+	year        int // for stamps without one; 0 is not known yet
+	untimed     int // lines about batches without a stamp
 	undated     undated
 }
 
@@ -96,8 +96,8 @@ func newReader(in *format.Input, opt *format.Options) *reader {
 // noPlace is the place of no line.
 const noPlace = -1
 
-// begin looks for the first stamp of a log: lines before it are of about that time, and stamps without a year of that
-// year.
+// begin looks for the first stamp of a log, which gives the approximate time of lines before it, and the year of stamps
+// without one.
 func (r *reader) begin(head []byte) {
 	i := stampIn(head)
 	r.head, r.headLines = head, int64(bytes.Count(head, []byte("\n")))
@@ -106,12 +106,12 @@ func (r *reader) begin(head []byte) {
 		return
 	}
 	r.headYear, _ = logline.Digits(head[i+1:], 4)
-	if i == 0 || head[i-1] == '\n' { // and nothing around it tells a zone
+	if i == 0 || head[i-1] == '\n' { // no prefix shows its zone
 		r.now, _ = r.stamps.Read(head[i+1:])
 	}
 }
 
-// yearIn returns the year of the first stamp of a head that has one, wherever it stands in a line; 0 without any.
+// yearIn returns the year of the first stamp with one in a head, anywhere in a line; 0 if there is none.
 func yearIn(head []byte) int {
 	for from := 0; ; from++ {
 		i := bytes.Index(head[from:], []byte("20"))
@@ -126,7 +126,7 @@ func yearIn(head []byte) int {
 	}
 }
 
-// take reads one line, in whatever it is wrapped.
+// take reads one line, in any wrapping.
 func (r *reader) take(b []byte) {
 	b = r.around.Bare(b)
 	r.f.Line(r.line)
@@ -149,8 +149,7 @@ func (r *reader) take(b []byte) {
 	r.stamped(b[at+1:], w)
 }
 
-// wrapped returns the process that what stands before a line names, and notes what that is, for lines without a
-// stamp.
+// wrapped returns the process named in the text before a line, and records its kind for lines without a stamp.
 func (r *reader) wrapped(before []byte) string {
 	if len(before) == 0 {
 		return ""
@@ -160,7 +159,7 @@ func (r *reader) wrapped(before []byte) string {
 	return string(process)
 }
 
-// stampIn returns where the stamp of a line begins, "[2026-", or -1.
+// stampIn returns the start of the stamp of a line, "[2026-", or -1.
 func stampIn(b []byte) int {
 	const looked = 4096
 	head := b[:min(len(b), looked)]
@@ -176,7 +175,7 @@ func stampIn(b []byte) int {
 	}
 }
 
-// stamped reads a line behind the bracket before its stamp.
+// stamped reads a line after the bracket of its stamp.
 func (r *reader) stamped(b []byte, w logline.Wrapping) {
 	stamp, ok := r.stamps.Read(b)
 	end := bytes.IndexByte(b, ']')
@@ -188,7 +187,7 @@ func (r *reader) stamped(b []byte, w logline.Wrapping) {
 	header := b[logline.DateTime+n : end]
 	at := r.place(stamp+ns, w, grain)
 	if level := rayLevel(header); level != nil {
-		_, said, _ := bytes.Cut(b[end+1:], colon) // behind "node_manager.cc:170: "
+		_, said, _ := bytes.Cut(b[end+1:], colon) // after "node_manager.cc:170: "
 		r.leveled(said, level, at, r.placeOf(nil, w))
 		return
 	}
@@ -203,7 +202,8 @@ func (r *reader) stamped(b []byte, w logline.Wrapping) {
 	}
 }
 
-// rayLevel returns the level of a line of Ray's C++ code, "[2026-08-17 20:53:20,907 W 149 199] ", by what follows its stamp; nil of any other.
+// rayLevel returns the level of a line of Ray's C++ code, "[2026-08-17 20:53:20,907 W 149 199] ", from the text after its
+// stamp; nil for other lines.
 func rayLevel(header []byte) []byte {
 	if len(header) < 4 || header[0] != ' ' || header[2] != ' ' || header[3] < '0' || header[3] > '9' {
 		return nil
@@ -219,14 +219,14 @@ func rayLevel(header []byte) []byte {
 	return nil
 }
 
-// place returns the time of a line. A stamp with a zone that whatever collected the log added
-// within two seconds is as right, and exact; else it says which zone the line's own is in.
+// place returns the time of a line. If a log collector added a stamp with a zone within two seconds, that is just as right,
+// and more precise; otherwise it shows the zone of the line's own stamp.
 func (r *reader) place(stamp trace.Time, w logline.Wrapping, grain int64) trace.Time {
 	zone := &r.f.Source().Zone
 	if w.At == 0 {
 		zone.Local = zone.By == ""
 		r.f.Within(grain)
-		if zone.By != "" { // of the line before, which had one
+		if zone.By != "" { // of an earlier line
 			return stamp - trace.Time(zone.East)
 		}
 		return stamp
@@ -259,19 +259,19 @@ var (
 	ncclLine     = []byte(" NCCL ")
 )
 
-// body reads what follows a stamp.
+// body reads the text after a stamp.
 func (r *reader) body(b []byte, at trace.Time, place int32) {
 	level := logline.LevelOf(b)
 	switch {
 	case len(b) > 0 && levels[b[0]]:
 		b = unleveled(b)
-	case len(b) > 0 && b[0] == '[': // "[metrics.py:424][INFO]: ", of a format of one's own
+	case len(b) > 0 && b[0] == '[': // "[metrics.py:424][INFO]: ", from a custom format
 		b = message(b)
 	}
 	r.leveled(b, level, at, place)
 }
 
-// leveled reads what follows a stamp and a level; nil is no level.
+// leveled reads the text after a stamp and a level, which may be nil.
 func (r *reader) leveled(b, level []byte, at trace.Time, place int32) {
 	r.f.Saw(at)
 	r.now, r.here = at, place
@@ -311,7 +311,7 @@ func (r *reader) leveled(b, level []byte, at trace.Time, place int32) {
 	}
 }
 
-// requestLine is the line that is read, for what reads requests.
+// requestLine returns the current line for the readers of requests.
 func (r *reader) requestLine(at trace.Time, place int32) requestlog.Line {
 	return requestlog.Line{At: at, Place: place, N: uint32(r.line)}
 }
@@ -329,16 +329,16 @@ func (r *reader) engineLine(b []byte, at trace.Time, place int32) {
 	r.engine = "vLLM"
 }
 
-// trouble are pieces of words that lines have that tell of trouble, whoever writes them.
+// trouble are parts of words in lines about trouble, whoever writes them.
 var trouble = logline.NewWordSet("rror", "RROR", "ailed", "ailure", "xception", "imeout", "imed out", "bort", "atal", "FATAL", "illed", "OOM", "ut of memory", "anic", "efused", "orrupt", "raceback",
 	"egmentation", "rashed", "isconnect")
 
-// soundsWorse are in lines that sound worse than they are: warnings of Python, models that lack a library, which
-// SGLang tries all of, and what Triton 3.1 says of its own passes. A watchdog's exception is told elsewhere.
+// soundsWorse are in harmless lines with such words: warnings of Python, models that lack a library, as SGLang tries all
+// models, and Triton 3.1 about its own passes. A watchdog's exception is reported elsewhere.
 var soundsWorse = logline.NewWordSet("Warning: ", "[DEPRECATED]", "Ignore import error when loading ", "CUDA kernel errors might be asynchronously reported", "Search for `cudaError", "Rectify the fault based on", "operation scheduled before its operands", "Exception (either an error or timeout) detected by watchdog")
 
-// unknown reads a line of which nothing is kept: what the server or its libraries say of their start,
-// of weights, or of progress is passed over. One that tells of trouble is of a kind that is missing here.
+// unknown reads a line of which nothing is kept. It ignores messages about starting, weights, or progress. A line about
+// trouble is of a kind that is missing here.
 func (r *reader) unknown(b []byte) {
 	const looked = 4 << 10
 	if b = b[:min(len(b), looked)]; trouble.In(b) != 0 && soundsWorse.In(b) == 0 {
@@ -346,22 +346,22 @@ func (r *reader) unknown(b []byte) {
 	}
 }
 
-// strange counts a line that tells of trouble in words that nothing here knows.
+// strange counts a line about unknown trouble.
 func (r *reader) strange() {
 	if r.other++; r.first == 0 {
 		r.first = r.line
 	}
 }
 
-// levels are what words for levels begin with.
+// levels are the first letters of levels.
 var levels = [256]bool{'I': true, 'W': true, 'E': true, 'C': true, 'D': true}
 
-// unleveled removes the level and the place in the source from a line, "WARNING model_config.py:820: ".
+// unleveled removes the level and the source position from a line, "WARNING model_config.py:820: ".
 func unleveled(b []byte) []byte {
 	for _, level := range [...]string{"INFO ", "WARNING ", "WARN ", "ERROR ", "DEBUG ", "CRITICAL ", "WARNING: ", "ERROR: ", "CRITICAL: "} {
 		if bytes.HasPrefix(b, []byte(level)) {
 			rest := b[len(level):]
-			if i := behindSource(rest[:min(len(rest), lookedAt)], ".rs:", ": "); i > 0 { // of TGI: spans and modules, "router/src/infer.rs:588: "
+			if i := behindSource(rest[:min(len(rest), lookedAt)], ".rs:", ": "); i > 0 { // TGI's spans and modules, "router/src/infer.rs:588: "
 				return rest[i:]
 			}
 			if i := bytes.Index(rest, colon); i > 0 && i < 80 && bytes.IndexByte(rest[:i], ' ') < 0 {
@@ -373,7 +373,7 @@ func unleveled(b []byte) []byte {
 	return b
 }
 
-// end says what the log is of, and what of it was read.
+// end sets the kind of the log, and reports what was read of it.
 func (r *reader) end() {
 	r.printed.End()
 	for _, e := range r.raised {

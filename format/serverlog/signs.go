@@ -6,19 +6,18 @@ import (
 	"github.com/sgtrace/sgtrace/series"
 )
 
-// A sign is a text in a line by which it is recognized.
+// A sign is a text that identifies a kind of line.
 type sign struct {
 	text string
 	kind series.InstantKind
-	// says is what the instant says; "" keeps nothing but that the line is known.
+	// says is the text of the instant; "" only marks the line as known.
 	says string
-	// reads returns what the instant says by the line alone, and more by what else the log says; "" is nothing.
+	// reads returns the text of the instant from the line alone, and more also uses the rest of the log; "" drops it.
 	reads func(b []byte) string
 	more  func(r *reader, b []byte, x *series.Instant) string
 }
 
-// signs are the lines that are events, as SGLang, vLLM, and TensorRT-LLM write them. The first one
-// that a line has counts.
+// signs are the lines that are events, as written by SGLang, vLLM, and TensorRT-LLM. The first one in a line counts.
 var signs = []sign{
 	{text: "server_args=ServerArgs(", more: (*reader).arguments},
 	{text: "ServerArgs(", more: (*reader).arguments},
@@ -73,7 +72,7 @@ var signs = []sign{
 	{text: "Failed to connect to target: ", kind: series.TransferFailed, reads: errortext.Unconnected},
 	{text: "Failed to connect to segment: "},
 	{text: "Failed to retrieve segment descriptor, name ", kind: series.TransferFailed, reads: errortext.UnknownSegment},
-	{text: "Unexpected code in http response, GET "}, // before that
+	{text: "Unexpected code in http response, GET "}, // written before that
 	{text: "TcpTransport: ASIO exception: ", kind: series.TransferFailed, reads: errortext.FailedTCP},
 	{text: "encountered an ASIO exception", kind: series.TransferFailed, reads: errortext.FailedTCP}, // since 2025
 	{text: "Transfer failed for task", kind: series.TransferFailed, says: "a transfer of Mooncake failed"},
@@ -97,7 +96,7 @@ var signs = []sign{
 	{text: "Num retrieved tokens: "},
 	{text: "because no memory is available", kind: series.TransferFailed, says: "LMCache has no room in its own memory: what it should load or keep is lost"},
 	{text: "Memory allocation failed during"},
-	{text: "but it can't be retrieved"}, // that follows it
+	{text: "but it can't be retrieved"}, // follows it
 	{text: "Sync batch data transfer timeout after", kind: series.TransferFailed, reads: errortext.SlowTransfer},
 	{text: "Losing connection with prefill instance", kind: series.PeerLost, says: "lost the connection to a prefill server"},
 	{text: "Lost connection with prefill instance", kind: series.PeerLost, more: (*reader).lostPeer},
@@ -119,7 +118,7 @@ var signs = []sign{
 	{text: logline.TimedOut, kind: series.Timeout, says: logline.SaysTimedOut},
 	{text: "Error in event loop", kind: series.Exception, more: (*reader).eventLoop},
 	{text: "Timed out waiting for context KV cache transfer", kind: series.Complaint, says: series.Warns + "no generation server takes the KV cache of a prompt in time"},
-	{text: "function: Hang detected on rank "},                                                                                  // behind the next one
+	{text: "function: Hang detected on rank "},                                                                                  // comes after the next one
 	{text: "Hang detected on rank ", kind: series.Timeout, says: "its executor loop did not come back, says its hang detector"}, // of TensorRT-LLM, since 2026-01
 	{text: "Encountered an error in forward", kind: series.Exception, reads: errortext.FailedForward},
 	{text: "Watchdog caught collective operation timeout", kind: series.Timeout, more: (*reader).collective},
@@ -162,7 +161,7 @@ var signs = []sign{
 	{text: "but the state was deleted"}, // a health check that took too long: harmless
 	{text: "out of memory", kind: series.OutOfMemory, reads: errortext.OutOfMemory},
 
-	{text: "Error with model object='error'"}, // a client named a model that is not there
+	{text: "Error with model object='error'"}, // a client named a model that does not exist
 	{text: "EngineCore failed to start", kind: series.Crash, says: "its engine did not start"},
 	{text: "EngineCore encountered a fatal error", kind: series.Crash, says: "its engine failed"},
 	{text: "RuntimeError('Engine process (pid ", kind: series.Crash, says: "its engine process died"}, // V0, and so on

@@ -10,8 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// keysOfTensorRT are the keys of TensorRT-LLM's line of an iteration. The step time is that of the iteration
-// before.
+// keysOfTensorRT are the keys of TensorRT-LLM's line about an iteration. The step time belongs to the previous iteration.
 var keysOfTensorRT = map[string]field{
 	"num_scheduled_requests": {series.Running, 1, asValue},
 	"num_unscheduled":        {series.Queued, 1, asValue}, // since 2026-07
@@ -29,7 +28,7 @@ func (r *reader) tensorRT(b []byte) bool {
 	before := b[:max(0, i-len("[05/20/2026-23:24:41] "))]
 	w := r.around.Unwrap(before)
 	r.process = r.wrapped(before)
-	if !ok { // the line of an iteration has one of its own
+	if !ok { // the line of an iteration has its own
 		if _, own, found := bytes.Cut(b, []byte(", timestamp = ")); found {
 			at, ok = r.stamps.Read(own)
 		}
@@ -69,7 +68,7 @@ func (r *reader) tensorRT(b []byte) bool {
 	return true
 }
 
-// stampOfTensorRT reads the stamp in front of a line, which ends in "[05/20/2026-23:24:41] ".
+// stampOfTensorRT parses the stamp before a line, whose end is "[05/20/2026-23:24:41] ".
 func stampOfTensorRT(b []byte) (trace.Time, bool) {
 	const length = len("05/20/2026-23:24:41] ")
 	if len(b) < length {
@@ -90,7 +89,7 @@ var statesOfTensorRT = [...]struct {
 	metric series.MetricID
 }{{"'num_ctx_tokens': ", series.NewTokens}, {"'cached_kv_tokens': ", series.CachedTokens}}
 
-// iteration reads the line of an iteration.
+// iteration reads the line about an iteration.
 func (r *reader) iteration(b []byte, at trace.Time, place int32) {
 	if i := bytes.Index(b, []byte("states = ")); i >= 0 {
 		states, rest, _ := bytes.Cut(b[i:], []byte("}"))
@@ -105,8 +104,8 @@ func (r *reader) iteration(b []byte, at trace.Time, place int32) {
 	r.iterationValues(b, at, place)
 }
 
-// tritonIteration reads what Triton's backend of TensorRT-LLM logs of an iteration as JSON, with --log-verbose=1. Active requests are those that it
-// runs and those that wait for room; until 2024, their sum has no key of its own.
+// tritonIteration reads the JSON line about an iteration from Triton's backend of TensorRT-LLM, with --log-verbose=1.
+// Active requests include running ones and those that wait for room; until 2024, their sum has no key of its own.
 func (r *reader) tritonIteration(b []byte, at trace.Time, place int32) bool {
 	if !bytes.HasPrefix(b, []byte(`{"Active Request Count":`)) {
 		return false
@@ -132,7 +131,7 @@ func (r *reader) tritonIteration(b []byte, at trace.Time, place int32) bool {
 	return true
 }
 
-// iterationValues reads pairs "a = 1, b: 2" of that line.
+// iterationValues parses pairs "a = 1, b: 2" of that line.
 func (r *reader) iterationValues(b []byte, at trace.Time, place int32) {
 	for len(b) > 0 {
 		var piece []byte

@@ -14,25 +14,25 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A raised is an exception whose traceback is not over.
+// A raised is an exception whose traceback is not complete.
 type raised struct {
 	x      series.Instant
-	who    string // "Scheduler: ", "" is only the server
-	from   string // the process that prints it, as its lines say; "" where they do not
+	who    string // "Scheduler: ", or "" for the server itself
+	from   string // the process that prints it, if its lines name it; else ""
 	frames []string
-	// ignored: Python prints it, and goes on ("Exception ignored in: <function Socket.__del__>").
+	// ignored: Python prints it, and continues ("Exception ignored in: <function Socket.__del__>").
 	ignored bool
-	// sofar is what its last line says, which is more only with the one that follows: that ends in a colon, or the exception says that a
-	// task was canceled, and the next one of the chain why. "" is that its last line did not come.
+	// sofar is its last line, if the next one may complete it: because it ends in a colon, or because it reports that a task
+	// was canceled, and the next exception of the chain has the reason. "" means that the last line has not come yet.
 	sofar string
-	// canceled and chained tell that the one, and that a line that says that the next one follows.
+	// canceled means that a task was canceled, and chained that a line announced the next exception of the chain.
 	canceled, chained bool
 }
 
-// maxFrames are kept of a stack, innermost first: what is around them is the same for all.
+// maxFrames is the number of frames kept of a stack, innermost first: the outer ones are always the same.
 const maxFrames = 12
 
-// exception begins a traceback. Its type comes behind the frames: the instant is added then.
+// exception begins a traceback. The type of the exception comes after the frames: the instant is added then.
 func (r *reader) exception(b []byte, x *series.Instant) string {
 	who := "the server"
 	if i := bytes.Index(b, []byte(" hit an exception")); i > 0 {
@@ -42,7 +42,7 @@ func (r *reader) exception(b []byte, x *series.Instant) string {
 	return ""
 }
 
-// raise begins an exception of which the traceback is to come.
+// raise begins an exception whose traceback follows.
 func (r *reader) raise(x series.Instant, who, from string) {
 	const most = 64
 	if len(r.raised) == most {
@@ -60,16 +60,16 @@ func (r *reader) raise(x series.Instant, who, from string) {
 	r.raised = append(r.raised, &raised{x: x, who: who, from: from})
 }
 
-// ofPool are in messages that something of the server has no room that is called memory: no device ran out of that.
+// ofPool are in messages about a full pool of the server that is called memory: no device ran out of memory.
 var ofPool = logline.NewWordSet("ecode out of memory", "refill out of memory", "alloc_req_slots")
 
-// unstamped reads a line without a stamp: a piece of a traceback or of a stack, or anything else. What stands
-// around it may tell the process.
+// unstamped reads a line without a stamp: a piece of a traceback or of a stack, or anything else. The text around it may
+// name the process.
 func (r *reader) unstamped(b, around []byte) bool {
 	if r.printed.Spied(b, r.spy.Time) || r.printed.Unheaded(b) {
 		return true
 	}
-	r.printed.Mismatch(b) // and an exception
+	r.printed.Mismatch(b) // also an exception
 	b, grouped := errortext.InGroup(b)
 	if r.printed.LastWords(b, r.now) {
 		return true
@@ -89,7 +89,7 @@ func (r *reader) unstamped(b, around []byte) bool {
 			r.here = r.f.Place(p)
 		}
 	}
-	if from == "" && len(r.raised) == 1 { // of a traceback of which only the first line names its process
+	if from == "" && len(r.raised) == 1 { // only the first line of the traceback names its process
 		from = r.raised[0].from
 	}
 	r.within(b, from, series.Instant{Time: r.now, Place: r.spot()})
@@ -137,7 +137,7 @@ func (r *reader) ofNCCL(b []byte) bool {
 	return ok
 }
 
-// within begins an exception whose traceback the log has from the middle on: the first line that it has of a process is a piece of one.
+// within begins an exception whose traceback starts in the middle, when the first line of a process is a part of one.
 func (r *reader) within(b []byte, from string, x series.Instant) {
 	piece := bytes.HasPrefix(b, []byte("  File ")) && errortext.FrameOf(b) != "" || r.line == 1 && bytes.HasPrefix(b, []byte("    ")) && len(bytes.TrimSpace(b)) > 0 && !logline.IsSpyFrame(b)
 	if r.begun(from) || !piece || r.line > 1 && from == "" || slices.ContainsFunc(r.raised, func(e *raised) bool { return e.from == from }) {
@@ -147,7 +147,7 @@ func (r *reader) within(b []byte, from string, x series.Instant) {
 	r.raise(x, engineWords[logline.Word([]byte(from))], from)
 }
 
-// begun reports whether the log has a line of a process already, and notes that it has.
+// begun reports whether the log already has a line of a process, and records that it has.
 func (r *reader) begun(process string) bool {
 	const most = 1024
 	if r.began[process] || len(r.began) == most {
@@ -157,9 +157,9 @@ func (r *reader) begun(process string) bool {
 	return false
 }
 
-// traced reads a line of a traceback that a process began.
+// traced reads a line of a traceback that a process has begun.
 func (r *reader) traced(b []byte, from string) bool {
-	at := -1 // the first one of it, whose line with the type comes first
+	at := -1 // the first of its exceptions, whose last line comes first
 	for i, e := range slices.Backward(r.raised) {
 		if e.from == from {
 			at = i
@@ -171,7 +171,7 @@ func (r *reader) traced(b []byte, from string) bool {
 	switch {
 	case len(b) == 0:
 		return true
-	case bytes.HasPrefix(b, []byte("  File ")), bytes.HasPrefix(b, []byte(`File "`)): // some stores of logs trim lines
+	case bytes.HasPrefix(b, []byte("  File ")), bytes.HasPrefix(b, []byte(`File "`)): // some log stores trim lines
 		last := len(r.raised) - 1
 		for r.raised[last].from != from {
 			last--
@@ -192,7 +192,7 @@ func (r *reader) traced(b []byte, from string) bool {
 		return r.follows(at, b)
 	case name == "":
 		return false
-	case strings.HasSuffix(name, "ExceptionGroup"), bytes.HasSuffix(b, []byte(": Traceback (most recent call last):")): // those inside of it follow
+	case strings.HasSuffix(name, "ExceptionGroup"), bytes.HasSuffix(b, []byte(": Traceback (most recent call last):")): // the exceptions inside of it follow
 		return true
 	}
 	text := errortext.ExceptionText(name, b)
@@ -214,7 +214,7 @@ func (r *reader) traced(b []byte, from string) bool {
 	return true
 }
 
-// follows reads the line behind the last one of an exception that says more only with it, and reports whether it does.
+// follows reads the line after the last one of an exception that needs it, and reports whether it does.
 func (r *reader) follows(at int, b []byte) bool {
 	e := r.raised[at]
 	switch {
@@ -230,11 +230,11 @@ func (r *reader) follows(at int, b []byte) bool {
 	return true
 }
 
-// close ends an exception with what its last line says.
+// close ends an exception, with its last line.
 func (r *reader) close(at int, text string) {
 	e := r.raised[at]
 	r.raised = slices.Delete(r.raised, at, at+1)
-	if !(e.x.Kind == series.Traceback && r.stopping) { // they all raise something as they end
+	if !(e.x.Kind == series.Traceback && r.stopping) { // all processes raise something at shutdown
 		r.settle(e, text)
 	}
 }
@@ -242,16 +242,16 @@ func (r *reader) close(at int, text string) {
 // ofTorchrun is in a line about a process that torchrun started, which has no stamp until PyTorch 2.3.
 var ofTorchrun = []byte("multiprocessing.api:failed (exitcode: ")
 
-// ofRemote begins the line between the traceback of who waited for a task of Ray and the one of the task.
+// ofRemote is the beginning of the line between the traceback of the caller of a Ray task and that of the task.
 var ofRemote = []byte("ray.exceptions.RayTaskError(")
 
-// tracedBehind reads a line of a traceback of which each line has a stamp.
+// tracedBehind reads a line of a traceback in which each line has a stamp.
 func (r *reader) tracedBehind(said []byte) bool {
 	return len(r.raised) > 0 && (bytes.HasPrefix(said, []byte("  ")) || errortext.RaisedName(said) != "") && r.traced(said, r.process)
 }
 
-// lastOf reads the last line of an exception of which the log has no other line, of a module, "nixl._bindings.nixlBackendError: ..", or with
-// a message that is known: nothing tells whether the process ended.
+// lastOf reads the last line of an exception without any other line, from a module, "nixl._bindings.nixlBackendError: ..",
+// or with a known message: it is unknown whether the process ended.
 func (r *reader) lastOf(b []byte, at trace.Time, place int32) bool {
 	name := errortext.ExceptionName(b)
 	if name == "" {
@@ -279,13 +279,13 @@ func (r *reader) settle(e *raised, text string) {
 	r.f.Instant(e.x, e.who+strings.TrimSuffix(text, "."))
 }
 
-// stacks notes who ran py-spy, and when: its dump follows, line by line.
+// stacks records who ran py-spy, and when: its dump follows, line by line.
 func (r *reader) stacks(_ []byte, x *series.Instant) string {
 	r.spy = *x
 	return ""
 }
 
-// spied adds where the main thread of a process stands.
+// spied adds the position of the main thread of a process.
 func (r *reader) spied(d *recorder.FlightDump) {
 	if d.Of == trace.NoRank && r.spy.Line > 0 {
 		d.Of = r.f.Set.Places[r.spy.Place].Rank
@@ -310,8 +310,8 @@ func (r *reader) spied(d *recorder.FlightDump) {
 	r.f.Instant(x, "its main thread is in "+frames[0])
 }
 
-// dumped reads a line of the stacks that Python's faulthandler prints, innermost frame first and the main thread last,
-// and keeps where the last one stands.
+// dumped reads a line of the stacks printed by Python's faulthandler, innermost frame first and the main thread last, and
+// keeps the position of the last thread.
 func (r *reader) dumped(b []byte) bool {
 	if stack := bytes.HasPrefix(b, []byte("Thread 0x")) || bytes.HasPrefix(b, []byte("Current thread 0x")); stack && bytes.HasSuffix(b, []byte("(most recent call first):")) {
 		r.stands = ""
@@ -320,7 +320,7 @@ func (r *reader) dumped(b []byte) bool {
 	file, ok := bytes.CutPrefix(b, []byte(`  File "`))
 	path, at, _ := bytes.Cut(file, []byte(`", line `))
 	line, name, found := bytes.Cut(at, []byte(" in "))
-	if !ok || !found || bytes.HasSuffix(line, []byte(",")) { // which one of a traceback has
+	if !ok || !found || bytes.HasSuffix(line, []byte(",")) { // as in a traceback
 		return bytes.HasPrefix(b, []byte("Timeout (")) && bytes.HasSuffix(b, []byte(")!"))
 	}
 	if r.stands == "" {
@@ -329,8 +329,8 @@ func (r *reader) dumped(b []byte) bool {
 	return true
 }
 
-// slowPass reads which turn of a scheduler's loop took longer than SGLANG_DEBUG_SLOW_SCHEDULER_PASS_MS. Where it
-// stood once that was over stands before the line.
+// slowPass reads which iteration of a scheduler's loop took longer than SGLANG_DEBUG_SLOW_SCHEDULER_PASS_MS. The stack at
+// its end was printed before the line.
 func slowPass(r *reader, b []byte, x *series.Instant) string {
 	_, rest, _ := bytes.Cut(b, []byte("slow scheduler pass: "))
 	name, _, _ := bytes.Cut(rest, []byte(" took "))
@@ -338,7 +338,7 @@ func slowPass(r *reader, b []byte, x *series.Instant) string {
 	if !ok {
 		return "a turn of its loop took long"
 	}
-	x.Time -= trace.Time(ms * 1e6) // the line comes behind it
+	x.Time -= trace.Time(ms * 1e6) // it is logged afterward
 	text := fmt.Sprintf("%s took %.3g s in one turn of its loop", name, ms/1e3)
 	if r.stands != "" {
 		text += ", and stood in " + r.stands

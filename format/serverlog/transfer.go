@@ -12,18 +12,18 @@ import (
 	"github.com/sgtrace/sgtrace/series"
 )
 
-// A transferring is a request whose KV cache did not arrive, by the first line that says so.
+// A transferring is a request whose KV cache did not arrive, from the first line about it.
 type transferring struct {
 	x    series.Instant
-	what string // that failed
-	told bool   // why
+	what string // the failed part
+	told bool   // the reason is known
 }
 
-// ofTransfer is in a line of [failedTransfer], which loggers of one's own print without a stamp.
+// ofTransfer is in a line of [failedTransfer], which custom loggers print without a stamp.
 var ofTransfer = []byte(" failed for request rank=")
 
-// failedTransfer reads why a transfer of a server of a role failed. Every TP rank says it of each request, but often
-// only one knows why: a room counts once, with the reason.
+// failedTransfer returns a reader of the reason for the failure of a transfer on a server with a role. Every TP rank
+// reports each request, but often only one knows the reason: a room counts once, with the reason.
 func failedTransfer(role, what string) func(*reader, []byte, *series.Instant) string {
 	return func(r *reader, b []byte, x *series.Instant) string {
 		r.roleIs(x.Place, role)
@@ -38,7 +38,7 @@ func failedTransfer(role, what string) func(*reader, []byte, *series.Instant) st
 		case known && before.told:
 			return ""
 		case reason == "" && !known && room != what && len(r.rooms) < most:
-			r.rooms[room] = transferring{*x, what, false} // until a rank knows why, or the end
+			r.rooms[room] = transferring{*x, what, false} // until a rank has the reason, or the log ends
 			return ""
 		case reason == "" && known:
 			return ""
@@ -55,13 +55,13 @@ func failedTransfer(role, what string) func(*reader, []byte, *series.Instant) st
 	}
 }
 
-// waitingFor is what a request waits for while something of its transfer goes on.
+// waitingFor is what a request waits for during a phase of its transfer.
 var waitingFor = map[string]string{"a bootstrap": "to be told where its KV cache goes", "sending the KV cache": "for its KV cache to be sent", "a handshake": "for its KV cache", "receiving the KV cache": "for its KV cache"}
 
-// unexplained is what is said of a transfer of which no rank says why it failed.
+// unexplained is the text for a transfer without a reason from any rank.
 const unexplained = " failed, and the line does not say why"
 
-// givenUp reads the advice that a server of a role gives behind requests that it gave up.
+// givenUp returns a reader of the advice that a server with a role prints after requests that it gave up.
 func givenUp(role, why string) func(*reader, []byte, *series.Instant) string {
 	return func(r *reader, _ []byte, x *series.Instant) string {
 		if r.roleIs(x.Place, role); r.advised.says == "" {
@@ -72,13 +72,13 @@ func givenUp(role, why string) func(*reader, []byte, *series.Instant) string {
 	}
 }
 
-// An advice is the first one that the log has.
+// An advice is the first advice in the log.
 type advice struct {
 	x    series.Instant
 	says string
 }
 
-// explain adds the transfers that failed without a reason, and those that only advice tells of.
+// explain adds the transfers that failed without a reason, and those that only appear in an advice.
 func (r *reader) explain() {
 	if r.advised.says != "" && len(r.rooms) == 0 && !r.lost {
 		r.f.Instant(r.advised.x, r.advised.says)
@@ -90,13 +90,13 @@ func (r *reader) explain() {
 	}
 }
 
-// roomOf returns the bootstrap room that a line names; "" without.
+// roomOf returns the bootstrap room in a line; "" if there is none.
 func roomOf(b []byte) string {
 	room := logline.Behind(b, "bootstrap_room=")
 	return string(room[:len(room)-len(bytes.TrimLeft(room, "0123456789"))])
 }
 
-// transferReason is why a transfer failed, as far as a line says it.
+// transferReason returns the reason for a failed transfer, as far as a line has it.
 func transferReason(b []byte) string {
 	switch {
 	case bytes.Contains(b, []byte("Aborted by AbortReq")):
@@ -122,7 +122,7 @@ func transferReason(b []byte) string {
 	return ""
 }
 
-// unreachable reads that a decode server does not get at the bootstrap server of a prefill server.
+// unreachable reads that a decode server cannot reach the bootstrap server of a prefill server.
 func (r *reader) unreachable(b []byte, x *series.Instant) string {
 	r.roleIs(x.Place, "decode")
 	text := series.Untold
@@ -132,15 +132,15 @@ func (r *reader) unreachable(b []byte, x *series.Instant) string {
 	return text
 }
 
-// failedNIXL reads "NIXL transfer failure: handshake_setup_failed | Context: ..". What was raised is printed behind it, and
-// the process goes on.
+// failedNIXL reads "NIXL transfer failure: handshake_setup_failed | Context: ..". The exception is printed after it, and
+// the process continues.
 func (r *reader) failedNIXL(b []byte, x *series.Instant) string {
 	r.survives.process, r.survives.at = r.process, x.Time
 	return "a transfer of NIXL failed: " + strings.ReplaceAll(logline.Beginning(logline.Behind(b, "failure: "), "_", 40), "_", " ")
 }
 
-// unfetched reads "Releasing expired KV blocks for request R which were retrieved by 0 decode worker(s) within 120 seconds.",
-// which a prefill server of vLLM writes.
+// unfetched reads "Releasing expired KV blocks for request R which were retrieved by 0 decode worker(s) within 120
+// seconds.", which a prefill server of vLLM writes.
 func unfetched(r *reader, b []byte, x *series.Instant) string {
 	r.roleIs(x.Place, "prefill")
 	workers, ok := logline.After(b, "retrieved by ")

@@ -1,4 +1,4 @@
-// Package sglang reads what SGLang's servers write about themselves on request, or when they crash:
-// where tokens went ([ExpertDump]), which requests there were ([RequestDump]), and their answers about
-// their state ([ServerState]). Their logs are in package serverlog.
+// Package sglang reads what SGLang's servers write about themselves on request, or when they crash: token counts of experts
+// ([ExpertDump]), dumps of requests ([RequestDump]), and responses about their state ([ServerState]). Their logs are in
+// package serverlog.
 package sglang

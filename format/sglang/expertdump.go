@@ -43,7 +43,7 @@ var ExpertDump = &format.Format{
 	OnDisk: true,
 }
 
-// expertKeys are the keys of dumps, at the top or in their records.
+// expertKeys are the keys of dumps, at the top level or in their records.
 var expertKeys = [][]byte{[]byte("logical_count"), []byte("physical_to_logical_map"), []byte("global_physical_count"), []byte("gatherer_key")}
 
 func isArchive(head []byte) bool {
@@ -80,7 +80,7 @@ func indexExperts(in *format.Input, opt *format.Options) (*format.Source, error)
 	return &format.Source{}, nil
 }
 
-// readExperts reads a dump of any form, which is at path. With an error, the dump has what was readExperts before it.
+// readExperts reads a dump of any form, which is at path. On an error, it returns what it read so far.
 func readExperts(r io.Reader, path string) (*recorder.ExpertDump, error) {
 	var head [4]byte
 	n, err := io.ReadFull(r, head[:])
@@ -90,7 +90,7 @@ func readExperts(r io.Reader, path string) (*recorder.ExpertDump, error) {
 	all := io.MultiReader(bytes.NewReader(head[:n]), r)
 	switch {
 	case string(head[:2]) == "PK":
-		f, err := os.Open(path) // its list of contents is at its end
+		f, err := os.Open(path) // its directory is at its end
 		if err != nil {
 			return nil, err
 		}
@@ -102,13 +102,13 @@ func readExperts(r io.Reader, path string) (*recorder.ExpertDump, error) {
 	return readMap(all)
 }
 
-// expertNames are those of dumps: the time, and the rank if they are of one.
+// expertNames match the names of dumps: the time, and the rank if they belong to one.
 var expertNames = []*lazyregexp.Regexp{
 	lazyregexp.New(`^expert_distribution_recorder_(?P<time>\d{9,11}(?:\.\d+)?)(?:_(?P<rank>\d+))?\.pt`),
 	lazyregexp.New(`^expert_distribution_rank(?P<rank>\d+)_timestamp(?P<time>\d{9,11}(?:\.\d+)?)\.csv`),
 }
 
-// nameExperts takes what the name of a file tells.
+// nameExperts sets what the name of a file shows.
 func nameExperts(d *recorder.ExpertDump, name string) {
 	d.File = name
 	base := path.Base(strings.ReplaceAll(name, `\`, "/"))
@@ -130,7 +130,7 @@ func nameExperts(d *recorder.ExpertDump, name string) {
 	}
 }
 
-// maxLayers and maxExperts are more than models have; a damaged file may say more.
+// maxLayers and maxExperts are larger than in any model; a damaged file may have more.
 const maxLayers, maxExperts = 1 << 12, 1 << 14
 
 // shaped checks the shape of counts.

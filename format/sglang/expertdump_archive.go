@@ -13,17 +13,17 @@ import (
 	"github.com/sgtrace/sgtrace/internal/pickle"
 )
 
-// An archive is a file that torch.save wrote: data.pkl, and the storages of its tensors.
+// An archive is a file written by torch.save: data.pkl, and the storages of its tensors.
 type archive struct {
-	dir   string // in the archive, with a slash
-	size  int64  // of all of it
+	dir   string // inside the archive, with a slash
+	size  int64  // of the whole file
 	files map[string]*zip.File
-	// storage is the last one that was read, and key what it is called.
+	// storage is the last storage that was read, and key its name.
 	storage []byte
 	key     string
 }
 
-// openArchive reads the list of contents.
+// openArchive reads the directory of the archive.
 func openArchive(f io.ReaderAt, size int64) (*archive, error) {
 	z, err := zip.NewReader(f, size)
 	if err != nil {
@@ -71,16 +71,16 @@ func (a *archive) content(f *zip.File, most int64) ([]byte, error) {
 	return out, nil
 }
 
-// A tensor is one of integers, or of numbers that are whole.
+// A tensor has integers, or floats with whole values.
 type tensor struct {
 	shape, stride []int64
 	offset        int64
-	size          int64 // bytes of an element
+	size          int64 // of an element, in bytes
 	read          func([]byte) int64
 	data          []byte
 }
 
-// types are the storages that counts and maps may have.
+// types are the allowed storages of counts and maps.
 var types = map[string]struct {
 	size int64
 	read func([]byte) int64
@@ -94,7 +94,7 @@ var types = map[string]struct {
 	"torch.DoubleStorage": {8, func(b []byte) int64 { return whole(math.Float64frombits(binary.LittleEndian.Uint64(b))) }},
 }
 
-// whole returns a number that should be whole; -1 of others.
+// whole converts a whole number; -1 for others.
 func whole(v float64) int64 {
 	if v != math.Trunc(v) || v < 0 || v > math.MaxUint32 {
 		return -1
@@ -102,18 +102,18 @@ func whole(v float64) int64 {
 	return int64(v)
 }
 
-// isKnownClass reports whether a pickle of PyTorch may have a class of this name.
+// isKnownClass reports whether a pickle of PyTorch may have a class with this name.
 func isKnownClass(class string) bool {
 	switch class {
 	case "torch._utils._rebuild_tensor_v2", "collections.OrderedDict", pickle.Persistent:
 		return true
 	}
 	_, ok := types[class]
-	// Of a tensor that nobody looks at, such as one of booleans, the type may be any.
+	// A tensor that is not read, such as one of booleans, may have any type.
 	return ok || strings.HasPrefix(class, "torch.") && strings.HasSuffix(class, "Storage")
 }
 
-// tensor returns the tensor that a value is.
+// tensor returns the tensor in a value.
 func (a *archive) tensor(v pickle.Value) (*tensor, error) {
 	if v.Class() != "torch._utils._rebuild_tensor_v2" {
 		return nil, errors.New("has something else where counts should be")
@@ -144,7 +144,7 @@ func (a *archive) tensor(v pickle.Value) (*tensor, error) {
 	return t, nil
 }
 
-// load reads a storage. Several tensors that follow each other may be in one.
+// load reads a storage. Consecutive tensors may share one.
 func (a *archive) load(key string) error {
 	if a.key == key && a.storage != nil {
 		return nil
@@ -161,7 +161,7 @@ func (a *archive) load(key string) error {
 	return nil
 }
 
-// len returns how many elements a tensor has.
+// len returns the number of elements of a tensor.
 func (t *tensor) len() int64 {
 	n := int64(1)
 	for _, d := range t.shape {
@@ -172,7 +172,7 @@ func (t *tensor) len() int64 {
 	return n
 }
 
-// each passes the elements in the order of their places.
+// each passes the elements in row-major order.
 func (t *tensor) each(f func(i int, v int64)) {
 	if t.len() == 0 {
 		return

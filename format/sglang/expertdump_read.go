@@ -17,20 +17,20 @@ import (
 	"github.com/sgtrace/sgtrace/profile/recorder"
 )
 
-// errCounts is about counts that nobody counted.
+// errCounts means that counts are not token counts.
 var errCounts = errors.New("has counts that are no numbers of tokens")
 
-// A expertReader reads one .pt file.
+// An expertReader reads one .pt file.
 type expertReader struct {
 	archive *archive
 	dump    *recorder.ExpertDump
 	// pending are passes without counts, which have the experts of each token instead.
 	pending []pending
-	err     error // of the first record that could not be read
-	lost    int   // such records
+	err     error // of the first unreadable record
+	lost    int   // number of such records
 }
 
-// A pending pass is one whose tokens are counted once the number of experts is known.
+// A pending is a pass whose tokens are counted once the number of experts is known.
 type pending struct {
 	id, rank int64
 	chosen   pickle.Value // by layer, token, and choice
@@ -51,7 +51,7 @@ func readArchive(f *os.File) (*recorder.ExpertDump, error) {
 	if err != nil {
 		return nil, err
 	}
-	refs, _ := pickle.Scan(p) // so that no prompt is held; damage is told by the next pass
+	refs, _ := pickle.Scan(p) // so that no prompt is held; the next pass reports damage
 	if p, err = data.Open(); err != nil {
 		return nil, err
 	}
@@ -76,7 +76,7 @@ func (r *expertReader) record(v pickle.Value) bool {
 	return true
 }
 
-// note notes that a pass could not be read.
+// note records that a pass could not be read.
 func (r *expertReader) note(err error) {
 	if err == nil {
 		return
@@ -129,7 +129,7 @@ func (r *expertReader) begin(layers, count, rank int64) error {
 	return nil
 }
 
-// count counts the tokens of a pass. A number that is not of an expert is padding.
+// count counts the tokens of a pass. Numbers that are not those of an expert are padding.
 func (r *expertReader) count(p pending) error {
 	t, err := r.archive.tensor(p.chosen)
 	switch {
@@ -154,7 +154,7 @@ func (r *expertReader) count(p pending) error {
 	return nil
 }
 
-// counts appends the counts of a tensor; of a wrong one, nothing.
+// counts appends the counts of a tensor, or nothing if they are invalid.
 func (r *expertReader) counts(t *tensor) error {
 	from, bad := len(r.dump.Counts), false
 	r.dump.Counts = memory.Append(r.dump.Counts, make([]uint32, t.len())...)
@@ -170,7 +170,7 @@ func (r *expertReader) counts(t *tensor) error {
 	return nil
 }
 
-// top takes what is in the dict of all.
+// top reads the top-level dict.
 func (r *expertReader) top(root pickle.Value) error {
 	d := r.dump
 	if root.Kind != pickle.Dict {
@@ -202,7 +202,7 @@ func (r *expertReader) top(root pickle.Value) error {
 	return nil
 }
 
-// placed takes the map from physical to logical experts.
+// placed reads the map from physical to logical experts.
 func (r *expertReader) placed(t *tensor) error {
 	if len(t.shape) != 2 {
 		return errors.New("has a map of experts that is not by layer and expert")
@@ -224,13 +224,13 @@ func (r *expertReader) placed(t *tensor) error {
 	return nil
 }
 
-// ring takes the counts of the mode stat, without the places that were never written.
+// ring reads the counts of the mode stat, without places of the ring that were never written.
 func (r *expertReader) ring(of pickle.Value) error {
 	t, err := r.archive.tensor(of)
 	if err != nil {
 		return err
 	}
-	if len(t.shape) == 2 { // of a file that says what experts had before
+	if len(t.shape) == 2 { // in a file with the initial locations of experts
 		t.shape, t.stride = append([]int64{1}, t.shape...), append([]int64{0}, t.stride...)
 		r.dump.Whole = true
 	}
@@ -304,7 +304,7 @@ func readCSV(in io.Reader) (*recorder.ExpertDump, error) {
 	return d, errors.Join(bad, lines.Err())
 }
 
-// readMap reads a file that says where experts are.
+// readMap reads a file with the locations of experts.
 func readMap(in io.Reader) (*recorder.ExpertDump, error) {
 	var x struct {
 		Map [][]int32 `json:"physical_to_logical_map"`

@@ -44,14 +44,14 @@ func isRequestDump(head []byte) bool {
 		(bytes.Contains(head, []byte("sglang.srt.server_args")) || bytes.Contains(head, []byte("sglang.srt.managers.io_struct")))
 }
 
-// A dumpedRequest is what a request asked for.
+// A dumpedRequest is the content of a request.
 type dumpedRequest struct {
 	id, room string
-	prompt   int64 // tokens; spantable.Unknown
+	prompt   int64 // tokens, or spantable.Unknown
 	dp       int16
 }
 
-// An answered is what it got.
+// An answered is the answer to a request.
 type answered struct {
 	id                         string
 	prompt, completion, cached int64
@@ -76,7 +76,7 @@ func indexRequests(in *format.Input, opt *format.Options) (*format.Source, error
 	if err != nil {
 		return nil, err
 	}
-	const longText = 300 // of an ID and a reason, and of no prompt worth the name
+	const longText = 300 // enough for an ID and a reason, and for no prompt worth the name
 	r := &requestReader{asked: map[any]*dumpedRequest{}, answered: map[any]*answered{}}
 	root, err := pickle.Read(content, pickle.Options{Take: r.take, LongText: longText, Refs: refs})
 	err = cmp.Or(err, content.Close())
@@ -91,8 +91,8 @@ func indexRequests(in *format.Input, opt *format.Options) (*format.Source, error
 	return &format.Source{}, nil
 }
 
-// scanRequests finds what the pickle refers to later, so that prompts are given up as soon as they were read. What can be
-// read once only has to do without.
+// scanRequests finds what the pickle refers to later, so that prompts can be dropped at once. An input that can only be
+// read once is read without that.
 func scanRequests(in *format.Input) (*pickle.Refs, error) {
 	if in.Path == "" {
 		return nil, nil
@@ -102,13 +102,13 @@ func scanRequests(in *format.Input) (*pickle.Refs, error) {
 		return nil, err
 	}
 	refs, err := pickle.Scan(content)
-	if err != nil { // it is cut off: what is there is read without
+	if err != nil { // cut off: read it without references
 		refs = nil
 	}
 	return refs, content.Close()
 }
 
-// take takes what is wanted of a request, and of an answer, out of the dicts that have prompts and answers.
+// take extracts what is needed of a request, or of an answer, from the dicts with prompts and answers.
 func (r *requestReader) take(d pickle.Value) bool {
 	has := func(key string) bool { return d.Get(key).Kind != pickle.Missing }
 	switch {
@@ -154,7 +154,7 @@ func answeredOf(meta pickle.Value) *answered {
 	return a
 }
 
-// rows adds the requests of a dump, and returns how many there are.
+// rows adds the requests of a dump, and returns their number.
 func (r *requestReader) rows(root pickle.Value, file string, f *series.Filler, to *spantable.RequestFiller) int {
 	list := root
 	args := pickle.Value{}
@@ -185,7 +185,7 @@ func (r *requestReader) rows(root pickle.Value, file string, f *series.Filler, t
 	return to.N
 }
 
-// serverOf names a server by the path of its dump: SGLang writes crash dumps into a folder of the host.
+// serverOf names a server by the path of its dump: SGLang writes crash dumps into a directory named after the host.
 func serverOf(file string, args pickle.Value) series.Server {
 	x := series.Server{Name: filepath.ToSlash(file), Engine: "SGLang"}
 	dir, name := filepath.Split(x.Name)
@@ -205,7 +205,7 @@ func serverOf(file string, args pickle.Value) series.Server {
 type inFlight struct {
 	n          int
 	oldest, at trace.Time
-	prompt     int64 // tokens, as far as they are told
+	prompt     int64 // tokens, as far as known
 	tokens     int64
 }
 
@@ -227,7 +227,7 @@ func (x *inFlight) String() string {
 func (r *requestReader) row(v pickle.Value, row *spantable.RequestRecord, to *spantable.RequestFiller, flying *inFlight) bool {
 	obj := r.asked[v.At(0).State().Key()]
 	if obj == nil {
-		obj = r.asked[v.At(0).Key()] // a dict, where classes were not pickled
+		obj = r.asked[v.At(0).Key()] // a dict, if classes were not pickled
 	}
 	out := r.answered[v.At(1).Key()]
 	if obj == nil {
@@ -270,7 +270,7 @@ func (r *requestReader) row(v pickle.Value, row *spantable.RequestRecord, to *sp
 	return true
 }
 
-// seconds reads Unix seconds; 0 is unknown.
+// seconds converts Unix seconds; 0 is unknown.
 func seconds(v pickle.Value) trace.Time {
 	x, ok := v.Float64()
 	if !ok || x < 1e9 || x > 4e9 {

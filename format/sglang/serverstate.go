@@ -55,7 +55,7 @@ func isState(head []byte) bool {
 	return wrapped.Match(text) || bundle.Match(head) || has("loads") && has("num_running_reqs") || has("tokenizer_path") && has("tp_size") && has("disaggregation_mode")
 }
 
-// An stateAnswer is one, wrapped or not. What is not listed is not read.
+// A stateAnswer is a response, wrapped or not. Other fields are not read.
 type stateAnswer struct {
 	OK     *bool
 	Status int
@@ -64,7 +64,7 @@ type stateAnswer struct {
 	serverInfo
 }
 
-// A serverInfo is what a server says. Its keys of the API are among what is not read.
+// A serverInfo is a server's description of itself. Its API keys are not read.
 type serverInfo struct {
 	Timestamp string
 	Version   string
@@ -80,7 +80,7 @@ type serverInfo struct {
 	} `json:"internal_states"`
 }
 
-// A loadAnswer is that of a DP rank.
+// A loadAnswer is the load of a DP rank.
 type loadAnswer struct {
 	DP          int16 `json:"dp_rank"`
 	Timestamp   float64
@@ -105,11 +105,11 @@ type loadAnswer struct {
 	}
 }
 
-// A stateReader reads one answer.
+// A stateReader reads one response.
 type stateReader struct {
 	f      *series.Filler
 	server int32
-	at     trace.Time // that the name of the bundle tells, local; 0 is unknown
+	at     trace.Time // local, from the name of the bundle; 0 is unknown
 }
 
 // indexState reads an answer.
@@ -149,7 +149,7 @@ func indexState(in *format.Input, opt *format.Options) (*format.Source, error) {
 	return &format.Source{}, nil
 }
 
-// endpoint returns a path without what was asked for.
+// endpoint returns a path without its query.
 func endpoint(path string) string {
 	path, _, _ = strings.Cut(path, "?")
 	const most = 60
@@ -174,7 +174,7 @@ func roleOf(s *serverInfo) string {
 	return "unified"
 }
 
-// instant adds what happened when the bundle was made.
+// instant adds an instant at the time of the bundle.
 func (r *stateReader) instant(kind series.InstantKind, text string, dp int16) {
 	rank := trace.NoRank
 	rank.DP = dp

@@ -46,8 +46,8 @@ func isRecorderDump(head []byte) bool {
 	case isPickle(head):
 		return has("pg_config") || has("profiling_name") || has("collective_seq_id")
 	case len(head) > 0 && (head[0] == '{' || head[0] == '['):
-		// PyTorch's profiler has a pg_config, too.
-		if has(`esourceSpans"`) || has(`resource_spans"`) { // whatever else they quote
+		// PyTorch's profiler also writes pg_config.
+		if has(`esourceSpans"`) || has(`resource_spans"`) { // OTLP, whatever else it quotes
 			return false
 		}
 		return has(`"collective_seq_id"`) || has(`"pg_config"`) && (has(`"pg_status"`) || has(`"entries"`)) && !has(`"traceEvents"`)
@@ -91,7 +91,7 @@ func (d *recorderReader) read(r io.Reader) error {
 	return d.readJSON(all)
 }
 
-// A recorderJSON is an entry of the JSON form.
+// A recorderJSON is an entry in the JSON form.
 type recorderJSON struct {
 	RecordID  int64    `json:"record_id"`
 	ID        *int64   `json:"id"`
@@ -115,14 +115,14 @@ type recorderJSON struct {
 	}
 }
 
-// readJSON reads a dump as _dump_nccl_trace_json gives it.
+// readJSON reads a dump in the form of _dump_nccl_trace_json.
 func (d *recorderReader) readJSON(r io.Reader) error {
 	j := json.NewDecoder(r)
 	_, _, err := jsonscan.Each(j, func(key string) error { return d.jsonMember(j, key) }, func() error { return d.jsonEntry(j) })
 	return err
 }
 
-// jsonMember reads a field of the whole.
+// jsonMember reads a top-level field.
 func (d *recorderReader) jsonMember(j *json.Decoder, key string) error {
 	switch key {
 	case "entries":
@@ -184,7 +184,7 @@ func (d *recorderReader) jsonEntry(j *json.Decoder) error {
 	return nil
 }
 
-// first returns the first number that there is; recorder.Unknown is none.
+// first returns the first number that is set; recorder.Unknown if there is none.
 func first(of ...*int64) int64 {
 	for _, n := range of {
 		if n != nil {

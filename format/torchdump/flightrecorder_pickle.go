@@ -10,9 +10,9 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// readPickle reads a dump as torch::jit::Pickler writes it.
+// readPickle reads a dump written by torch::jit::Pickler.
 func (d *recorderReader) readPickle(r io.Reader) error {
-	const fewest = 8 // fields of an entry; frames have three
+	const fewest = 8 // of an entry; frames have three
 	root, err := pickle.Read(r, pickle.Options{
 		Known: func(string) bool { return false },
 		Take: func(dict pickle.Value) bool {
@@ -33,7 +33,7 @@ func (d *recorderReader) readPickle(r io.Reader) error {
 	return err
 }
 
-// member takes a field of the whole.
+// member reads a top-level field.
 func (d *recorderReader) member(key string, v pickle.Value) {
 	each := func(do func(name string, of pickle.Value)) {
 		items := v.Items()
@@ -55,7 +55,7 @@ func (d *recorderReader) member(key string, v pickle.Value) {
 	}
 }
 
-// addProgress takes how far a group is.
+// addProgress sets the progress of a group.
 func (d *recorderReader) addProgress(id string, enqueued, completed int64) {
 	n, err := strconv.ParseInt(id, 10, 64)
 	if err != nil || n < 0 {
@@ -119,12 +119,12 @@ func (d *recorderReader) entry(dict pickle.Value) {
 	switch op := &d.dump.Ops[len(d.dump.Ops)-1]; {
 	case op.Pending():
 		op.Stack = d.framesOf(frames)
-	case d.ended.Kind == pickle.Missing || op.Record >= d.endedRecord: // of all that ended, people ask for the last
+	case d.ended.Kind == pickle.Missing || op.Record >= d.endedRecord: // only the last of those that ended is of interest
 		d.ended, d.endedRecord = frames, op.Record
 	}
 }
 
-// shape returns the shape of a list of lists of numbers.
+// shape returns the shape for a list of lists of numbers.
 func (d *recorderReader) shape(v pickle.Value) recorder.Shape {
 	var key [64]byte
 	text := key[:0]
@@ -147,7 +147,7 @@ func (d *recorderReader) shape(v pickle.Value) recorder.Shape {
 	return d.newShape(string(text), sizes)
 }
 
-// newShape keeps a shape by what the file has for it.
+// newShape stores a shape by its form in the file.
 func (d *recorderReader) newShape(key string, sizes [][]int64) recorder.Shape {
 	if d.shapes == nil {
 		d.shapes = map[string]recorder.Shape{}
@@ -190,7 +190,7 @@ func (d *recorderReader) framesOf(v pickle.Value) int32 {
 	return d.stack(key, frames)
 }
 
-// appendFrame appends what tells a frame apart.
+// appendFrame appends a frame's identity to a key.
 func appendFrame(key []byte, f recorder.Frame) []byte {
 	for _, n := range [...]uint32{uint32(f.Name), uint32(f.File), uint32(f.Line)} {
 		key = append(key, byte(n), byte(n>>8), byte(n>>16), byte(n>>24))

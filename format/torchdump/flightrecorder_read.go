@@ -20,10 +20,10 @@ type recorderReader struct {
 	symbols *trace.SymbolCache
 	groups  map[string]int32          // of the dump, by name
 	status  map[int64]groupStatus     // by pg_id
-	shapes  map[string]recorder.Shape // by what a file has for them
+	shapes  map[string]recorder.Shape // by their form in the file
 	stacks  map[string]int32          // by the numbers of their frames
-	frames  map[any]recorder.Frame    // by what the file has them as
-	// The stack that is read, and what tells it apart, are used again.
+	frames  map[any]recorder.Frame    // by their identity in the file
+	// The current stack, and its key; reused.
 	ofStack    []recorder.Frame
 	keyOfStack []byte
 	// The frames of the last operation that ended, and its number.
@@ -31,24 +31,24 @@ type recorderReader struct {
 	endedRecord int64
 }
 
-// A groupStatus is how far a group is.
+// A groupStatus is the progress of a group.
 type groupStatus struct{ enqueued, completed int64 }
 
-// A recorderEntry is one of a dump, as either form has it.
+// A recorderEntry is an entry of a dump in either form.
 type recorderEntry struct {
 	group       string // name
 	desc        string
 	pgID        int64
 	name        string // "nccl:send 1->2"
 	state       string
-	op          recorder.Op // what needs no more thought
+	op          recorder.Op // the fields that need no conversion
 	completedNs int64
 }
 
-// rankInName is at the end of the name of a dump.
+// rankInName matches the end of the name of a dump.
 var rankInName = lazyregexp.New(`(?:^|[^0-9])([0-9]{1,6})(?:\.[A-Za-z]+)*$`)
 
-// rankOf returns the rank that the name of a file ends with.
+// rankOf returns the rank at the end of the name of a file.
 func rankOf(name string) int32 {
 	if m := rankInName.FindStringSubmatch(name); m != nil {
 		n, _ := strconv.Atoi(m[1])
@@ -57,7 +57,7 @@ func rankOf(name string) int32 {
 	return recorder.Unknown
 }
 
-// group returns the index of a group, which it adds if it is new.
+// group returns the index of a group, adding it if it is new.
 func (d *recorderReader) group(name, desc string) int32 {
 	if i, ok := d.groups[name]; ok {
 		return i
@@ -74,13 +74,13 @@ func (d *recorderReader) group(name, desc string) int32 {
 	return i
 }
 
-// config takes a group of pg_config.
+// config reads a group of pg_config.
 func (d *recorderReader) config(name, desc, ranks string) {
 	g := &d.dump.Groups[d.group(name, desc)]
 	g.Ranks = ranksOf(ranks)
 }
 
-// ranksOf reads "[0, 1]"; nil if it is something else.
+// ranksOf parses "[0, 1]"; nil if it is something else.
 func ranksOf(text string) []int32 {
 	text = strings.TrimSpace(text)
 	if len(text) < 2 || text[0] != '[' || text[len(text)-1] != ']' {
@@ -100,7 +100,7 @@ func ranksOf(text string) []int32 {
 // add adds an entry.
 func (d *recorderReader) add(e *recorderEntry) {
 	op := e.op
-	if e.group == "" && e.pgID >= 0 { // of version 1
+	if e.group == "" && e.pgID >= 0 { // in version 1
 		e.group = strconv.FormatInt(e.pgID, 10)
 	}
 	op.Group = d.group(e.group, e.desc)
@@ -110,7 +110,7 @@ func (d *recorderReader) add(e *recorderEntry) {
 	}
 	op.Src, op.Dst = recorder.Unknown, recorder.Unknown
 	name := e.name
-	if _, after, ok := strings.Cut(name, ":"); ok { // the library: nccl, xccl, gloo
+	if _, after, ok := strings.Cut(name, ":"); ok { // after the library: nccl, xccl, gloo
 		name = after
 	}
 	if word, pair, ok := strings.Cut(name, " "); ok {
@@ -128,7 +128,7 @@ func (d *recorderReader) add(e *recorderEntry) {
 	d.dump.Ops = append(d.dump.Ops, op)
 }
 
-// pairOf reads "1->2" of a send, and "2<-1" of a receive.
+// pairOf parses "1->2" of a send, and "2<-1" of a receive.
 func pairOf(text string) (src, dst int32) {
 	if s, d, ok := strings.Cut(text, "->"); ok {
 		return number(s), number(d)
@@ -147,7 +147,7 @@ func number(text string) int32 {
 	return int32(n)
 }
 
-// finish relates what groups are called, and finds the rank where the name has none.
+// finish matches the names and ids of groups, and finds the rank if the file name has none.
 func (d *recorderReader) finish() {
 	x := d.dump
 	for i := range x.Groups {
@@ -169,7 +169,7 @@ func (d *recorderReader) finish() {
 	slices.SortStableFunc(x.Ops, func(a, b recorder.Op) int { return int(a.Record - b.Record) })
 }
 
-// nameless adds the groups of which there is a status only.
+// nameless adds the groups that only have a status.
 func (d *recorderReader) nameless() {
 	ids := slices.Sorted(maps.Keys(d.status))
 	for _, id := range ids {
@@ -180,7 +180,7 @@ func (d *recorderReader) nameless() {
 	}
 }
 
-// inAll reports whether a rank is in all groups whose ranks are known.
+// inAll reports whether a rank is in all groups with known ranks.
 func (d *recorderReader) inAll(rank int32) bool {
 	return rank >= 0 && !slices.ContainsFunc(d.dump.Groups, func(g recorder.Group) bool {
 		_, in := slices.BinarySearch(g.Ranks, rank)
@@ -188,7 +188,7 @@ func (d *recorderReader) inAll(rank int32) bool {
 	})
 }
 
-// only returns the one rank that is in all groups; Unknown if there are several.
+// only returns the single rank that is in all groups; Unknown if there are several.
 func (d *recorderReader) only() int32 {
 	found := int32(recorder.Unknown)
 	for _, g := range d.dump.Groups {
@@ -205,7 +205,7 @@ func (d *recorderReader) only() int32 {
 	return found
 }
 
-// stack returns the index of a stack, given the numbers of its frames.
+// stack returns the index of a stack, given the key made from its frames.
 func (d *recorderReader) stack(key []byte, frames []recorder.Frame) int32 {
 	if len(frames) == 0 {
 		return recorder.Unknown

@@ -42,7 +42,7 @@ var Inspector = &format.Format{
 	Machine: true,
 }
 
-// isInspector goes by what every record has, whatever its version.
+// isInspector looks for what every record has, in any version.
 func isInspector(head []byte) bool {
 	line, _, _ := bytes.Cut(bytes.TrimLeft(head, "\xef\xbb\xbf \t\r\n"), []byte("\n"))
 	return bytes.HasPrefix(line, []byte("{")) && bytes.Contains(line, []byte(`"inspector_output_format_version"`))
@@ -63,7 +63,7 @@ func indexInspector(in *format.Input, opt *format.Options) (*format.Source, erro
 	}
 	return &format.Source{Profiles: profiles,
 		Stream: func(opt *format.Options) ([]*profile.Profile, error) {
-			_, profiles, err := readInspector(in, opt, &trace.Diags{}) // what is wrong was said when it was indexed
+			_, profiles, err := readInspector(in, opt, &trace.Diags{}) // damage was reported when the input was indexed
 			return profiles, err
 		},
 		Inventory: func(v *inventory.Inventory, size int64, are [][]profile.Identity) {

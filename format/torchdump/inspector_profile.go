@@ -16,17 +16,17 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A process is what is told of one. A process with several devices has several ranks in a
-// communicator: then it is that of one of these.
+// A process is a process in the records. A process with several devices has several ranks in a communicator: each of them
+// is a separate one here.
 type process struct {
 	host string
 	pid  int64
-	rank int32 // of the communicators; -1 is any
+	rank int32 // in the communicators; -1 is any
 }
 
-// profiles returns a profile of each process, in the order of the file.
+// profiles returns a profile for each process, in the order of the file.
 func (r *inspectorReader) profiles(name string) []*profile.Profile {
-	ranks := map[memberKey]int{} // of each process in each communicator
+	ranks := map[memberKey]int{} // number of the process's ranks in each communicator
 	for _, m := range r.order {
 		key := m.memberKey
 		key.rank = 0
@@ -56,18 +56,18 @@ func (r *inspectorReader) profiles(name string) []*profile.Profile {
 	return list
 }
 
-// category is that of all events. They are no kernels: whoever asks what devices did would take them for idle
-// between collectives, when they compute.
+// category is the category of all events. They are not kernels: otherwise devices would seem idle between collectives, when
+// they compute.
 const category = "nccl_collective"
 
 // A builder makes the profile of a process.
 type builder struct {
 	p     *profile.Profile
 	opt   *format.Options
-	put   *trace.ArgsAppender // nil leaves arguments out
+	put   *trace.ArgsAppender // nil omits arguments
 	list  trace.ArgList
 	keys  struct{ op, bytes, bus, peer, seq, group trace.Sym }
-	names *trace.PerName[trace.Sym] // of kernels, by operation: the Inspector does not tell its own
+	names *trace.PerName[trace.Sym] // of kernels, by operation: the Inspector has no kernel names
 	keep  *profile.Keeper
 }
 
@@ -85,7 +85,7 @@ func newBuilder(opt *format.Options, name string, of process) *builder {
 	return r
 }
 
-// record adds what the process did in its communicators.
+// record adds the process's records in its communicators.
 func (r *builder) record(list []*member) *profile.Profile {
 	total := 0
 	for _, m := range list {
@@ -114,7 +114,7 @@ func (r *builder) member(m *member) {
 	pid := strconv.FormatInt(m.pid, 10)
 	r.p.Rows = append(r.p.Rows, profile.Row{Kind: profile.RowStream, PID: 0, PIDText: pid, TID: int64(row), TIDText: strconv.Itoa(int(row)), Name: title,
 		Process: "rank " + strconv.Itoa(int(m.rank)) + " of NCCL", Folder: "NCCL"})
-	// An id of a collective is of its communicator, its kind and its number.
+	// The id of a collective combines its communicator, its kind, and its number.
 	base := order.MixText(m.id)
 	c := profile.Collective{Row: row, OnGPU: true, Group: r.opt.Syms.Intern(group), Dtype: r.opt.Syms.Intern("bytes"), GroupSize: m.size}
 	for i := range m.ops {
@@ -132,7 +132,7 @@ func (r *builder) member(m *member) {
 	}
 }
 
-// sizes returns how much a rank of so many brings and gets, in bytes; -1 is unknown.
+// sizes returns the bytes that a rank contributes and gets, given the number of ranks; -1 is unknown.
 func (x *op) sizes(name string, ranks int64) (in, out int64) {
 	all := int64(-1)
 	if x.bytes >= 0 && ranks > 0 && x.bytes < math.MaxInt64/ranks {
@@ -175,15 +175,15 @@ func (r *builder) event(c *profile.Collective, x *op) int32 {
 	return int32(len(r.p.Events) - 1)
 }
 
-// together is how far apart two records are stamped, at most, that the Inspector wrote in one go: it looks at
-// the clock before it prints each, and printing one takes microseconds.
+// together is the longest time between the stamps of two records that the Inspector wrote in one go: it reads the clock
+// before it prints each one, and printing takes microseconds.
 const together = 200 * time.Microsecond
 
-// place finds out when the collectives of a communicator were of which that is not told. What was written
-// in one go ended since what was written before, and one after another; it is put evenly in between. If all
-// was written in one go, nothing is known but the order: it is put right before that.
+// place estimates the times of the collectives in a communicator that have none. Those that were written in one go ended
+// after the previous write, one after another; it spreads them evenly over that time. If all were written in one go, only
+// their order is known: it puts them right before the write.
 func (r *inspectorReader) place(m *member) {
-	before := trace.Time(0) // when the batch before was written; 0 is none
+	before := trace.Time(0) // time of the previous write; 0 is none
 	for from := 0; from < len(m.ops); {
 		if m.ops[from].timed {
 			before = m.ops[from].end
@@ -207,8 +207,8 @@ func (r *inspectorReader) place(m *member) {
 	}
 }
 
-// spread puts collectives evenly into a time, one after another; an unknown beginning of it, 0, or one in which
-// they have no room, leaves no time between them.
+// spread puts collectives evenly into a time, one after another. If its beginning is unknown (0), or if it is too short for
+// them, there are no gaps between them.
 func (list ops) spread(from, to trace.Time) {
 	took := trace.Time(0)
 	for i := range list {
@@ -226,7 +226,7 @@ func (list ops) spread(from, to trace.Time) {
 
 func (x *op) took() trace.Time { return trace.Time(x.micros * 1000) }
 
-// ended returns what each process says of the collectives that ended last: the last one of each communicator.
+// ended returns a dump for each process with the last collective of each communicator.
 func (r *inspectorReader) ended(file string, profiles []*profile.Profile) (list []*recorder.FlightDump) {
 	of := map[process]*recorder.FlightDump{}
 	for _, p := range profiles {

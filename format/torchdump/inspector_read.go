@@ -10,55 +10,55 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A inspectorReader reads the records of one log.
+// An inspectorReader reads the records of one log.
 type inspectorReader struct {
 	opt     *format.Options
 	members map[memberKey]*member
 	order   []*member // by first appearance
 	last    *member
 
-	good, bad       int64 // lines
-	untimed, queued int64 // records
-	undated         int64 // of untimed, those of which not even the time between two writes is known
+	good, bad       int64 // number of lines
+	untimed, queued int64 // number of records
+	undated         int64 // of untimed, those for which not even the times of the two writes around them are known
 }
 
-// A memberKey is one rank of a communicator, in a process.
+// A memberKey identifies one rank of a communicator, in a process.
 type memberKey struct {
 	host, id string
 	pid      int64
 	rank     int32
 }
 
-// A member is what one rank did in a communicator.
+// A member is the operations of one rank in a communicator.
 type member struct {
 	memberKey
-	name string // of the communicator; "" is not told
-	size int32  // ranks; -1 is unknown
-	ops  ops    // as they ended
+	name string // of the communicator; "" is unknown
+	size int32  // number of ranks; -1 is unknown
+	ops  ops    // in the order in which they ended
 	blur int64  // as [profile.Meta.Blur]
 }
 
 type ops []op
 
-// An op is a collective, or a send or a receive, that ended.
+// An op is a collective, a send, or a receive that ended.
 type op struct {
-	end      trace.Time // Unix ns; of untimed ones, when they were written
-	micros   int64      // that it took
+	end      trace.Time // Unix ns; for untimed ones, the time of writing
+	micros   int64      // duration
 	seq      int64      // among those of its kind; -1 is unknown
-	bytes    int64      // as NCCL counts; -1 is unknown
+	bytes    int64      // in NCCL's count; -1 is unknown
 	bus      float64    // GB/s; 0 is unknown
 	name     trace.Sym  // "AllReduce"
 	peer     int32      // of a send or a receive; -1 is none
 	p2p      bool
-	timed    bool // end is when it ended, and not when that was written
-	enqueued bool // micros are those since the call
+	timed    bool // whether end is the end, and not the time of writing
+	enqueued bool // micros count from the call
 }
 
 func newInspectorReader(opt *format.Options) *inspectorReader {
 	return &inspectorReader{opt: opt, members: map[memberKey]*member{}}
 }
 
-// line reads a record. An empty line is none.
+// line reads a record. It ignores an empty line.
 func (r *inspectorReader) line(b []byte, _ int64) {
 	b = bytes.TrimSpace(b)
 	if len(b) == 0 {
@@ -71,7 +71,7 @@ func (r *inspectorReader) line(b []byte, _ int64) {
 	r.good++
 }
 
-// record reads a record; ok is false if it does not say who did what.
+// record reads a record; ok is false if it lacks the rank or the operation.
 func (r *inspectorReader) record(b []byte) (ok bool) {
 	var head, meta, perf []byte
 	x := op{seq: -1, bytes: -1, peer: -1, micros: -1}
@@ -114,7 +114,7 @@ const longest = 24 * 3600 * 1e6
 // isTime reports whether a time lies between 2001 and 2200.
 func isTime(t trace.Time) bool { return 1e18 < t && t < 72e17 }
 
-// member returns whose record it is, and when it was written.
+// member returns the rank that a record belongs to, and the time of writing.
 func (r *inspectorReader) member(head, meta []byte) (m *member, written trace.Time) {
 	key := memberKey{rank: -1}
 	size := int32(-1)
@@ -159,7 +159,7 @@ func (r *inspectorReader) member(head, meta []byte) (m *member, written trace.Ti
 	return m, written
 }
 
-// perf reads what was measured; ok is false of anything else than an object.
+// perf reads the measurements; ok is false if they are not an object.
 func (r *inspectorReader) perf(b []byte, x *op) (ok bool) {
 	var stop trace.Time
 	ok = members(b, func(k string, v []byte) {
@@ -196,8 +196,7 @@ func (r *inspectorReader) perf(b []byte, x *op) (ok bool) {
 	return ok
 }
 
-// stopped returns when the last channel of a kernel had ended; 0 is not told. A channel that
-// was not used is at 0.
+// stopped returns the time at which the last channel of a kernel ended; 0 is unknown. Unused channels have 0.
 func stopped(b []byte) (at trace.Time) {
 	members(b, func(k string, v []byte) {
 		if k != "kernel_events" {
@@ -221,13 +220,13 @@ func stopped(b []byte) (at trace.Time) {
 	return at
 }
 
-// members passes the members of an object; ok is false of anything else.
+// members passes the members of an object; ok is false for anything else.
 func members(b []byte, yield func(key string, value []byte)) (ok bool) {
 	_, err := jsonscan.Members(b, 0, func(key, value []byte) { yield(string(key), value) })
 	return err == nil
 }
 
-// small returns a number of ranks; -1 is none.
+// small parses a number of ranks; -1 if there is none.
 func small(v []byte) int32 {
 	n, ok := jsonscan.Int(v)
 	if !ok || n < 0 || n > 1<<24 {
@@ -236,7 +235,7 @@ func small(v []byte) int32 {
 	return int32(n)
 }
 
-// micros returns a time in µs; 0 is none.
+// micros parses a time in µs; 0 if there is none.
 func micros(v []byte) trace.Time {
 	n, ok := jsonscan.Int(v)
 	if !ok || n < 0 || n > 1<<52 {

@@ -72,11 +72,11 @@ func indexSnapshot(in *format.Input, opt *format.Options) (*format.Source, error
 		}}, nil
 }
 
-// counterSteps is how many parts of the peak a counter on a timeline tells apart.
+// counterSteps is the resolution of a counter on a timeline: the number of steps up to the peak.
 const counterSteps = 4096
 
-// drawCounters makes counters of what each device had, and instants of what failed. Numbers of reports are
-// not made of it: of millions of entries, it leaves out what nobody could see.
+// drawCounters makes counters of the memory of each device, and instants of failures. It is not used for the numbers in
+// reports: of millions of entries, it omits those that nobody could see.
 func drawCounters(name string, x *recorder.Snapshot, opt *format.Options) *profile.Profile {
 	p := &profile.Profile{Name: name, First: math.MaxInt64, Last: math.MinInt64, Meta: profile.Meta{Rank: -1, WorldSize: -1, GPU: -1, Origin: profile.OriginUnix}}
 	p.Rows = append(p.Rows, profile.Row{Kind: profile.RowOther, Name: "memory"})
@@ -119,7 +119,7 @@ func drawCounters(name string, x *recorder.Snapshot, opt *format.Options) *profi
 		})
 	}
 	if p.Total == 0 {
-		p.First, p.Last, p.Total, p.Meta.Origin = 0, 0, 1, profile.OriginUnknown // the moment of the snapshot, whenever that was
+		p.First, p.Last, p.Total, p.Meta.Origin = 0, 0, 1, profile.OriginUnknown // the time of the snapshot, which is unknown
 	}
 	return p
 }

@@ -14,24 +14,24 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// snapshotReader reads one snapshot. Its dicts come from the inside out: blocks before the segment that
-// they are of, and the entries of one device behind those of another.
+// snapshotReader reads one snapshot. Its dicts come from the inside out: blocks before their segment, and the entries of
+// one device after those of another.
 type snapshotReader struct {
 	syms      *trace.Symbols
-	blocks    []recorder.Block // of the segment that follows
+	blocks    []recorder.Block // of the next segment
 	devices   map[int32]*recorder.Device
 	entries   []recorder.Entry // of all devices
 	places    map[snapshotFrame]trace.Sym
-	native    map[trace.Sym]bool // of places: those of C++ alone
+	native    map[trace.Sym]bool // places in C++ alone
 	libraries map[string]bool    // by file
 }
 
-// readSnapshot reads a pickle, of which what was readSnapshot before an error is returned with it.
+// readSnapshot reads a pickle. On an error, it also returns what it read so far.
 func readSnapshot(in *format.Input, syms *trace.Symbols) (*recorder.Snapshot, error) {
 	r := &snapshotReader{syms: syms, devices: map[int32]*recorder.Device{}, places: map[snapshotFrame]trace.Sym{}, native: map[trace.Sym]bool{}, libraries: map[string]bool{}}
 	var refs *pickle.Refs
 	if in.Path != "" {
-		// So that what nobody refers to is not held. Damage is told by the next pass.
+		// Find references first, so that unreferenced values are not held. The next pass reports damage.
 		f, err := in.Open()
 		if err != nil {
 			return nil, err
@@ -52,7 +52,7 @@ func readSnapshot(in *format.Input, syms *trace.Symbols) (*recorder.Snapshot, er
 	return r.finish(in.Name, root), err
 }
 
-// take takes a block, a segment, or an entry.
+// take reads a block, a segment, or an entry.
 func (r *snapshotReader) take(d pickle.Value) bool {
 	switch {
 	case d.Get("state").Kind == pickle.Text:
@@ -122,7 +122,7 @@ func (r *snapshotReader) entry(d pickle.Value) {
 	r.entries = memory.Append(r.entries, e)
 }
 
-// finish gives entries to devices, by how many dicts were taken from the list of each.
+// finish assigns entries to devices, by the number of dicts taken from each device's list.
 func (r *snapshotReader) finish(file string, root pickle.Value) *recorder.Snapshot {
 	rest := r.entries
 	for i, list := range root.Get("device_traces").Items() {
@@ -132,7 +132,7 @@ func (r *snapshotReader) finish(file string, root pickle.Value) *recorder.Snapsh
 		}
 		rest = rest[n:]
 	}
-	if len(rest) > 0 && root.Kind == pickle.Missing { // of a file that was cut: the first device is most likely
+	if len(rest) > 0 && root.Kind == pickle.Missing { // cut off: the first device is most likely
 		r.device(0).Entries = append(r.device(0).Entries, rest...)
 	}
 	x := &recorder.Snapshot{File: file, Native: r.native}
@@ -146,17 +146,17 @@ func (r *snapshotReader) finish(file string, root pickle.Value) *recorder.Snapsh
 	return x
 }
 
-// maxDevices is how many devices a host may have.
+// maxDevices is the largest number of devices of a host.
 const maxDevices = 1 << 12
 
-// A snapshotFrame is a function at a place.
+// A snapshotFrame is a function at a source position.
 type snapshotFrame struct {
 	name, file string
 	line       int64
 }
 
-// innermost returns the innermost function of a stack that is not PyTorch's or of C++, or the innermost
-// one in Python where all are. Of C++ alone it is the node of the backward pass, or the outermost operator; 0 is no stack.
+// innermost returns the innermost function of a stack outside of PyTorch and C++, or the innermost one in Python if there
+// is none. For C++ alone, it returns the node of the backward pass, or the outermost operator; 0 is no stack.
 func (r *snapshotReader) innermost(frames pickle.Value) trace.Sym {
 	var at snapshotFrame
 	for i := range frames.Len() {
@@ -167,7 +167,7 @@ func (r *snapshotReader) innermost(frames pickle.Value) trace.Sym {
 			at = here
 			break
 		}
-		// Else the innermost one in Python says most.
+		// Otherwise, the innermost one in Python is the most informative.
 		if i == 0 || !strings.HasSuffix(at.file, ".py") && strings.HasSuffix(here.file, ".py") {
 			at = here
 		}
@@ -187,8 +187,8 @@ func (r *snapshotReader) innermost(frames pickle.Value) trace.Sym {
 	return sym
 }
 
-// nativeFrame returns what a stack of C++ alone is of: the node of a backward pass, else its outermost operator, else its
-// outermost function.
+// nativeFrame summarizes a stack of C++ alone: the node of a backward pass, else its outermost operator, else its outermost
+// function.
 func nativeFrame(frames pickle.Value) (at snapshotFrame) {
 	for i := range frames.Len() {
 		name := frames.At(i).Get("name").Text()
@@ -204,7 +204,7 @@ func nativeFrame(frames pickle.Value) (at snapshotFrame) {
 	return at
 }
 
-// between returns the text between two others.
+// between returns the text between two other texts.
 func between(s, from, to string) (string, bool) {
 	_, rest, ok := strings.Cut(s, from)
 	text, _, closed := strings.Cut(rest, to)
@@ -225,7 +225,7 @@ func isLibrary(file string) bool {
 	return slices.Contains([]string{".so", ".cpp", ".cc", ".c", ".h", ".cu", ".o", ".S"}, path.Ext(file))
 }
 
-// String returns how a function is called: "forward (cs336_basics/model.py:54)".
+// String returns the name of a function: "forward (cs336_basics/model.py:54)".
 func (f snapshotFrame) String() string {
 	file := strings.ReplaceAll(f.file, `\`, "/")
 	dir, base := path.Split(file)

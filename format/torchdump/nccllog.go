@@ -32,18 +32,18 @@ var Log = &format.Format{
 	Text:   true,
 }
 
-// logSign is a line of NCCL, or of PyTorch's watchdog.
+// logSign matches a line of NCCL, or of PyTorch's watchdog.
 var logSign = lazyregexp.New(`[^\s:]+:\d+:\d+ \[\d+\] (?:\S+ )?NCCL (?:INFO|WARN) |` +
 	`\[[EF](?:\d{3,4} \d\d:\d\d:\d\d\.\d+)? ProcessGroupNCCL\.cpp:\d+\] `)
 
-// isLog looks for words of a line before it tries the expression: at every byte of files of other
-// formats, that takes longer than all else that is done to recognize them.
+// isLog searches for words of a line before it tries the expression: at every byte of files in other formats, that would
+// take longer than all other sniffing.
 func isLog(head []byte) bool {
 	return bytes.Contains(head, []byte("Detected mismatch between collectives on ranks. ")) || bytes.Contains(head, lastWords) || (bytes.Contains(head, []byte("NCCL INFO ")) || bytes.Contains(head, []byte("NCCL WARN ")) || bytes.Contains(head, []byte("ProcessGroupNCCL.cpp:"))) &&
 		logSign.Match(head)
 }
 
-// lastWords are in what the runtime of C++ prints of the exception that ended a rank.
+// lastWords are in the C++ runtime's message about the exception that ended a rank.
 var lastWords = []byte("] Watchdog caught collective operation timeout: WorkNCCL(")
 
 // A logReader reads one log.
@@ -58,7 +58,7 @@ type logReader struct {
 	name   string
 	read   int
 
-	timedOut bool // a line tells of a collective that did
+	timedOut bool // a line reports a collective that timed out
 }
 
 // indexLog reads a log.
@@ -109,10 +109,10 @@ func (r *logReader) take(b []byte, n int64) {
 	}
 }
 
-// timedOut is in a line of a collective that timed out: it tells which one, and the lines behind it say the same.
+// timedOut is in a line about a collective that timed out: it identifies the collective, and later lines repeat it.
 var timedOut = []byte("Watchdog caught collective operation timeout")
 
-// of adds what a line says of a rank.
+// of adds an instant of a rank.
 func (r *logReader) of(global int32, x series.Instant, text string) {
 	rank := trace.NoRank
 	rank.Global = max(rank.Global, global)
@@ -120,7 +120,7 @@ func (r *logReader) of(global int32, x series.Instant, text string) {
 	r.f.Instant(x, text)
 }
 
-// at returns when a line with the head of PyTorch's C++ code was written; 0 is unknown.
+// at returns the time of a line with the head of PyTorch's C++ code; 0 is unknown.
 func (r *logReader) at(g *logline.Glog, w logline.Wrapping) trace.Time {
 	if g.Month == 0 {
 		return 0

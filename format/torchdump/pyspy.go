@@ -39,9 +39,9 @@ var PySpy = &format.Format{
 
 var (
 	pySpyText = lazyregexp.New(`(?m)^Process \d+: .*\r?\nPython v\d`)
-	// ofLog is the stamp of a line of a log, in which a dump may stand.
+	// ofLog matches the stamp of a line of a log that contains a dump.
 	ofLog = lazyregexp.New(`(?m)^.{0,200}\[20\d\d-\d\d-\d\d \d\d:\d\d:\d\d`)
-	// rankInFile is the rank in the name of a file that people give it.
+	// rankInFile matches a rank in the name of a file.
 	rankInFile = lazyregexp.New(`(?i)rank[-_]?(\d{1,6})`)
 )
 
@@ -83,7 +83,7 @@ func indexPySpy(in *format.Input, opt *format.Options) (*format.Source, error) {
 	one := len(set.Dumps) == 1
 	host := naming.ParseFile(in.Name).Host
 	for _, d := range set.Dumps {
-		d.Source = 0 // its times are not told
+		d.Source = 0 // it has no times
 		d.Host = host
 		if m := rankInFile.FindStringSubmatch(in.Name); one && m != nil {
 			n, _ := strconv.Atoi(m[1])
@@ -104,7 +104,7 @@ func readText(content io.Reader, name string, set *recorder.InFlight) error {
 	return err
 }
 
-// A pySpyThread is one of the JSON form. Values of variables are not read.
+// A pySpyThread is a thread in the JSON form. Values of variables are not read.
 type pySpyThread struct {
 	PID      int64  `json:"pid"`
 	ID       uint64 `json:"thread_id"`

@@ -10,16 +10,17 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// An ended is what a server says of a request when it is over; -1 is what it does not say.
+// An ended is a server's report of a finished request; -1 is unknown.
 type ended struct {
-	total, queue, before, after int64 // ns: all of it, its wait, its prefill, and the tokens behind the first one
-	prompt, computed, tokens    int64 // of the prompt, of those that were computed, and of the answer
+	total, queue, before, after int64 // ns: total, wait, prefill, and the time after the first token
+	prompt, computed, tokens    int64 // of the prompt, of its computed part, and of the answer
 	id                          []byte
 }
 
 func newEnded() ended { return ended{-1, -1, -1, -1, -1, -1, -1, nil} }
 
-// ofHuggingFace reads the fields of a span of TGI or TEI, as text or as JSON: total_time="1.2s" .. queue_time="686.203µs" ...
+// ofHuggingFace parses the fields of a span of TGI or TEI, as text or as JSON: total_time="1.2s" .. queue_time="686.203µs"
+// ...
 func ofHuggingFace(b []byte) (e ended, ok bool) {
 	if !bytes.Contains(b, []byte("total_time")) {
 		return e, false
@@ -40,19 +41,19 @@ func ofHuggingFace(b []byte) (e ended, ok bool) {
 	e = newEnded()
 	e.total, e.queue = field("total_time"), field("queue_time")
 	inference, each := field("inference_time"), field("time_per_token")
-	if inference >= 0 && each > 0 { // how many there are is told by no field
+	if inference >= 0 && each > 0 { // no field has their number
 		e.tokens = int64(math.Round(float64(inference) / float64(each)))
 	}
 	return e, e.total >= 0 && e.queue >= 0 && inference >= 0
 }
 
-// timing is a line of llama.cpp's print_timing.
+// timing matches a line of llama.cpp's print_timing.
 var timing = lazyregexp.New(`(prompt eval|generation eval|eval|total) time +=\s+([\d.]+) ms(?: / +(\d+) (?:tokens|runs))?`)
 
-// A llama reads llama.cpp's lines of a request, which come one after the other.
+// A llama reads llama.cpp's consecutive lines about a request.
 type llama struct {
 	now     ended
-	prompts map[string]int64 // tokens, by task
+	prompts map[string]int64 // tokens by task
 }
 
 var (
@@ -60,11 +61,11 @@ var (
 	ofPrompt = lazyregexp.New(`(?:new prompt,.*(?:n_prompt_tokens|task\.n_tokens)|"num_prompt_tokens") ?[=:] ?(\d+)`)
 )
 
-// take reads a line; ok is that a request is over.
+// take reads a line; ok means that a request has ended.
 func (x *llama) take(b []byte) (e ended, ok bool) {
 	if m := ofPrompt.FindSubmatch(b); m != nil {
 		if t := task.FindSubmatch(b); t != nil {
-			const most = 1 << 16 // that never end
+			const most = 1 << 16 // tasks without an end
 			if len(x.prompts) > most {
 				clear(x.prompts)
 			}
@@ -99,7 +100,7 @@ func (x *llama) take(b []byte) (e ended, ok bool) {
 	e = x.now
 	x.now = newEnded()
 	if e.total = ns; e.before < 0 || e.after < 0 {
-		return e, false // of a program that is no server
+		return e, false // from a program that is not a server
 	}
 	e.prompt = e.computed
 	if n, ok := x.prompts[string(e.id)]; ok {
@@ -114,13 +115,15 @@ func number(b []byte) (int64, bool) {
 	return int64(n), ok && n >= 0 && n < 1e12
 }
 
-// answered is llama.cpp's line of an answer: `log_server_r: done request: POST /v1/chat/completions 127.0.0.1 500`.
+// answered matches llama.cpp's line about a response: `log_server_r: done request: POST /v1/chat/completions 127.0.0.1
+// 500`.
 var answered = lazyregexp.New(`(?:^|[ :])request: POST \S+ \S+ (\d{3})\s*$`)
 
-// uptime is what llama.cpp writes before lines since 2026: minutes, seconds, milliseconds, and microseconds since it started, and a level.
+// uptime matches the prefix of llama.cpp's lines since 2026: minutes, seconds, milliseconds, and microseconds since the
+// start, and a level.
 var uptime = lazyregexp.New(`^(?:\[\d+\] )?(\d+)\.(\d\d)\.(\d{3})\.(\d{3}) ([DIWE]) `)
 
-// sinceStart reads that; level is 0 without.
+// sinceStart parses that prefix; level is 0 if there is none.
 func sinceStart(b []byte) (at trace.Time, level byte, rest []byte) {
 	m := uptime.FindSubmatch(b)
 	if m == nil {

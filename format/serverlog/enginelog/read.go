@@ -1,4 +1,4 @@
-// Package enginelog reads logs in which a server tells of each request when it is over, and of little else: TGI, TEI, and llama.cpp.
+// Package enginelog reads logs of servers that report each request when it ends, and little else: TGI, TEI, and llama.cpp.
 package enginelog
 
 import (
@@ -39,7 +39,7 @@ var Format = &format.Format{
 	Text:     true,
 }
 
-// signs are in the lines of these servers, and in no others.
+// signs are in the lines of these servers only.
 var signs = [...]string{"text_generation_router", "text_generation_launcher", "text_embeddings_router", "slot print_timing:", "slot launch_slot_:", "slot update_slots:", "srv  update_slots:",
 	"srv    load_model:", "slot get_availabl:", `"function":"print_timings"`, "llama_model_loader: ", "llama_context: ", "srv          init:", "main: server is listening on http"}
 
@@ -65,12 +65,12 @@ type reader struct {
 	line   int64
 	read   int
 	llama  llama
-	base   map[string]int32 // servers, by what is written before their lines
-	now    trace.Time       // of the last stamp
+	base   map[string]int32 // servers, by the prefix of their lines
+	now    trace.Time       // last stamp
 	local  bool             // stamps have no zone
-	unit   logline.Kernel   // of stamps of the journal
-	up     trace.Time       // how long the server had run at the last line; 0 is not told
-	// aged are what was told with such times: when the file was written tells when that was.
+	unit   logline.Kernel   // for stamps of the journal
+	up     trace.Time       // time since the start at the last line; 0 is unknown
+	// aged are requests with such times: the time at which the file was written converts them.
 	aged       []spantable.RequestRecord
 	untimed    int
 	complaints errortext.Complaints
@@ -126,7 +126,7 @@ func (r *reader) take(b []byte) {
 		if x, ok := logline.RecordOf(rest); ok {
 			if at, _, ok := r.around.Outer.Zoned(x.Time); ok {
 				r.stamped(at)
-			} else if v, ok := logline.Decimal(x.Time, 1); ok && v > 1e9 && v < 1e11 { // of llama.cpp until 2024, in whole seconds
+			} else if v, ok := logline.Decimal(x.Time, 1); ok && v > 1e9 && v < 1e11 { // llama.cpp until 2024, in whole seconds
 				r.stamped(trace.Time(v * 1e9))
 			}
 			if len(x.Level) > 0 {
@@ -153,7 +153,7 @@ func (r *reader) take(b []byte) {
 	}
 }
 
-// ofUnit reads the stamp that the journal and syslog put before lines, "Dec 02 12:10:45 ".
+// ofUnit parses the stamp that the journal and syslog put before lines, "Dec 02 12:10:45 ".
 func (r *reader) ofUnit(b []byte) bool {
 	before := r.unit.Year
 	at, ok := r.unit.Wall(b)
@@ -179,7 +179,7 @@ func (r *reader) stamped(at trace.Time) {
 	r.f.Saw(at)
 }
 
-// server returns that of a line: what collects logs may name it.
+// server returns the server of a line, which a log collector may name.
 func (r *reader) server(w logline.Wrapping) int32 {
 	key := w.Server + "\x00" + w.Host
 	id, ok := r.base[key]
@@ -194,7 +194,7 @@ func (r *reader) server(w logline.Wrapping) int32 {
 	return id
 }
 
-// add adds a request that is over now.
+// add adds a request that has just ended.
 func (r *reader) add(e *ended, server int32) {
 	r.read++
 	end := r.now
@@ -238,7 +238,7 @@ func (r *reader) add(e *ended, server int32) {
 	r.rows.Add(row)
 }
 
-// complain notes what a line calls an error. Behind the last place in the source, "infer/mod.rs:105: ", is what it says.
+// complain records an error line. The message follows the last source position, "infer/mod.rs:105: ".
 func (r *reader) complain(b []byte, server int32) {
 	if i := bytes.LastIndex(b, []byte(".rs:")); i >= 0 {
 		if _, said, ok := bytes.Cut(b[i+len(".rs:"):], []byte(": ")); ok {

@@ -7,31 +7,31 @@ import (
 	"github.com/sgtrace/sgtrace/series"
 )
 
-// A complaint is a line that its program calls an error, or of trouble that it warns of, in words that nothing here knows.
+// A complaint is an error line, or a warning of trouble, of an unknown kind.
 type complaint struct {
 	x    series.Instant
 	text string
-	mild bool // it only warns
+	mild bool // only a warning
 }
 
-// Complaints are those of a log: lines that differ in digits only are one.
+// Complaints are the complaints of a log: lines that only differ in digits are one.
 type Complaints struct {
 	list   []complaint
-	shapes map[string]int // indexes into list
+	shapes map[string]int // indexes in list
 	before int            // instants of other inputs
 }
 
-// NewComplaints returns those of a log that fills a set.
+// NewComplaints returns the complaints of a log that fills a set.
 func NewComplaints(set *series.Set) Complaints {
 	return Complaints{shapes: map[string]int{}, before: len(set.Instants)}
 }
 
-// Add keeps what a line calls an error, at the time and place of an instant, and reports whether it did.
+// Add keeps an error line, with the time and place of an instant, and reports whether it did.
 func (c *Complaints) Add(text string, x series.Instant) bool {
 	return c.add(complaint{x: x, text: text})
 }
 
-// Warn keeps what a line only warns of, and reports whether it did.
+// Warn keeps a warning, and reports whether it did.
 func (c *Complaints) Warn(text string, x series.Instant) bool {
 	return c.add(complaint{x: x, text: text, mild: true})
 }
@@ -55,7 +55,8 @@ func (c *Complaints) add(one complaint) bool {
 	return true
 }
 
-// Tell adds what a log complains of. Of warnings, only where it tells of nothing else: most programs warn of something when all is well.
+// Tell adds the complaints of a log. It only adds warnings if the log has nothing else: most programs warn about something
+// when all is well.
 func (c *Complaints) Tell(f *series.Filler) {
 	others := len(f.Set.Instants) > c.before || slices.ContainsFunc(c.list, func(x complaint) bool { return !x.mild })
 	for i := range c.list {
@@ -71,16 +72,16 @@ func (c *Complaints) Tell(f *series.Filler) {
 	}
 }
 
-// mostComplaints is how many shapes of complaints of a log are told apart: what comes behind them follows from these.
+// mostComplaints is the number of distinct complaints kept of a log: later ones follow from these.
 const mostComplaints = 64
 
-// shapeOf is a text with one digit for every number.
+// shapeOf returns a text with one digit in place of every number.
 func shapeOf(text string) string {
 	var shape strings.Builder
 	digit := false
 	for i := range len(text) {
 		c := text[i] | 0x20
-		is := text[i] >= '0' && text[i] <= '9' || digit && (c >= 'a' && c <= 'f' || c == 'x') // of 0x7f35a
+		is := text[i] >= '0' && text[i] <= '9' || digit && (c >= 'a' && c <= 'f' || c == 'x') // in 0x7f35a
 		switch {
 		case !is:
 			shape.WriteByte(text[i])

@@ -7,7 +7,7 @@ import (
 	"github.com/sgtrace/sgtrace/format/logline"
 )
 
-// Because is the reason that a message gives behind a key, ": GPU Hang".
+// Because returns the reason after a key in a message, ": GPU Hang".
 func Because(b []byte, key string) string {
 	if why := logline.Message(bytes.TrimRight(logline.Behind(b, key), ". ")); why != "" {
 		return ": " + why
@@ -15,8 +15,8 @@ func Because(b []byte, key string) string {
 	return ""
 }
 
-// AbortedQueue reads "Callback: Queue 0x7f35 aborting with error : HSA_STATUS_ERROR_EXCEPTION: An HSAIL operation resulted in a
-// hardware exception. code: 0x1016".
+// AbortedQueue reads "Callback: Queue 0x7f35 aborting with error : HSA_STATUS_ERROR_EXCEPTION: An HSAIL operation resulted
+// in a hardware exception. code: 0x1016".
 func AbortedQueue(b []byte) string {
 	why := logline.Behind(b, "aborting with error : ")
 	code, text, _ := bytes.Cut(why, []byte(": "))
@@ -27,8 +27,8 @@ func AbortedQueue(b []byte) string {
 	return "a queue of its GPU was aborted: " + logline.Message(text) + " (" + string(code) + ")"
 }
 
-// StuckNotify reads "hccl fftsplus task timeout occurred during task execution, .., stuck notify num:1, timeout=1836s.": a rank
-// waits for another one.
+// StuckNotify reads "hccl fftsplus task timeout occurred during task execution, .., stuck notify num:1, timeout=1836s.": a
+// rank waits for another one.
 func StuckNotify(b []byte) string {
 	if !bytes.Contains(b, []byte("task timeout")) {
 		return ""
@@ -39,8 +39,8 @@ func StuckNotify(b []byte) string {
 	return "a collective of HCCL timed out"
 }
 
-// FailedLink reads an error of HCCL that says why ranks cannot talk, "EI0009: [PID: 22] 2025-09-24-20:59:48.119.066 Transport init
-// error. Reason: .. remote_ip_addr[172.16.0.114]".
+// FailedLink reads an error of HCCL with the reason why ranks cannot communicate, "EI0009: [PID: 22]
+// 2025-09-24-20:59:48.119.066 Transport init error. Reason: .. remote_ip_addr[172.16.0.114]".
 func FailedLink(b []byte) string {
 	text, _, ok := bytes.Cut(b, []byte(" Reason: "))
 	if i := bytes.LastIndex(text, []byte("] 20")); ok && i >= 0 {

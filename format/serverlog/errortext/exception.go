@@ -9,13 +9,13 @@ import (
 	"github.com/sgtrace/sgtrace/series"
 )
 
-// IsTraceback reports whether a traceback follows b, which may say where.
+// IsTraceback reports whether b announces a traceback.
 func IsTraceback(b []byte) bool {
 	const text = "Traceback (most recent call last)"
 	return bytes.HasPrefix(b, []byte(text)) || bytes.HasSuffix(b, []byte(text+":"))
 }
 
-// ExceptionName returns the name of the exception that a line begins with, "" if it does not.
+// ExceptionName returns the name of the exception at the beginning of a line, "" if there is none.
 func ExceptionName(b []byte) string {
 	name := dotted(b)
 	if rest := b[min(len(b), len(name)):]; len(rest) > 0 && rest[0] != ':' {
@@ -32,8 +32,8 @@ func ExceptionName(b []byte) string {
 	return ""
 }
 
-// RaisedName returns the name of the exception of the last line of a traceback, of which no other line may stand there: its class may be called
-// anything, "triton.runtime.errors.OutOfResources: ..".
+// RaisedName returns the name of the exception in the last line of a traceback. Since no other line can be there, the class
+// may have any name, "triton.runtime.errors.OutOfResources: ..".
 func RaisedName(b []byte) string {
 	name := dotted(b)
 	class, rest := name[strings.LastIndexByte(name, '.')+1:], b[min(len(b), len(name)):]
@@ -43,8 +43,8 @@ func RaisedName(b []byte) string {
 	return ExceptionName(b)
 }
 
-// InGroup returns what stands behind the bar of a line of a group of exceptions, "  |   File ..", nothing of one that divides them, and
-// whether the line is of a group.
+// InGroup returns the text after the bar in a line of an exception group, "  |   File ..", nothing for a separator, and
+// whether the line belongs to a group.
 func InGroup(b []byte) ([]byte, bool) {
 	line := bytes.TrimLeft(b, " ")
 	rest, ok := bytes.CutPrefix(line, []byte("| "))
@@ -59,7 +59,7 @@ func InGroup(b []byte) ([]byte, bool) {
 	return b, false
 }
 
-// dotted returns the name that b begins with, of letters, digits, and dots, "vllm.v1.engine.exceptions.EngineDeadError".
+// dotted returns the name at the beginning of b, of letters, digits, and dots, "vllm.v1.engine.exceptions.EngineDeadError".
 func dotted(b []byte) string {
 	if name := logline.Beginning(b, "._", 120); name != "" && (name[0] < '0' || name[0] > '9') && name[0] != '.' {
 		return strings.TrimRight(name, ".")
@@ -67,7 +67,7 @@ func dotted(b []byte) string {
 	return ""
 }
 
-// FrameOf returns "run_batch (scheduler.py:3232)" of `  File "/x/scheduler.py", line 3232, in run_batch`.
+// FrameOf returns "run_batch (scheduler.py:3232)" for `  File "/x/scheduler.py", line 3232, in run_batch`.
 func FrameOf(b []byte) string {
 	_, rest, ok := bytes.Cut(b, []byte(`File "`))
 	path, rest, ok2 := bytes.Cut(rest, []byte(`", line `))
@@ -78,16 +78,16 @@ func FrameOf(b []byte) string {
 	return strings.Trim(logline.Word(bytes.Trim(function, "<>")), ".") + " (" + string(path[bytes.LastIndexByte(path, '/')+1:]) + ":" + string(number) + ")"
 }
 
-// ExceptionText returns the name of the exception of a line, and its message, if that never quotes a request.
+// ExceptionText returns the name of the exception in a line, and its message if that never quotes a request.
 func ExceptionText(name string, b []byte) string {
 	_, message, _ := bytes.Cut(b, []byte(": "))
-	message, _, _ = bytes.Cut(message, []byte(" on data={")) // the text of a request: "Failed to apply Qwen2AudioProcessor on data={'text': .."
+	message, _, _ = bytes.Cut(message, []byte(" on data={")) // the request follows: "Failed to apply Qwen2AudioProcessor on data={'text': .."
 	quotesNothing := slices.ContainsFunc(plain, func(known string) bool { return bytes.Contains(message, []byte(known)) }) ||
 		len(message) > 0 && slices.ContainsFunc(harmless, func(end string) bool { return strings.HasSuffix(name, end) })
 	if !quotesNothing {
 		return name
 	}
-	if inner, ok := bytes.CutPrefix(message, []byte(workerFailed+"NCCL error in: ")); ok { // what it is stands in a line behind it
+	if inner, ok := bytes.CutPrefix(message, []byte(workerFailed+"NCCL error in: ")); ok { // a later line has the error itself
 		_, inner, _ = bytes.Cut(inner, []byte(", "))
 		inner, _, _ = bytes.Cut(inner, []byte(" (run with"))
 		return "a worker failed: NCCL error: " + logline.Message(inner)
@@ -98,7 +98,7 @@ func ExceptionText(name string, b []byte) string {
 	return name + ": " + logline.Message(message)
 }
 
-// workerFailed is how vLLM's engine tells what a worker raised.
+// workerFailed is the prefix of an exception from a worker in vLLM's engine.
 const workerFailed = "Worker failed with error '"
 
 // harmless are exceptions whose messages are about the machine, and never quote a request.
@@ -106,18 +106,18 @@ var harmless = []string{"RuntimeError", "OutOfMemoryError", "MemoryError", "OSEr
 	"TimeoutError", "ActorDiedError", "RayActorError", "AcceleratorError", "ImportError", "ModuleNotFoundError", "FileNotFoundError", "PermissionError",
 	"AttributeError", "NameError", "TypeError", "NotImplementedError", "ZMQError", "CompilationError", "InductorError", "BackendCompilerFailed", "DistBackendError", "DistNetworkError", "DistStoreError", "ChildProcessError", "nixlBackendError", "OutOfResources"}
 
-// plain are pieces of messages that are about the machine or its settings, of exceptions of other types.
+// plain are parts of messages about the machine or its settings, for exceptions of other types.
 var plain = []string{"No free slots", "memory leak detected", "To serve at least one request with", "The model's max seq len (", "No available memory for the cache blocks",
 	"User-specified max_model_len", "Free memory on device", "onnect to etcd", "onnect to NATS", "Not enough host memory", "could finish the model loading, but there are other ranks", "Capture cuda graph failed", "Capture CUDA graph failed", "process exited with code "}
 
-// starting are functions in which no request is handled yet, and those that load an adapter: what is raised in them quotes none.
+// starting are functions that run before any request, and those that load an adapter: exceptions in them quote no request.
 var starting = []string{"load_model", "load_weights", "init_device", "init_worker", "create_engine_config", "from_engine_args", "from_vllm_config", "build_async_engine_client", "build_async_engine_client_from_engine_args",
 	"determine_available_memory", "determine_num_available_blocks", "initialize_from_config", "initialize_cache", "initialize_kv_cache", "_initialize_kv_caches", "compile_or_warm_up_model", "capture_model", "profile_run",
 	"launch_core_engines", "wait_for_engine_startup", "get_model", "init_model_worker", "init_torch_distributed", "init_memory_pool", "init_cuda_graphs", "init_attention_backend", "_launch_subprocesses", "launch_subprocesses",
 	"prepare_server_args", "__post_init__", "_build_model", "_start_executor_workers", "_start_engine", "init_tp_model_worker", "init_weights", "initialize_model",
 	"add_lora", "_load_adapter", "validate_legal", "load_lora_adapter", "load_lora_adapter_from_tensors", "validate_new_adapter"}
 
-// StartsUp reports whether a stack is of the start of a server.
+// StartsUp reports whether a stack is from the start of a server.
 func StartsUp(frames []string) bool {
 	return slices.ContainsFunc(frames, func(frame string) bool {
 		name, _, _ := strings.Cut(frame, " (")
@@ -125,19 +125,19 @@ func StartsUp(frames []string) bool {
 	})
 }
 
-// ChecksItself reports whether an exception is a check of a program that its own state is as it should be: one that failed where no code handles
-// the text of a request quotes none.
+// ChecksItself reports whether an exception is a failed assertion about the program's own state. In code that does not
+// handle the text of requests, its message quotes none.
 func ChecksItself(name string, frames []string) bool {
 	return name == "AssertionError" && len(frames) > 0 && !slices.ContainsFunc(frames, func(frame string) bool {
 		return slices.ContainsFunc(ofRequests, func(of string) bool { return strings.Contains(frame, of) })
 	})
 }
 
-// stepping are functions in which a model computes: they see numbers of tokens, and no text.
+// stepping are functions in which a model computes: they see token counts, and no text.
 var stepping = []string{"execute_model", "_execute_model", "forward", "_call_impl", "forward_batch_generation", "forward_extend", "forward_decode", "forward_thread_func_", "_dummy_run", "profile_run"}
 
-// InStep reports whether an exception was raised in a step of a model, in code that sees no text: its message quotes no request. What a
-// key is that is not there may be.
+// InStep reports whether an exception was raised in a step of a model, in code that sees no text, so that its message
+// quotes no request. A missing key may be from a request.
 func InStep(name string, frames []string) bool {
 	if strings.HasSuffix(name, "KeyError") {
 		return false
@@ -151,13 +151,13 @@ func InStep(name string, frames []string) bool {
 	})
 }
 
-// Chains reports whether a line leads from an exception to the next one.
+// Chains reports whether a line connects an exception to the next one.
 func Chains(b []byte) bool {
 	return bytes.HasPrefix(b, []byte("During handling of the above exception, ")) || bytes.HasPrefix(b, []byte("The above exception was the direct cause "))
 }
 
-// Plainly says what an exception means that tells of another process, and what kind of event that is; "" is any other one. Of vLLM's engine,
-// "RPC call to execute_model timed out."; of Ray, that it killed who worked at a task.
+// Plainly returns the meaning of an exception about another process, and the kind of event; "" for others. In vLLM's
+// engine, "RPC call to execute_model timed out."; in Ray, the end of a worker that was killed.
 func Plainly(name string, message []byte) (series.InstantKind, string) {
 	call, rest, ok := bytes.Cut(logline.Behind(message, "RPC call to "), []byte(" timed out"))
 	switch {
@@ -169,8 +169,8 @@ func Plainly(name string, message []byte) (series.InstantKind, string) {
 	return 0, ""
 }
 
-// Panic reads how Go or Rust say that a thread panicked, and whether that ends the program: in Rust, only where it is the first thread. Of
-// Go's own reasons, all is told; others may quote a request.
+// Panic parses the message of Go or Rust about a panic. The kind shows whether it ends the program: in Rust, only a panic
+// of the main thread does. Of Go's own reasons, it returns everything; others may quote a request.
 func Panic(b []byte) (text string, kind series.InstantKind) {
 	if why, ok := bytes.CutPrefix(b, []byte("panic: ")); ok {
 		if bytes.HasPrefix(why, []byte("runtime error: ")) {

@@ -9,8 +9,8 @@ import (
 	"github.com/sgtrace/sgtrace/internal/lazyregexp"
 )
 
-// OutOfMemory reads that a device had no memory, and what PyTorch says of it. What only might happen is passed over: vLLM advises everybody
-// what to do "If you are running out of memory".
+// OutOfMemory reads that a device ran out of memory, with PyTorch's details. It ignores what only might happen: vLLM tells
+// everybody what to do "If you are running out of memory".
 func OutOfMemory(b []byte) string {
 	before := b[:max(0, bytes.Index(b, []byte("out of memory")))]
 	if before = before[bytes.LastIndex(before, []byte(". "))+1:]; supposed.In(before) != 0 {
@@ -38,10 +38,10 @@ func OutOfMemory(b []byte) string {
 	return text
 }
 
-// supposed are words of a sentence about what did not happen, or not yet.
+// supposed are words of a sentence about something that has not happened.
 var supposed = logline.NewWordSet("If ", " if ", " may ", " might ", " could ", "avoid", "prevent", "in case")
 
-// memoryParts are what else PyTorch says of a device without memory. Until 2023, it put these numbers between semicolons:
+// memoryParts are PyTorch's details about a device without memory. Until 2023, it put these numbers between semicolons:
 // "(GPU 0; 79.15 GiB total capacity; 70.13 GiB already allocated; 1.25 GiB free; ...)".
 var memoryParts = []struct {
 	of *lazyregexp.Regexp

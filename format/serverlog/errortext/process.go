@@ -9,7 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/format/logline"
 )
 
-// exits are what ended a process, by its exit code.
+// exits are the causes of the end of a process, by its exit code.
 var exits = map[string]string{"-6": "aborted", "-7": "bus error", "-9": "killed, often as memory of the host ran out", "-11": "segmentation fault", "-15": "told to end"}
 
 // Exited reads "Exit code: -9".
@@ -21,7 +21,7 @@ func Exited(b []byte) string {
 	return "a process ended with exit code " + code + Meant(code)
 }
 
-// Meant says what an exit code means.
+// Meant returns the meaning of an exit code.
 func Meant(code string) string {
 	if text := exits[code]; text != "" {
 		return " (" + text + ")"
@@ -29,7 +29,7 @@ func Meant(code string) string {
 	return ""
 }
 
-// StuckWatchdog reads for how long PyTorch's watchdog of NCCL did not come back: it ends its process then.
+// StuckWatchdog reads for how long PyTorch's watchdog of NCCL was stuck: it then ends its process.
 func StuckWatchdog(b []byte) string {
 	text := "the watchdog of NCCL is stuck itself"
 	if s, ok := logline.After(b, "stuck for "); ok {
@@ -38,7 +38,7 @@ func StuckWatchdog(b []byte) string {
 	return text + ": a call of CUDA or NCCL does not come back"
 }
 
-// SilentWorkers reads that no worker of vLLM took what its engine had to say for some time.
+// SilentWorkers reads that no worker of vLLM took its engine's messages for some time.
 func SilentWorkers(b []byte) string {
 	if s, ok := logline.After(b, "found in "); ok {
 		return fmt.Sprintf("its workers did not come back for %g s", s)
@@ -46,12 +46,14 @@ func SilentWorkers(b []byte) string {
 	return "its workers did not come back"
 }
 
-// FailedChild reads how torchrun saw a process end: "failed (exitcode: -9) local_rank: 0 (pid: 77) of binary: python".
+// FailedChild reads torchrun's message about the end of a process: "failed (exitcode: -9) local_rank: 0 (pid: 77) of
+// binary: python".
 func FailedChild(b []byte) string {
 	return EndedChild(logline.Beginning(logline.Behind(b, "(exitcode: "), "-", 8))
 }
 
-// EndedChild says how a process ended that torchrun started. Which number it had is of no use then, and each of a job that ends again and again has another.
+// EndedChild describes the end of a process that torchrun started. It omits the pid, which is of no use any more, and
+// differs each time that a job restarts.
 func EndedChild(code string) string {
 	return "its process ended with exit code " + code + Meant(code) + ", says torchrun"
 }
@@ -65,7 +67,7 @@ func BuiltKernel(b []byte) string {
 	return text
 }
 
-// DeadRayWorker reads of which host and process Ray lost a worker. It does not know why.
+// DeadRayWorker reads the host and the process of a worker that Ray lost. Ray does not know the reason.
 func DeadRayWorker(b []byte) string {
 	text := "Ray lost a worker"
 	if n, ok := logline.After(b, "Worker PID: "); ok {
@@ -92,7 +94,7 @@ func ExitedWorker(b []byte) string {
 	return "a worker died with exit code " + strconv.Itoa(int(code)) + Meant(strconv.Itoa(int(code)))
 }
 
-// DeadWorker reads "Worker proc VllmWorker-3 died unexpectedly", and "Engine core proc EngineCore_DP0" so.
+// DeadWorker reads "Worker proc VllmWorker-3 died unexpectedly", or the same about "Engine core proc EngineCore_DP0".
 func DeadWorker(b []byte) string {
 	if name, _, ok := bytes.Cut(logline.Behind(b, "Engine core proc "), []byte(" ")); ok && len(name) < 60 {
 		return "its engine " + string(name) + " died"
@@ -103,8 +105,9 @@ func DeadWorker(b []byte) string {
 	return "a worker died"
 }
 
-// FailedForward reads why a pass of TensorRT-LLM failed, "Encountered an error in forwardAsync function: [TensorRT-LLM][ERROR] CUDA runtime error in
-// ::cudaMalloc(ptr): no such device (/src/a.h:7)": its code says so, and no request.
+// FailedForward reads why a pass of TensorRT-LLM failed, "Encountered an error in forwardAsync function:
+// [TensorRT-LLM][ERROR] CUDA runtime error in ::cudaMalloc(ptr): no such device (/src/a.h:7)". This is a message of its
+// code, and quotes no request.
 func FailedForward(b []byte) string {
 	why := bytes.TrimPrefix(logline.Behind(b, "function: "), []byte("[TensorRT-LLM][ERROR] "))
 	if i := bytes.LastIndex(why, []byte(" (/")); i >= 0 {
@@ -116,7 +119,8 @@ func FailedForward(b []byte) string {
 	return "its forward pass failed: " + logline.Message(why)
 }
 
-// FailedModel reads what a model raised for which Triton's backend runs Python: "Failed to process the request(s) for model 'm_0_0', message: ValueError: ..".
+// FailedModel reads the exception of a Python model in Triton's backend: "Failed to process the request(s) for model
+// 'm_0_0', message: ValueError: ..".
 func FailedModel(b []byte) string {
 	name := logline.Beginning(logline.Behind(b, "for model '"), "._-", 80)
 	why := logline.Behind(b, "message: ")

@@ -8,10 +8,10 @@ import (
 	"github.com/sgtrace/sgtrace/format/logline"
 )
 
-// ofRequests are in the names of files that handle what requests contain: their messages may quote it.
+// ofRequests are parts of the names of files that handle the content of requests: their messages may quote it.
 var ofRequests = []string{"serving", "protocol", "parser", "chat_utils", "logger.py", "async_llm", "tokeniz", "detokeniz", "http_server", "exception_handlers", "api_server", "renderer", "preprocess", "grammar", "structured_output"}
 
-// Said returns what a message says, without what it may quote, but for a reason that people know.
+// Said returns a message without anything that it may quote, followed by its reason if that is known.
 func Said(b []byte, source string) string {
 	text := unquotedOf(b, source)
 	lower := strings.ToLower(text)
@@ -23,7 +23,7 @@ func Said(b []byte, source string) string {
 	return text
 }
 
-// unquotedOf is that without a reason: all of it, if it is from code that knows no prompts.
+// unquotedOf returns the message without a reason: all of it, if it is from code that sees no prompts.
 func unquotedOf(b []byte, source string) string {
 	if source != "" && !slices.ContainsFunc(ofRequests, func(of string) bool { return strings.Contains(source, of) }) {
 		return logline.Message(b)
@@ -34,7 +34,7 @@ func unquotedOf(b []byte, source string) string {
 	lower := bytes.ToLower(b)
 	for _, word := range [...]string{"prompt", "text", "input", "content", "message", "request", "body", "payload", "output", "response", "arguments"} {
 		if i := bytes.Index(lower, []byte(word)); i >= 0 {
-			if k := bytes.IndexAny(lower[i:], ":="); k >= 0 { // what follows is its value
+			if k := bytes.IndexAny(lower[i:], ":="); k >= 0 { // its value follows
 				b = b[:i+k]
 				lower = lower[:i+k]
 			}
@@ -43,15 +43,15 @@ func unquotedOf(b []byte, source string) string {
 	return logline.Message(bytes.TrimRight(b, " :=(,.-"))
 }
 
-// reasons are what stands in reasons that people know, and what it means. Nothing else of them is kept: an
-// answer of a server may quote a request.
+// reasons are texts in known reasons, with their meanings. Nothing else is kept: a server's response may quote a request.
 var reasons = []struct{ text, says string }{
 	{"out of memory", "out of memory"}, {"onnection refused", "connection refused"}, {"onnection reset", "connection reset"}, {"onnection closed", "connection closed"},
 	{"imed out", "timed out"}, {"imeout", "timed out"}, {"deadline", "timed out"}, {"dns error", "its name is not found"}, {"No route to host", "no route to the host"},
 	{"nreachable", "unreachable"}, {"roken pipe", "broken pipe"}, {"error trying to connect", "cannot connect"}, {"incomplete", "the answer broke off"},
 }
 
-// Reason returns why something failed, by what stands behind a sign in a message: a reason that people know, or a status of HTTP; "" is not known.
+// Reason returns why something failed, from the text after a sign in a message: a known reason, or an HTTP status; "" is
+// unknown.
 func Reason(message []byte, sign string) string {
 	rest := message[bytes.Index(message, []byte(sign))+len(sign):]
 	for _, x := range reasons {
@@ -70,7 +70,7 @@ func Reason(message []byte, sign string) string {
 	return ""
 }
 
-// IsErrorLevel reports whether a level is that of an error.
+// IsErrorLevel reports whether a level is an error level.
 func IsErrorLevel(level []byte) bool {
 	return bytes.Contains(level, []byte("ERROR")) || bytes.Contains(level, []byte("CRITICAL")) || bytes.Contains(level, []byte("FATAL"))
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/sgtrace/sgtrace/format/logline"
 )
 
-// FailedSlice reads why RDMA failed: what the device says stands behind the last colon, and is of verbs' fixed list.
+// FailedSlice reads why RDMA failed: the device's reason follows the last colon, and is from verbs' fixed list.
 func FailedSlice(b []byte) string {
 	text := "an RDMA transfer failed"
 	if nic := device(logline.Behind(b, "local_nic: ")); nic != "" {
@@ -25,7 +25,7 @@ func FailedSlice(b []byte) string {
 	return text
 }
 
-// InactiveDevice reads which device Mooncake uses no longer, "local RNIC 10.0.0.1:16077@mlx5_9".
+// InactiveDevice reads which device Mooncake has stopped using, "local RNIC 10.0.0.1:16077@mlx5_9".
 func InactiveDevice(b []byte) string {
 	if i := bytes.LastIndexByte(b, '@'); i >= 0 {
 		if nic := device(b[i+1:]); nic != "" {
@@ -35,8 +35,9 @@ func InactiveDevice(b []byte) string {
 	return "an RDMA device had too many errors and is used no longer"
 }
 
-// AsyncEvent reads what an RDMA device reports by itself, "Worker: Received context async event local access violation work queue
-// error for context mlx5_bond_0": of verbs' fixed list. Others than errors say that a port, or who may use it, changed.
+// AsyncEvent reads an asynchronous event of an RDMA device, "Worker: Received context async event local access violation
+// work queue error for context mlx5_bond_0", from verbs' fixed list. Events other than errors report a change of a port or
+// its clients.
 func AsyncEvent(b []byte) string {
 	what, nic, _ := bytes.Cut(logline.Behind(b, "context async event "), []byte(" for context "))
 	if len(what) > 60 || !bytes.Contains(what, []byte("error")) && !bytes.Contains(what, []byte("fatal")) {
@@ -49,7 +50,7 @@ func AsyncEvent(b []byte) string {
 	return text + " reports: " + string(what)
 }
 
-// device returns the name of a device that b begins with, "mlx5_9".
+// device returns the name of a device at the beginning of b, "mlx5_9".
 func device(b []byte) string { return logline.Beginning(b, "_", 40) }
 
 // FailedSession reads "Session 10.0.0.1:15867 failed.".
@@ -62,7 +63,7 @@ func FailedSession(b []byte) string {
 	return ""
 }
 
-// SlowTransfer says that a transfer of Mooncake timed out, and after how long if the line tells.
+// SlowTransfer returns that a transfer of Mooncake timed out, and after how long if the line has it.
 func SlowTransfer(b []byte) string {
 	if ns, ok := logline.After(b, "timeout after "); ok {
 		return fmt.Sprintf("a transfer of Mooncake timed out after %.0f s", ns/1e9)
@@ -70,7 +71,7 @@ func SlowTransfer(b []byte) string {
 	return "a transfer of Mooncake timed out"
 }
 
-// UnfinishedTransfers says that transfers of Mooncake were not done in time, and in which if the line tells.
+// UnfinishedTransfers returns that transfers of Mooncake did not finish in time, and the time if the line has it.
 func UnfinishedTransfers(b []byte) string {
 	if s, ok := logline.After(b, "transfers after "); ok {
 		return fmt.Sprintf("transfers of Mooncake were not done after %g s", s)
@@ -78,7 +79,7 @@ func UnfinishedTransfers(b []byte) string {
 	return "transfers of Mooncake were not done in time"
 }
 
-// FailedTCP reads that Mooncake could not send over TCP, as it does without RDMA: a bad address is memory that the
+// FailedTCP reads that Mooncake could not send over TCP, which it uses without RDMA: a bad address is memory that the
 // kernel cannot read, such as that of a device.
 func FailedTCP(b []byte) string {
 	switch {
@@ -108,7 +109,7 @@ func Unconnected(b []byte) string {
 	return "cannot connect to the other side of a transfer"
 }
 
-// UnknownSegment reads of which host Mooncake's metadata server has no memory that takes transfers, "name 10.0.0.1_58f33e4e-..".
+// UnknownSegment reads for which host Mooncake's metadata server has no memory segment, "name 10.0.0.1_58f33e4e-..".
 func UnknownSegment(b []byte) string {
 	host, _, _ := strings.Cut(logline.Beginning(logline.Behind(b, "descriptor, name "), ".:-_", 60), "_")
 	return "no memory of " + host + " takes transfers, says Mooncake's metadata server: has it ended, or does it use another one?"

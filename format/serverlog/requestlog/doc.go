@@ -1,5 +1,5 @@
-// Package requestlog reads what SGLang's servers log about each request: the line of a scheduler that has finished it, the records of
-// --export-metrics-to-file and --log-requests-format json, and the text that --log-requests prints.
+// Package requestlog reads what SGLang's servers log about each request: the scheduler's line about a finished request, the
+// records of --export-metrics-to-file and --log-requests-format json, and the text of --log-requests.
 package requestlog
 
 import (
@@ -9,28 +9,27 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A Reader adds the requests of one log to its records. What it holds does not grow with the log.
+// A Reader adds the requests of one log to its records. Its memory does not grow with the log.
 type Reader struct {
-	Read     int // records
-	Damaged  int // pieces of lines that others wrote over
-	Timeless int // records that say only how long, and not when
+	Read     int // number of records
+	Damaged  int // pieces of lines that were overwritten by others
+	Timeless int // records with durations but no times
 
 	f       *series.Filler
 	rows    *spantable.RequestFiller
 	stamps  *logline.Stamper
 	strange func()
-	text    []byte // without its quotation marks, used again
+	text    []byte // without quotes, reused
 }
 
-// New returns a reader for the log that f fills series of; strange is called for each line that tells of a request
-// in words that nothing here knows.
+// New returns a reader for a log whose series f fills; strange is called for each line about a request of an unknown kind.
 func New(f *series.Filler, rows *spantable.RequestFiller, stamps *logline.Stamper, strange func()) *Reader {
 	return &Reader{f: f, rows: rows, stamps: stamps, strange: strange}
 }
 
-// A Line is when and by whom a line was written.
+// A Line is the time and the source of a line.
 type Line struct {
-	At    trace.Time // 0 is not told
-	Place int32      // of the series' places
-	N     uint32     // from 1
+	At    trace.Time // 0 is unknown
+	Place int32      // index in the series' places
+	N     uint32     // number of the line, from 1
 }

@@ -10,10 +10,10 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// parameters begins a record of --export-metrics-to-file: two of them may be in one line.
+// parameters is the beginning of a record of --export-metrics-to-file: a line may contain two.
 var parameters = []byte(`{"request_parameters"`)
 
-// IsRecord reports whether a line, or what follows its stamp, begins a record in JSON: of --export-metrics-to-file, or of
+// IsRecord reports whether a line, or the text after its stamp, begins a JSON record of --export-metrics-to-file or
 // --log-requests-format json.
 func IsRecord(b []byte) bool {
 	if len(b) == 0 || b[0] != '{' {
@@ -24,8 +24,8 @@ func IsRecord(b []byte) bool {
 		bytes.Contains(head, []byte(`"event"`)) && (bytes.Contains(head, []byte(`"request.`)) || bytes.Contains(head, []byte(`"scheduler.status"`)))
 }
 
-// JSON reads what IsRecord tells; At is 0 where no stamp stands before it.
-// Before 2026-02, processes wrote over each other: such a line is cut where a record begins.
+// JSON reads such a record; At is 0 if there is no stamp before it. Before 2026-02, processes wrote over each other: such a
+// line is cut where a record begins.
 func (r *Reader) JSON(b []byte, of Line) {
 	read := 0
 	for len(b) > 0 {
@@ -55,14 +55,14 @@ func (r *Reader) JSON(b []byte, of Line) {
 	}
 }
 
-// rowOf is a record that is being read.
+// rowOf is the current record.
 type rowOf struct {
 	row                                                spantable.RequestRecord
 	event                                              []byte
 	stamp                                              trace.Time // of the log, local
 	received, sentOn, sent, finished, forward, prefill trace.Time
 	queue, e2e                                         int64
-	rate                                               float64 // tokens/s behind the first one
+	rate                                               float64 // tokens/s after the first one
 	stream                                             bool
 	status                                             int64
 	started                                            bool
@@ -107,7 +107,7 @@ func (x *rowOf) member(r *Reader, key, value []byte) {
 		x.row.Completion = count(value)
 	case "cached_tokens":
 		x.row.Cached = count(value)
-	case "num_retractions", "total_retractions": // the name of 2026-03
+	case "num_retractions", "total_retractions": // its name in 2026-03
 		x.row.Retracted = count(value)
 	case "dp_rank":
 		if n := count(value); n >= 0 && n < 1<<15 {
@@ -121,9 +121,9 @@ func (x *rowOf) member(r *Reader, key, value []byte) {
 		x.rate, _ = number(value)
 	case "forward_entry_time":
 		x.forward = unixSeconds(value)
-	case "prefill_finished_time", "prefill_finished_ts": // the name of 2026-02
+	case "prefill_finished_time", "prefill_finished_ts": // its name in 2026-02
 		x.prefill = unixSeconds(value)
-	case "request_sent_to_scheduler_ts": // of 2026-02, which has no forward_entry_time
+	case "request_sent_to_scheduler_ts": // in 2026-02, without forward_entry_time
 		x.sentOn = unixSeconds(value)
 	case "request_received_ts":
 		x.received = unixSeconds(value)
@@ -134,7 +134,7 @@ func (x *rowOf) member(r *Reader, key, value []byte) {
 	}
 }
 
-// parameter reads what a client asked for: nothing of it but how requests are joined.
+// parameter reads a parameter from a client: only those by which requests are joined.
 func (x *rowOf) parameter(r *Reader, key, value []byte) {
 	switch string(key) {
 	case "bootstrap_room":
@@ -150,11 +150,11 @@ func (x *rowOf) parameter(r *Reader, key, value []byte) {
 	}
 }
 
-// reasons are how SGLang begins to say why it aborted a request. Of any other reason the status
-// stays: it may quote the request.
+// reasons are the beginnings of SGLang's reasons for aborting a request. Of any other reason only the status is kept: it
+// may quote the request.
 var reasons = []string{"The request queue is full", "The request is aborted by a higher priority request", "Aborted", "Prefill bootstrap failed", "Prefill transfer failed", "Decode transfer failed"}
 
-// finish reads {"type":"abort","message":..,"status_code":500}, or a word.
+// finish parses {"type":"abort","message":..,"status_code":500}, or a word.
 func (x *rowOf) finish(r *Reader, value []byte) {
 	kind, message := jsonscan.Quoted(value), []byte(nil)
 	if len(value) > 0 && value[0] == '{' {
@@ -237,8 +237,8 @@ func (r *Reader) add(x *rowOf, of Line) {
 	}
 }
 
-// firstToken says when the first token came: when it was sent to a client that streams, else by
-// how fast the others came.
+// firstToken sets the time of the first token: the time at which it was sent to a streaming client, or else computed from
+// the rate of the others.
 func (x *rowOf) firstToken() {
 	row := &x.row
 	switch {
@@ -255,7 +255,7 @@ func (x *rowOf) firstToken() {
 	}
 }
 
-// phases places what the scheduler did, by its own clock.
+// phases places the scheduler's phases, on its own clock.
 func (x *rowOf) phases() {
 	row := &x.row
 	if x.forward == 0 && x.sentOn > 0 && x.queue >= 0 {
@@ -275,7 +275,7 @@ func (x *rowOf) phases() {
 	}
 }
 
-// number reads a number that may have an exponent.
+// number parses a number that may have an exponent.
 func number(b []byte) (float64, bool) {
 	if v, ok := logline.Decimal(b, 1); ok {
 		return v, true
@@ -287,7 +287,7 @@ func number(b []byte) (float64, bool) {
 	return v, err == nil
 }
 
-// localStamp reads "2026-08-22T14:03:05.123456", a local time, and says that it is one.
+// localStamp parses "2026-08-22T14:03:05.123456", a local time, and records that it is local.
 func localStamp(r *Reader, b []byte) trace.Time {
 	at, ok := r.stamps.Read(b)
 	if !ok {

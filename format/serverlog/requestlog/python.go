@@ -7,8 +7,8 @@ import (
 	"github.com/sgtrace/sgtrace/internal/jsonscan"
 )
 
-// Received and Finished begin what --log-requests writes unless --log-requests-format says json: a request as Python prints it, with its
-// prompt, and behind ", out=" its answer, which ends with its meta_info.
+// Received and Finished are the prefixes of the lines of --log-requests, unless --log-requests-format is json: a request as
+// printed by Python, with its prompt, and after ", out=" its answer, which ends with its meta_info.
 var (
 	Received = []byte("Receive: obj=")
 	Finished = []byte("Finish: obj=")
@@ -16,8 +16,8 @@ var (
 	metaInfo = []byte("'meta_info': ")
 )
 
-// Finish reads what follows Finished: a request that SGLang is done with. Of the line, only the meta_info is read, which is that of records in JSON, and how the
-// request is joined with others.
+// Finish reads the text after Finished: a request that SGLang has finished. It only reads the meta_info, which has the form
+// of JSON records, and the keys by which the request is joined with others.
 func (r *Reader) Finish(b []byte, of Line) {
 	i := bytes.LastIndex(b, metaInfo)
 	if i < 0 {
@@ -43,8 +43,8 @@ func (r *Reader) Finish(b []byte, of Line) {
 	r.add(&x, of)
 }
 
-// appendJSON appends to dst the first value of b, which Python prints, as JSON. Of a text that is cut in the middle, 'so .. ' ... ' on', its
-// beginning is kept.
+// appendJSON appends to dst the first Python value of b, as JSON. Of a text that is cut in the middle, 'so .. ' ... ' on',
+// it keeps the beginning.
 func appendJSON(dst, b []byte) []byte {
 	depth := 0
 	for len(b) > 0 {
@@ -83,20 +83,20 @@ func appendJSON(dst, b []byte) []byte {
 	return dst
 }
 
-// constantOf is JSON's word for a constant of Python's. What JSON has no word for, as for nan, is null.
+// constantOf returns JSON's word for a Python constant. Constants that JSON lacks, such as nan, become null.
 func constantOf(word string) string {
 	switch word {
 	case "True":
 		return "true"
 	case "False":
 		return "false"
-	case "e", "E": // of a number
+	case "e", "E": // in a number
 		return word
 	}
 	return "null"
 }
 
-// appendText appends a text of Python's, of which the first quote is read, as one of JSON, and returns what follows it.
+// appendText appends a Python text, after its opening quote, as JSON, and returns the rest of b.
 func appendText(dst, b []byte, quote byte) (text, rest []byte) {
 	dst = append(dst, '"')
 	for len(b) > 0 && b[0] != quote {

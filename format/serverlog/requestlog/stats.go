@@ -8,11 +8,11 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// StatsBegin is what Stats reads the rest of.
+// StatsBegin precedes what Stats reads.
 var StatsBegin = []byte("ReqTimeStats(")
 
-// Stats reads what follows "ReqTimeStats(": what a scheduler says of a request that it
-// has finished, and returns what its server does, as far as that is told. Times are durations but for that of its entry, which is Unix time.
+// Stats reads the text after "ReqTimeStats(": a scheduler's report of a request that it has finished. It returns the role
+// of the server, as far as known. All times are durations except that of the entry, which is Unix time.
 //
 //	rid=.., bootstrap_room=.., input_len=.., cached_input_len=.., output_len=.., attempts=1, type=unified): queue_duration=1.23ms, ..
 func (r *Reader) Stats(b []byte, of Line) (role spantable.Role) {
@@ -80,7 +80,7 @@ func assignments(b []byte, yield func(key, value []byte)) {
 	}
 }
 
-// durations are what a scheduler says of a request, in ns; 0 is unknown, as SGLang has it.
+// durations are a scheduler's durations of a request, in ns; 0 is unknown, as in SGLang.
 type durations struct {
 	bootstrap, alloc, queue, initial, transfer, forward int64
 	speed, total                                        float64 // of a transfer, in GB/s and MB
@@ -114,11 +114,11 @@ func (d *durations) set(key string, value []byte) {
 	}
 }
 
-// rounded is by how many GB/s a speed that is written with two digits may be off, ten times: how long a
-// prefill took is told to a tenth then.
+// rounded is ten times the rounding error of a speed with two decimals, in GB/s. A prefill that exceeds the resulting error
+// of the transfer time is known to a tenth.
 const rounded = 10 * 0.005
 
-// place puts the durations one after the other, from when the scheduler took the request.
+// place puts the durations one after the other, from the time at which the scheduler took the request.
 func (d *durations) place(r *spantable.RequestRecord, entry trace.Time) {
 	at := entry
 	put := func(phase int, ns int64) {
@@ -137,13 +137,13 @@ func (d *durations) place(r *spantable.RequestRecord, entry trace.Time) {
 	switch {
 	case d.forward == 0:
 	case r.Role == spantable.PrefillRole:
-		sent := int64(0) // MB by GB/s are ms
+		sent := int64(0) // MB divided by GB/s are ms
 		if d.speed > 0 {
 			sent = min(d.forward, int64(d.total/d.speed*1e6))
 		}
 		if prefill := d.forward - sent; prefill >= int64(rounded/d.speed*float64(sent)) {
 			put(spantable.Prefill, prefill)
-		} else { // the rest of a slow transfer is no more than what its speed was rounded by
+		} else { // the rest of a slow transfer is within the rounding error of its speed
 			at += trace.Time(prefill)
 		}
 		if sent > 0 {
@@ -151,17 +151,17 @@ func (d *durations) place(r *spantable.RequestRecord, entry trace.Time) {
 		}
 	case r.Role == spantable.DecodeRole:
 		put(spantable.Decode, d.forward)
-	case d.initial > 0 && d.initial <= d.forward: // the first token came then
+	case d.initial > 0 && d.initial <= d.forward: // the time of the first token
 		put(spantable.Prefill, d.initial)
 		r.TTFT = int64(at - entry)
 		put(spantable.Decode, d.forward-d.initial)
-	default: // how it is divided is not told
+	default: // the division is unknown
 		at += trace.Time(d.forward)
 	}
 	r.Start, r.End = entry, at
 }
 
-// count reads a number of tokens.
+// count parses a number of tokens.
 func count(b []byte) int64 {
 	if v, ok := logline.Decimal(b, 1); ok && v >= 0 && v < 1e12 {
 		return int64(v)
@@ -169,7 +169,7 @@ func count(b []byte) int64 {
 	return spantable.Unknown
 }
 
-// unixSeconds reads seconds since 1970 as exactly as they are written; 0 is none.
+// unixSeconds parses seconds since 1970, without loss; 0 is none.
 func unixSeconds(b []byte) trace.Time {
 	whole, _, _ := bytes.Cut(b, []byte("."))
 	s, ok := logline.Digits(whole, len(whole))

@@ -11,16 +11,17 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// received and completed are what Dynamo's frontend says of each request, since 2026-04 (dynamo_llm::http::service::metrics).
+// received and completed are the messages of Dynamo's frontend about each request, since 2026-04
+// (dynamo_llm::http::service::metrics).
 const received, completed = "request received", "request completed"
 
-// complete reads a line of a request that Dynamo's frontend is done with. Behind the message stand its fields, and those of its span, which
-// has what came back by then:
+// complete reads a line about a request that Dynamo's frontend has finished. After the message come its fields, and those
+// of its span, which describe the response so far:
 //
 //	request_id=7f0e.. model=m endpoint=chat_completions request_type=stream status=success elapsed_ms=1820 .. input_tokens=512 output_tokens=90
 //	ttft_ms="41.30" avg_itl_ms="19.96" prefill_worker_id=17 decode_worker_id=23
 //
-// Of one that did not succeed, there is an error_type, such as response_timeout.
+// A request that failed has an error_type, such as response_timeout.
 func (r *reader) complete(x *said) {
 	fields := x.message[bytes.Index(x.message, []byte(completed)):]
 	row := spantable.NewRequestRecord()
@@ -28,7 +29,7 @@ func (r *reader) complete(x *said) {
 	row.ID, row.End = r.rows.Text(fieldOf(fields, "request_id")), x.at
 	elapsed, ok := number(fields, "elapsed_ms")
 	if !ok {
-		return // of a worker, which does not tell
+		return // from a worker, without these fields
 	}
 	row.E2E = int64(elapsed * 1e6)
 	row.Start = row.End - trace.Time(row.E2E)
@@ -54,7 +55,7 @@ func (r *reader) complete(x *said) {
 	r.rows.Add(row)
 }
 
-// fieldOf returns the value of a field, without quotes; nil without.
+// fieldOf returns the value of a field, without quotes; nil if there is none.
 func fieldOf(fields []byte, key string) []byte {
 	_, rest, ok := bytes.Cut(fields, []byte(" "+key+"="))
 	if !ok {

@@ -9,8 +9,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// text reads a line of the text form: "2026-02-26 13:00:06  WARN http_request{method=POST uri=/generate
-// request_id="r1" status_code=503}: smg::core::worker: src/core/worker.rs:978: ", and what follows.
+// text reads a line in the text form: "2026-02-26 13:00:06  WARN http_request{method=POST uri=/generate request_id="r1"
+// status_code=503}: smg::core::worker: src/core/worker.rs:978: ", and the message.
 func (r *reader) text(b []byte, x *said) bool {
 	const looked = 1200
 	i := logline.Leveled(b)
@@ -33,7 +33,7 @@ func (r *reader) text(b []byte, x *said) bool {
 	return true
 }
 
-// old reads a line as routers wrote it until 2025-06: "[Router (Rust)] 2025-03-08 02:33:09 - INFO - All workers are
+// old reads a line in the form of routers until 2025-06: "[Router (Rust)] 2025-03-08 02:33:09 - INFO - All workers are
 // healthy". Its time is local.
 func (r *reader) old(b []byte, x *said) bool {
 	const looked = 400
@@ -53,8 +53,7 @@ func (r *reader) old(b []byte, x *said) bool {
 	return ok
 }
 
-// module returns where the name of a module of the router stands, and what follows the colon behind it; -1
-// without.
+// module returns the start of the name of a router's module, and the index after its colon; -1 if there is none.
 func module(b []byte) (from, to int) {
 	for _, name := range [...]string{"smg", "sgl_model_gateway", "sglang_router_rs", "dynamo_llm", "dynamo_runtime"} {
 		for at := 0; ; at += len(name) {
@@ -77,7 +76,7 @@ func module(b []byte) (from, to int) {
 	return -1, 0
 }
 
-// behindSource is a message without the line of the source in front of it, "src/core/worker.rs:978: ".
+// behindSource returns a message without the source position in front of it, "src/core/worker.rs:978: ".
 func behindSource(b []byte) []byte {
 	word, rest, ok := bytes.Cut(b, []byte(" "))
 	if ok && bytes.HasSuffix(word, []byte(":")) && bytes.Contains(word, []byte(".rs:")) {
@@ -86,7 +85,7 @@ func behindSource(b []byte) []byte {
 	return b
 }
 
-// stamp reads a stamp and its decimals.
+// stamp parses a stamp and its decimals.
 func (r *reader) stamp(b, decimals []byte) (trace.Time, bool) {
 	at, ok := r.stamps.Read(b)
 	ns, _, grain := logline.Fraction(decimals)
@@ -94,10 +93,10 @@ func (r *reader) stamp(b, decimals []byte) (trace.Time, bool) {
 	return at + ns, ok
 }
 
-// object reads a line of the JSON form. Its fields are beside the message, or in "fields".
+// object reads a line in the JSON form. Its fields are next to the message, or in "fields".
 func (r *reader) object(b []byte, x *said) bool {
 	var message, fields []byte
-	ours, timed := true, false // some of Dynamo's have no target
+	ours, timed := true, false // some of Dynamo's lines have no target
 	end, err := jsonscan.Members(b, 0, func(key, value []byte) {
 		switch string(key) {
 		case "timestamp", "time":
@@ -136,7 +135,7 @@ func (r *reader) object(b []byte, x *said) bool {
 
 var target = lazyregexp.New(`^` + modules + `(?:::|$)`)
 
-// keep puts a field behind the message, as the text form has it.
+// keep appends a field to the message, as in the text form.
 func (r *reader) keep(key, value []byte) {
 	const longest = 400
 	if len(value) > longest {
@@ -149,8 +148,8 @@ func (r *reader) keep(key, value []byte) {
 	r.pending = append(r.pending, value...)
 }
 
-// url finds the URL of a server in a text, and returns its host and port: "10.0.0.1:30000" of
-// "http://10.0.0.1:30000@3", which is DP rank 3 of it; nil without.
+// url finds the URL of a server in a text, and returns its host and port: "10.0.0.1:30000" for "http://10.0.0.1:30000@3",
+// which is its DP rank 3; nil if there is none.
 func url(b []byte) []byte {
 	const longest = 100
 	i := bytes.Index(b, []byte("://"))

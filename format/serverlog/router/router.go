@@ -1,5 +1,5 @@
-// Package router reads logs of the router in front of servers: which servers it took out and put back, and which requests failed. Each
-// such line becomes an instant of [series.Set].
+// Package router reads logs of the router in front of servers: which servers it took out and put back, and which requests
+// failed. Each such line becomes an instant of [series.Set].
 package router
 
 import (
@@ -45,7 +45,7 @@ var Format = &format.Format{
 	Text:     true,
 }
 
-// signOf is a line of the router, as text or as JSON. Few runs need it, and it takes half a millisecond.
+// signOf matches a line of the router, as text or as JSON. Few runs need it, and compiling it takes half a millisecond.
 var signOf = lazyregexp.New(`20\d\d-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:\.\d+)?Z? +(?:TRACE|DEBUG|INFO|WARN|ERROR) .{0,400}?\b` + heads + `[\w:-]*: |"target": ?"` + heads + `(?:::|")|"span_name": ?"http_request"|` + oldHead + `(?:Rust|Python)\)\] 20\d\d-`)
 
 const (
@@ -54,11 +54,11 @@ const (
 	oldHead = `\[Router \(`
 )
 
-// signWords are those of which each log of a router has one.
+// signWords are words; each log of a router contains one.
 var signWords = []string{"smg", "sgl_model_gateway", "sglang_router_rs", "[Router (", "dynamo_llm::", `"http_request"`}
 
-// sniff looks for the words before it tries the expression, which takes longer. Of JSON, the first line
-// must be a whole record of a log: traces of the router have its names, too.
+// sniff looks for the words before it tries the expression, which takes longer. In JSON, the first line must be a whole log
+// record: traces of the router contain the same names.
 func sniff(head []byte) bool {
 	if !slices.ContainsFunc(signWords, func(word string) bool { return bytes.Contains(head, []byte(word)) }) {
 		return false
@@ -100,13 +100,13 @@ type reader struct {
 	name       string
 	line       int64
 	read       int // lines of which something was kept
-	other      int // warnings and errors that nothing here knows
+	other      int // warnings and errors of unknown kinds
 	first      int // line of the first of these; 0 is none
 	places     map[string]int32
 	errors     map[int32]int32 // series of failed requests, by place
 	rows       *spantable.RequestFiller
 	pending    []byte
-	now        trace.Time         // of the last line with a stamp
+	now        trace.Time         // time of the last line with a stamp
 	awaited    map[int32]*awaited // servers that were not healthy yet, by place
 	complaints errortext.Complaints
 }
@@ -118,7 +118,7 @@ func newReader(name string, opt *format.Options) *reader {
 	return &reader{f: f, rows: opt.Records.Fill(f), around: logline.New(), name: name, places: map[string]int32{}, errors: map[int32]int32{}, awaited: map[int32]*awaited{}, complaints: errortext.NewComplaints(opt.Series)}
 }
 
-// place is that of the router, or of a server that it calls by its URL.
+// place returns the place of the router, or of a server with a URL.
 func (r *reader) place(of []byte, role string) int32 {
 	key := role + " " + string(of)
 	place, ok := r.places[key]
@@ -132,11 +132,11 @@ func (r *reader) place(of []byte, role string) int32 {
 	return place
 }
 
-// A said is one line, without what is around it.
+// A said is one line, without its wrapping.
 type said struct {
 	at      trace.Time
 	level   []byte
-	message []byte // with the fields that follow it as text
+	message []byte // followed by its fields, as text
 }
 
 // take reads a line.
@@ -158,14 +158,14 @@ func (r *reader) take(b []byte) {
 	r.says(&x)
 }
 
-// An awaited is a server that a router waits for as it starts.
+// An awaited is a server that a router waits for when it starts.
 type awaited struct {
 	first, last trace.Time
 	line, times int
 	why         string
 }
 
-// await notes that the server of a line is not healthy yet.
+// await records that the server in a line is not healthy yet.
 func (r *reader) await(x *said, s *sign) {
 	of := url(x.message)
 	if of == nil {
@@ -177,7 +177,7 @@ func (r *reader) await(x *said, s *sign) {
 	a.last, a.times = x.at, a.times+1
 }
 
-// tellAwaited tells of servers that a router waited for to the end of its log.
+// tellAwaited reports the servers that a router still waited for at the end of its log.
 func (r *reader) tellAwaited() {
 	for _, place := range slices.Sorted(maps.Keys(r.awaited)) {
 		a := r.awaited[place]
@@ -190,14 +190,14 @@ func (r *reader) tellAwaited() {
 	}
 }
 
-// strange counts a line that tells of trouble in words that nothing here knows.
+// strange counts a line about unknown trouble.
 func (r *reader) strange() {
 	if r.other++; r.first == 0 {
 		r.first = int(r.line)
 	}
 }
 
-// unknown counts a line of something else.
+// unknown counts any other line.
 func (r *reader) unknown(b []byte) {
 	if text, kind := errortext.Panic(b); text != "" {
 		r.f.Instant(series.Instant{Place: r.router(), Kind: kind, Line: uint32(r.line), Count: 1, Time: r.now}, text)

@@ -9,19 +9,18 @@ import (
 	"github.com/sgtrace/sgtrace/series"
 )
 
-// A sign is a text in a message by which it is recognized; the first one counts.
+// A sign is a text that identifies a kind of message; the first one counts.
 type sign struct {
 	text string
 	kind series.InstantKind
-	// says is about the server that the message names, or about the router where it names none. "" keeps
-	// nothing but that the line is known.
+	// says is about the server named in the message, or about the router if there is none. "" only marks the line as known.
 	says string
-	// why tells that the reason stands behind a colon, or in a field "error".
+	// why means that the reason follows a colon, or is in a field "error".
 	why bool
 }
 
 var signs = []sign{
-	{text: "request failed with server error"}, // counted: see says
+	{text: "request failed with server error"}, // see says, which counts it
 	{text: "finished processing request"},
 	{text: "started processing request"},
 	{text: "request failed with client error"},
@@ -90,10 +89,11 @@ var signs = []sign{
 	{"Router ready", series.Ready, "is ready", false},
 }
 
-// awaits is in a line about a server that is not healthy yet as the router starts, until 2025-10, and allHealthy in one that all are.
+// awaits is in a line about a server that is not healthy yet when the router starts, until 2025-10, and allHealthy in a
+// line that all are.
 const awaits, allHealthy = "health check is pending", "All workers are healthy"
 
-// says keeps what a line says.
+// says handles a line.
 func (r *reader) says(x *said) {
 	for i := range signs {
 		s := &signs[i]
@@ -106,7 +106,7 @@ func (r *reader) says(x *said) {
 		case i == 0:
 			r.failed(x)
 		case s.text == received:
-			if fieldOf(x.message, "model") != nil { // workers receive it, too
+			if fieldOf(x.message, "model") != nil { // workers receive requests, too
 				r.rows.Received(x.at)
 			}
 		case s.text == completed:
@@ -129,7 +129,7 @@ func (r *reader) says(x *said) {
 	}
 }
 
-// longestLead is how far into a message its sign may begin: behind the URL of a server.
+// longestLead is the farthest start of a sign in a message: after the URL of a server.
 const longestLead = 120
 
 // failed counts a request that the router answered with an error.
@@ -141,7 +141,7 @@ func (r *reader) failed(x *said) {
 
 func (r *reader) router() int32 { return r.place([]byte(r.name), "router") }
 
-// instant adds what a sign says, at the server that the message names.
+// instant adds the instant of a sign, for the server named in the message.
 func (r *reader) instant(x *said, s *sign) {
 	kind, text := s.kind, s.says
 	of := url(x.message)
