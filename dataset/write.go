@@ -272,7 +272,7 @@ func (f *file) wants(filter *profile.Filter) bool {
 // words are the texts of a column, by number.
 type words []string
 
-// number returns the number of a word, 0 if there is none.
+// number returns the number of a word, 0 if it is unknown.
 func (w words) number(word []byte) int { return max(0, slices.Index(w, string(word))) }
 
 var (

@@ -97,8 +97,8 @@ func (s *Set) Grown(h *Histogram, f func(from, to trace.Time, counts []float64))
 	}
 }
 
-// Between returns the bounds of percentile p of the observations in cumulative buckets: it is above least,
-// and at most most. If it is above the last finite bound, most is +Inf.
+// Between returns the bounds of percentile p of the observations in cumulative buckets: it is greater
+// than least, but not than most. If it is above the last finite bound, most is +Inf.
 func Between(bounds, counts []float64, p float64) (least, most float64) {
 	n := counts[len(counts)-1]
 	if n <= 0 {

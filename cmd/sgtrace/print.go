@@ -31,8 +31,8 @@ type printed struct {
 	limit  int    // rows of the main table; 0 is all
 }
 
-// printing reads the flags that say how a document is printed. Text and Markdown show at most most rows of
-// the main table by default; 0 is all. formats are accepted in addition to the formats of every table.
+// printing reads the flags that say how a document is printed. most is the default limit on the main
+// table's rows in text and Markdown; 0 is all. formats are accepted in addition to the formats of every table.
 func printing(ctx *cli.Context, most int, formats ...table.Format) (p printed, err error) {
 	p.table, p.sort = ctx.String("table"), ctx.String("sort")
 	if p.format, err = format(ctx, formats); err != nil {

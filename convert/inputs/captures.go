@@ -157,7 +157,8 @@ func (m *Loaded) Window(x *Source, files []*ProcessProfile, w Extent, workers in
 	}
 }
 
-// sameProcess reports whether p, one of the of profiles that were read again, is of the same process as before.
+// sameProcess reports whether p, one of the profiles that were read again, is of the same process as before. of is
+// their number.
 func (x *Source) sameProcess(p, before *profile.Profile, of int) bool {
 	switch {
 	case x.Format.Machine:

@@ -237,7 +237,7 @@ func (m *Loaded) keepWork(recordings []*Source) {
 		f.Cats = slices.Concat(f.Cats, profile.WorkCategories)
 	case m.opt.Walk || f.KeepsWork():
 	default:
-		// For inputs that can be read only once, ranks still show what is of one process.
+		// If an input can be read only once, none gets a fingerprint: recordings of one process are matched by rank.
 		f.Fingerprint = !slices.ContainsFunc(recordings, func(x *Source) bool { return x.Once })
 	}
 }

@@ -179,7 +179,7 @@ func (c *Capture) eachKey(shift trace.Time, do func(from, to trace.Time, key uin
 	}
 }
 
-// isOf reports whether c is of the same process as a longer capture that also has its events.
+// isOf reports whether c is part of a longer capture: of the same process, and with nearly all events of c.
 func (c *Capture) isOf(longer *Capture) bool {
 	const unknown = profile.OriginUnknown
 	var shift trace.Time

@@ -12,8 +12,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// ChromeJSON compares a trace in Chrome JSON with the model that it was written from. It returns counts of
-// what is equal, or the first difference.
+// ChromeJSON compares a trace in Chrome JSON with the model that it was written from. It returns how
+// much compared equal, or the first difference.
 func ChromeJSON(r io.Reader, t *trace.Trace) (Counts, error) {
 	m, err := newModel(t)
 	if err != nil {

@@ -35,7 +35,7 @@
 //   - Pids are equal on several hosts, because containers number them. The host
 //     ID is part of every identity.
 //   - With SGLANG_TRACE_ASYNC=1 (trace_async.py), one process of a server exports the spans of
-//     all its threads, all but the roots. A stage whose thread's span is missing is of any of them.
+//     all threads, except the roots. A stage whose thread's span is missing may be from any of them.
 //   - Times of stages are on a grid of 256 ns (seconds in a float64): a stage
 //     may begin before what encloses it, and many last 0 ns. Timelines clip less
 //     than a microsecond of that and show the true times beside it.

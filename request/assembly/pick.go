@@ -22,8 +22,8 @@ import (
 //   - requests that share an ID with a chosen one, which is flagged for that;
 //   - a sample of all traces, by which the clocks of several hosts are related.
 //
-// For the slowest requests, Choose first takes those with the longest spans, and twice as
-// many as are wanted; [Pick.Suffices] says whether another one may be slower.
+// For the slowest requests, Choose first takes those with the longest spans, twice the
+// wanted number; [Pick.Suffices] says whether another one may be slower.
 type Pick struct {
 	// ByID chooses by ID; nil chooses all.
 	ByID request.IDTest
@@ -206,7 +206,7 @@ func (c *picking) joinRooms() {
 	})
 }
 
-// pick keeps what is wanted.
+// pick keeps the requests that ByID chooses and that overlap the window, widened by the margin.
 func (c *picking) pick(from, to trace.Time) {
 	all := slices.Clone(c.Traces)
 	for t := range all {

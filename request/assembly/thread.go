@@ -13,7 +13,7 @@ import (
 // A foundThread is a span of a thread.
 type foundThread struct {
 	span, part, proc int32
-	// like says how many threads earlier there is one whose span describes the same proc; 0 if unknown.
+	// like is the distance back to a thread whose span describes the same proc; 0 if there is none.
 	like int32
 }
 

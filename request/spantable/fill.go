@@ -21,7 +21,7 @@ type Filler struct {
 	service trace.Sym
 	inst    trace.Sym
 	fields  FieldKeys
-	// For a filler that only scans: see [Outline.Fill].
+	// prescanned is set for a filler that only scans: see [Outline.Fill].
 	prescanned *PrescannedPiece
 	keys       map[trace.Sym]int // index of Prescan.Keys
 }

@@ -23,7 +23,7 @@ type Pieces struct {
 	Values []float64
 }
 
-// NewPieces divides an extent into at most most pieces (plus one for the end) of a round length, all with the value first.
+// NewPieces divides an extent into up to most pieces (plus one for the end) of a round length, all with the value first.
 func NewPieces(e inputs.Extent, most int, first float64) Pieces {
 	width := roundUp(max(1, (e.To-e.From)/trace.Time(most)))
 	s := Pieces{Extent: e, Width: width, Values: make([]float64, (e.To-e.From)/width+1)}

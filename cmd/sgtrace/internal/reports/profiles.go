@@ -51,7 +51,7 @@ func (in *Reading) needProfiles() error {
 // windowed reports whether a window of time is selected.
 func (in *Reading) windowed() bool { return in.From != 0 || in.To != 0 }
 
-// noneSelected returns the error that the selection leaves none of what is listed.
+// noneSelected returns the error for a selection that leaves no rows; what completes "--from and --to select".
 func (in *Reading) noneSelected(what string) error {
 	if !in.windowed() || in.Last == 0 {
 		return errNothingSelected

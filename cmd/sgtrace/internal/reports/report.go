@@ -187,7 +187,7 @@ func (r *Report) NoteIgnored(ctx *cli.Context, d *document.Document) {
 	}
 }
 
-// Selections are all selection flags.
+// selections are all selection flags.
 var selections = slices.Concat(AboutRequests, []string{"from", "to", "host", "rank"})
 
 // AboutRequests are the selection flags that do not apply to profiles.
