@@ -7,8 +7,8 @@ import (
 	"github.com/sgtrace/sgtrace/internal/order"
 )
 
-// follow finds ranks for which a collective ended that does not on others, and whose first one in flight is a later one of that
-// group: its collectives run one after another, so that they wait for the others, too.
+// follow finds ranks on which a collective ended that does not end on others, and whose first one in flight is a
+// later one of the same group. Collectives of a group run one after another, so these ranks wait for the others, too.
 func (h *Hang) follow() {
 	for i := range h.Stuck {
 		s := &h.Stuck[i]
@@ -21,8 +21,8 @@ func (h *Hang) follow() {
 	}
 }
 
-// relate finds who of those that are waited for waits in what: ranks that are missing, and those
-// that are in it, but behind something else. Of ranks without a dump nobody knows.
+// relate finds out what the ranks that something waits for wait in themselves: ranks that are missing,
+// and ranks that are in it, but behind something else. What ranks without a dump wait in is unknown.
 func (h *Hang) relate() {
 	for i := range h.Stuck {
 		s := &h.Stuck[i]
@@ -40,7 +40,7 @@ func (h *Hang) relate() {
 	}
 }
 
-// settle tells causes from what they bring about, and puts causes first.
+// settle tells causes from their consequences, and puts causes first.
 func (h *Hang) settle() {
 	any := false
 	for i := range h.Stuck {
@@ -79,7 +79,7 @@ func (h *Hang) settle() {
 	}
 }
 
-// order returns the indexes of Stuck in the order in which people read them.
+// order returns the indices of Stuck in the order in which people read them.
 func (h *Hang) order() []int {
 	return order.Sorted(len(h.Stuck), func(a, b int) int {
 		x, y := &h.Stuck[a], &h.Stuck[b]
@@ -87,7 +87,7 @@ func (h *Hang) order() []int {
 	})
 }
 
-// blame makes one cause of all that wait for the same ranks: the first one, which tells most.
+// blame merges causes that wait for the same ranks into one: the first one, which says most.
 func (h *Hang) blame() {
 	var leads []int
 	for _, i := range h.order() {
@@ -95,7 +95,7 @@ func (h *Hang) blame() {
 		if !s.Cause || s.Kind != NotEntered && s.Kind != Unmatched && s.Kind != NoDump {
 			continue
 		}
-		mine := s.Absent // a rank that is known to be missing explains it; of others nobody knows
+		mine := s.Absent // ranks that are known to be missing explain it; those without a dump may not
 		if len(mine) == 0 {
 			mine = s.Silent
 		}
@@ -114,7 +114,7 @@ func (h *Hang) blame() {
 	}
 }
 
-// rung puts what the dumps prove before what they leave open.
+// rung ranks what the dumps prove before what they leave open.
 func rung(s *Stuck) int {
 	switch {
 	case !s.Cause:
@@ -152,9 +152,9 @@ func (h *Hang) reaches(a, b int) bool {
 	return false
 }
 
-// heldUp finds all ranks that wait for each cause: its own, and those of all that wait for them.
+// heldUp finds all ranks that wait for each cause: those in it, and those in everything that waits for these.
 func (h *Hang) heldUp() {
-	waitsFor := make([][]int, len(h.Stuck)) // the other way around
+	waitsFor := make([][]int, len(h.Stuck)) // next, reversed
 	for i := range h.Stuck {
 		for _, k := range h.Stuck[i].next {
 			waitsFor[k] = append(waitsFor[k], i)

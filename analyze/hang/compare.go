@@ -9,26 +9,26 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A call is what has to be equal of a collective on all of its ranks.
+// A call is what must be equal about a collective on all of its ranks.
 type call struct {
-	names   string // of all that share its number
+	names   string // of all operations that share its number
 	in, out string
 	types   string
 }
 
-// Operations whose sizes may differ between ranks, by their names: those of the first list in
-// what they take, those of the second in what they give.
+// Operations whose sizes may differ between ranks: of inputs for the first list, of outputs for the
+// second.
 var (
 	takesAny = []string{"scatter"}
 	givesAny = []string{"gather"}
 )
 
-// anySize reports whether ranks may take and give different sizes.
+// anySize reports whether the input and output sizes of ranks may differ.
 func anySize(name string) bool {
 	return name == "coalesced" || strings.HasPrefix(name, "all_to_all") || strings.HasSuffix(name, "_v") || strings.HasSuffix(name, "_v_single")
 }
 
-// callOf returns what has to be equal of the operations that share a number.
+// callOf returns what must be equal about the operations that share a number.
 func (h *Hang) callOf(ops []*recorder.Op) call {
 	var c call
 	for _, op := range ops {
@@ -50,7 +50,7 @@ func (h *Hang) callOf(ops []*recorder.Op) call {
 	return c
 }
 
-// types returns those of tensors; those of nothing may be any.
+// types returns the types of tensors; "" if there are no elements, as any type will do then.
 func (h *Hang) types(of trace.Sym, shape recorder.Shape) string {
 	if shape.Elements <= 0 {
 		return ""
@@ -70,10 +70,10 @@ func why(a, b call) Kind {
 }
 
 // compareAt compares what the ranks of a group have in flight at a number, and says who differs from
-// most. If there is no most, those with the lowest rank are the others' measure.
+// the majority. Without a majority, ranks are compared with those that include the lowest one.
 func (h *Hang) compareAt(g *group, s *Stuck) {
 	byCall := map[call][]int32{}
-	var ids, guessed bool // the log tells of some, or of others not, of which group their collective is
+	var ids, guessed bool // the dumps say for some ranks, and for others do not, which group their collective belongs to
 	by := h.comparable(g, s)
 	for _, r := range s.Waiting {
 		ops := g.members[r].ops[s.Seq]
@@ -116,15 +116,14 @@ func (h *Hang) compareAt(g *group, s *Stuck) {
 	}
 }
 
-// swapped reports whether two ranks do the same two things, one after the other, in different
-// orders.
+// swapped reports whether two ranks do the same two things in opposite orders.
 func (h *Hang) swapped(g *group, a, b int32, seq int64, callA, callB call) bool {
 	nextA, nextB := g.members[a].ops[seq+1], g.members[b].ops[seq+1]
 	return len(nextA) > 0 && len(nextB) > 0 && h.callOf(nextA) == callB && h.callOf(nextB) == callA
 }
 
 // comparable returns the recorder whose calls are compared: each has its own words for them, and the
-// flight recorder tells most.
+// flight recorder says most.
 func (h *Hang) comparable(g *group, s *Stuck) recorder.Source {
 	by := recorder.NCCL
 	for _, r := range s.Waiting {
@@ -155,10 +154,10 @@ func (h *Hang) compareSums(g *group, s *Stuck) {
 	}
 }
 
-// A pair is who sends to whom, by their ranks in a group.
+// A pair is a sender and a receiver, by their ranks in a group.
 type pair struct{ src, dst int32 }
 
-// pairs adds sends and receives that do not end, the first of each pair of ranks.
+// pairs adds the sends and receives that do not end, the first for each pair of ranks.
 func (h *Hang) pairs(g *group) {
 	sends, receives := map[pair][]*recorder.Op{}, map[pair][]*recorder.Op{}
 	var all []pair
@@ -188,7 +187,7 @@ func (h *Hang) pairs(g *group) {
 	}
 }
 
-// pair adds the first of what two ranks send each other and that does not end.
+// pair adds the first send or receive between two ranks that does not end.
 func (h *Hang) pair(g *group, p pair, sends, receives []*recorder.Op) {
 	src, dst := g.ranks[p.src], g.ranks[p.dst]
 	s := Stuck{Kind: AllEntered, Group: g.title(), Of: g.ranks, Seq: recorder.Unknown, of: g, Certain: true}

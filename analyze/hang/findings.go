@@ -11,7 +11,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// maxFindings is how many causes are findings; the table has all.
+// maxFindings is the most causes that are findings; the table has all.
 const maxFindings = 5
 
 // Findings returns the causes.
@@ -21,7 +21,7 @@ func (h *Hang) Findings() ([]finding.Finding, finding.Check) {
 		check.Reason = "the input has neither dumps of a flight recorder nor lines of PyTorch's watchdog or of NCCL"
 	}
 	most := maxFindings
-	if h.by == recorder.NCCL { // which others only stand behind the first is not known without what ended
+	if h.by == recorder.NCCL { // without what ended, it is unknown which others only stand behind the first
 		most = 1
 	}
 	var list []finding.Finding
@@ -44,7 +44,7 @@ func (h *Hang) finding(i int) finding.Finding {
 	return f
 }
 
-// at returns the rank that is the cause, if it is one.
+// at returns the rank that is the cause, if it is a single one.
 func (h *Hang) at(s *Stuck) place.Location {
 	for _, list := range [][]int32{s.Absent, s.Differ, s.Silent} {
 		if len(list) == 1 && !s.Even {
@@ -95,7 +95,7 @@ func (h *Hang) evidence(i int) (list []finding.Evidence) {
 // sayAbsent says where the ranks that are missing are.
 func (h *Hang) sayAbsent(s *Stuck, say func(string, ...any)) {
 	if s.Kind == NoDump {
-		var idle []int32 // whose watchdog speaks, and has seen nothing time out
+		var idle []int32 // ranks with a log in which the watchdog saw nothing time out
 		for _, r := range s.Silent {
 			if x := h.ranks[r]; x.Dump != nil && x.Pending == 0 {
 				idle = append(idle, r)
@@ -140,7 +140,7 @@ func (h *Hang) sayAbsent(s *Stuck, say func(string, ...any)) {
 	}
 }
 
-// sayOthers says what else agrees: PyTorch's watchdog beside its recorder, and logs of NCCL.
+// sayOthers says which other sources agree: PyTorch's watchdog, besides its recorder, and logs of NCCL.
 func (h *Hang) sayOthers(s *Stuck, say func(string, ...any)) {
 	watched := last(h.Set.Dumps, recorder.Watchdog)
 	var timedOut, stuck []int32
@@ -175,7 +175,7 @@ func (h *Hang) sayOthers(s *Stuck, say func(string, ...any)) {
 	}
 }
 
-// sayEnded says when a collective last ended, which NCCL's Inspector tells.
+// sayEnded says when a collective last ended, by NCCL's Inspector.
 func (h *Hang) sayEnded(s *Stuck, say func(string, ...any)) {
 	at, ranks := trace.Time(0), 0
 	for r, d := range last(h.Set.Dumps, recorder.Inspector) {
@@ -188,7 +188,7 @@ func (h *Hang) sayEnded(s *Stuck, say func(string, ...any)) {
 	}
 }
 
-// head names what a rank waits in; "" is nothing.
+// head returns the operation that a rank waits in, and the name of its group; nil and "" if there is none.
 func (h *Hang) head(r *Rank) (op *recorder.Op, group string) {
 	if r.Head == nil || r.head == nil {
 		return r.Head, ""

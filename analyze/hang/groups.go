@@ -16,9 +16,9 @@ import (
 type group struct {
 	name, desc string
 	ranks      []int32
-	members    map[int32]*member // of those that have a dump
-	// open tells that there may be ranks of which nobody tells; unnamed is how many there are at
-	// least whose numbers nobody tells.
+	members    map[int32]*member // of the ranks with a dump
+	// open reports that there may be ranks that no input mentions. unnamed is the least number of ranks
+	// whose numbers are unknown.
 	open    bool
 	unnamed int
 }
@@ -29,18 +29,18 @@ type member struct {
 	of   *recorder.Group
 	// ops are the collectives, by their numbers in the group; coalesced ones share one.
 	ops map[int64][]*recorder.Op
-	// Of ops, the first that is pending, and the last one at all; recorder.Unknown.
+	// pending is the first pending collective of ops, and last the last one of all; recorder.Unknown.
 	pending, last       int64
-	enqueued, completed int64 // as pg_status has them; recorder.Unknown
+	enqueued, completed int64 // from pg_status; recorder.Unknown
 	p2p                 []*recorder.Op
-	counted             bool // enqueued and completed are told, if only that there are none
+	counted             bool // enqueued and completed are known, if only to be none
 }
 
-// entered returns the last collective that the rank entered; recorder.Unknown.
+// entered returns the number of the last collective that the rank entered; recorder.Unknown.
 func (m *member) entered() int64 { return max(m.last, m.enqueued) }
 
-// waits reports whether the rank counted a collective as entered, and not as ended, of which a log
-// says nothing else.
+// waits reports whether the rank counted a collective as entered, but not as ended. It applies to logs,
+// which may say nothing else about the collective.
 func (m *member) waits(seq int64) bool {
 	return m.dump.By == recorder.Watchdog && m.enqueued >= seq && m.completed < seq
 }
@@ -63,7 +63,7 @@ func (g *group) title() string {
 	return "a group without a name"
 }
 
-// groupsOf puts the groups of all dumps together, in a fixed order.
+// groupsOf matches the groups of all dumps, in a fixed order.
 func groupsOf(dumps []*recorder.FlightDump) []*group {
 	byKey := map[string]*group{}
 	var list []*group
@@ -73,7 +73,7 @@ func groupsOf(dumps []*recorder.FlightDump) []*group {
 		for _, g := range of {
 			key := g.Desc + "\x00" + rankKey(g)
 			if o := byKey[key+"\x001"]; o != nil && o.hasMember(g) {
-				key += fmt.Sprintf(" of %d", d.Rank) // two groups of one name
+				key += fmt.Sprintf(" of %d", d.Rank) // two groups share a name
 			}
 			nth[key]++
 			key += "\x00" + strconv.Itoa(nth[key])
@@ -97,8 +97,8 @@ func groupsOf(dumps []*recorder.FlightDump) []*group {
 	return list
 }
 
-// infer finds the ranks of a group of which nobody tells them all: those that tell of it, and those
-// between them. Ranks are in order in a group: if rank 1 is the second one of it, rank 0 is the first.
+// infer finds the ranks of a group that no input lists: those that mention it, and those between them.
+// Ranks are in order in a group: if rank 1 is its second member, rank 0 is the first.
 func (g *group) infer() {
 	size := int32(0)
 	g.open = true
@@ -123,7 +123,7 @@ func (g *group) infer() {
 	g.unnamed = max(0, int(size)-len(g.ranks))
 }
 
-// hasMember reports whether another rank of a group says that it is the same one of it as g's.
+// hasMember reports whether g already has a rank with the member number of another group, which is then a different group of the same name.
 func (g *group) hasMember(of *recorder.Group) bool {
 	if of.Ranks != nil || of.Member < 0 {
 		return false
@@ -136,7 +136,7 @@ func (g *group) hasMember(of *recorder.Group) bool {
 	return false
 }
 
-// rankKey tells groups apart: by their ranks, or where nobody knows these, by their names.
+// rankKey identifies a group: by its ranks or, if they are unknown, by its name.
 func rankKey(g *recorder.Group) string {
 	if g.Ranks == nil {
 		return "name " + g.Name
@@ -148,8 +148,8 @@ func rankKey(g *recorder.Group) string {
 	return b.String()
 }
 
-// namedGroups returns the groups of a dump of which more is known than a number, in the order in
-// which a program makes them.
+// namedGroups returns the groups of a dump that have more than a number, in the order in which a
+// program makes them.
 func namedGroups(d *recorder.FlightDump) (list []*recorder.Group) {
 	for i := range d.Groups {
 		if g := &d.Groups[i]; g.Name != "" || g.Ranks != nil || g.Desc != "" {
@@ -160,7 +160,7 @@ func namedGroups(d *recorder.FlightDump) (list []*recorder.Group) {
 	return list
 }
 
-// compareNames puts "9" before "10".
+// compareNames puts short names first, so that "9" comes before "10".
 func compareNames(a, b string) int {
 	return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b))
 }
@@ -184,9 +184,9 @@ func newMember(d *recorder.FlightDump, g *recorder.Group) *member {
 	return m
 }
 
-// inferStatus finds how far ranks are that have no collective of the group in flight: they say it by
-// a number of the group that only those tell who have one, and that is the same on all ranks
-// which are in the same groups.
+// inferStatus finds how far ranks are that have no collective of the group in flight. Their dumps have
+// this by an ID of the group, which is the same on all ranks that are in the same groups, but which
+// only ranks with a collective in flight connect with the group.
 func (g *group) inferStatus() {
 	id := int64(recorder.Unknown)
 	for _, m := range g.members {
@@ -216,9 +216,9 @@ func (g *group) inferStatus() {
 // text returns a symbol of the dumps.
 func (h *Hang) text(s trace.Sym) string { return h.Set.Syms.Name(s) }
 
-// pytorch returns a dump of each rank of which PyTorch tells, in the order of ranks: the last one of its flight
-// recorder, and without one, what its watchdog printed. Both count collectives alike. Of several jobs with equal ranks,
-// it is about the last one; the others are returned beside it. mixed tells that nothing tells them apart.
+// pytorch returns one dump of PyTorch for each rank, in the order of ranks: the last one of its flight recorder or,
+// without one, what its watchdog printed. Both number collectives alike. If several jobs have the same ranks, it
+// returns dumps of the last one, and the other jobs as others. mixed reports that nothing tells their jobs apart.
 func pytorch(set *recorder.InFlight) (dumps []*recorder.FlightDump, others []*job, mixed bool) {
 	all := order.Only(set.Dumps, func(d *recorder.FlightDump) bool { return d.By == recorder.FlightRecorder && d.Rank >= 0 })
 	jobs, apart := jobsOf(all)
@@ -251,8 +251,8 @@ func inOrder(of map[int32]*recorder.FlightDump) []*recorder.FlightDump {
 	return list
 }
 
-// nameRanks gives groups of which a log has the name alone the ranks that others tell: a dump of
-// the flight recorder, or that the group is of all ranks, of which there are as many as the last one's number says.
+// nameRanks sets the ranks of groups of which a log has only the name: as a dump of the flight recorder
+// has them, or, for the group of all ranks, up to the highest rank of any dump.
 func nameRanks(dumps []*recorder.FlightDump) {
 	type name struct{ name, desc string }
 	ranks := map[name][]int32{}
@@ -279,7 +279,7 @@ func nameRanks(dumps []*recorder.FlightDump) {
 	}
 }
 
-// worldOf returns the ranks from 0 to the last one that anybody names.
+// worldOf returns the ranks from 0 to the highest one of any dump.
 func worldOf(dumps []*recorder.FlightDump) []int32 {
 	most := int32(-1)
 	for _, d := range dumps {

@@ -11,18 +11,18 @@ import (
 type Kind uint8
 
 const (
-	NotEntered Kind = iota // ranks are not in it
-	OtherOp                // ranks are in another operation
+	NotEntered Kind = iota // some ranks are not in it
+	OtherOp                // some ranks are in a different operation
 	OtherSize
 	OtherType
 	OtherOrder // two operations, in different orders
 	OtherSum   // what ranks send is not what they receive
 	Unmatched  // the other side of a send or a receive is not there
 	Deadlock   // ranks wait for each other in different collectives
-	NoDump     // nobody knows what the missing ranks do
-	Alone      // all that are known of are in it, and there may be others
+	NoDump     // what the missing ranks do is unknown
+	Alone      // all known ranks are in it, but there may be others
 	AllEntered // all are in it
-	Behind     // ranks that are waited for wait themselves
+	Behind     // the ranks that it waits for wait themselves
 )
 
 // String returns the word of a table.
@@ -40,16 +40,16 @@ type Hang struct {
 	// Silent are the ranks of World without a dump.
 	Silent []int32
 
-	by       recorder.Source // FlightRecorder stands for its watchdog, too
+	by       recorder.Source // FlightRecorder includes PyTorch's watchdog
 	groups   []*group
 	ranks    map[int32]*Rank
 	python   map[int32]*recorder.FlightDump // of py-spy, by rank
 	standing []standing
-	others   []*job // with ranks of equal numbers, which are left out
-	mixed    bool   // there are several dumps of a rank, and nothing tells of which jobs: the last ones count
-	nccl     *Hang  // what logs of NCCL say beside PyTorch; nil is nothing
-	// broken tells that a communicator was aborted, or that something else than NCCL's log says that
-	// ranks do not go on.
+	others   []*job // with the same rank numbers; they are left out
+	mixed    bool   // a rank has several dumps, and nothing tells their jobs apart: the last ones count
+	nccl     *Hang  // what logs of NCCL say, besides PyTorch; nil if there are none
+	// broken reports that a communicator was aborted, or that something other than a log of NCCL says
+	// that ranks do not go on.
 	broken bool
 }
 
@@ -58,48 +58,48 @@ type Stuck struct {
 	Kind  Kind
 	Group string
 	Of    []int32 // the ranks of the group
-	Seq   int64   // its number in the group; recorder.Unknown of a send or a receive
+	Seq   int64   // its number in the group; recorder.Unknown for a send or a receive
 	Op    string
-	Sizes string // of what goes in
+	Sizes string // of its input
 	Type  string
 	Since trace.Time // when the first that waits entered it; 0 is unknown
 	Stack []recorder.Frame
-	// Waiting are those that are in it; Ended, those for whom it has ended.
+	// Waiting are the ranks in it; Ended are those for which it has ended.
 	Waiting, Ended []int32
-	// Absent did not enter it, Differ are in something else, and Silent have no dump.
+	// Absent are the ranks that did not enter it, Differ those in something else, and Silent those without a dump.
 	Absent, Differ, Silent []int32
-	// Even tells that as many ranks differ as agree, so that nobody knows who is wrong.
+	// Even reports that as many ranks differ as agree, so that it is unknown who is wrong.
 	Even  bool
 	Other *recorder.Op // what the first of Differ entered
-	// In and Out are how many elements all put in and take out, of OtherSum.
+	// In and Out are how many elements all ranks put in and take out, for OtherSum.
 	In, Out int64
-	// HeldUp are all ranks that wait for it, directly or for those who do.
+	// HeldUp are all ranks that wait for it, directly or for others that do.
 	HeldUp []int32
 	Cause  bool
-	// Queued is how many more collectives its ranks have entered behind it, in all groups.
+	// Queued is how many more operations the rank with most in flight has entered behind it, in all groups.
 	Queued int
-	// Certain tells that the dumps themselves say who is not in it.
+	// Certain reports that the dumps themselves show who is not in it.
 	Certain bool
-	// Hearsay tells that a log of NCCL alone says it, which may have been taken while ranks went on.
+	// Hearsay reports that only a log of NCCL says so, which may have been copied while ranks went on.
 	Hearsay bool
-	// Unnamed is how many more ranks the group has, at least, of which nobody tells the number.
+	// Unnamed is the least number of further ranks in the group, whose numbers are unknown.
 	Unnamed int
 
 	of    *group
-	heads []int32 // those for whom it is the first in flight, or behind which it is
-	next  []int   // stuck ones in which those wait that it waits for
-	free  bool    // some of those do not wait in any
+	heads []int32 // ranks for which it is the first in flight, or whose first is behind it
+	next  []int   // indices of what the ranks that it waits for wait in
+	free  bool    // some of these ranks do not wait in anything
 }
 
 // A Rank is where a rank is.
 type Rank struct {
 	Rank  int32
-	Dump  *recorder.FlightDump // nil without
+	Dump  *recorder.FlightDump // nil if there is none
 	Stuck int                  // index into Hang.Stuck of what it waits in; -1 is none
 	// Head is the first that it has in flight, and Last what it entered last; nil is unknown.
 	Head, Last *recorder.Op
 	Pending    int
-	// Unnamed is how many collectives its groups count as entered and not ended, where no operation is told.
+	// Unnamed is how many collectives its groups count as entered and not ended, if no operation is known.
 	Unnamed int64
 	head    *group
 }
@@ -222,7 +222,7 @@ func (h *Hang) collectives(g *group) {
 	h.add(s, func(op *recorder.Op) bool { return !op.IsP2P() && op.Seq == seq })
 }
 
-// add adds what does not end. isIt tells its operation on a rank from others of the group.
+// add adds something that does not end. isIt reports whether an operation of the group, on a rank, is part of it.
 func (h *Hang) add(s Stuck, isIt func(*recorder.Op) bool) {
 	in := slices.Concat(s.Waiting, s.Differ)
 	var first *recorder.Op
@@ -237,7 +237,7 @@ func (h *Hang) add(s Stuck, isIt func(*recorder.Op) bool) {
 			}
 		}
 		if mine == nil {
-			if x.Head == nil && m.waits(s.Seq) { // its watchdog says so, and not since when
+			if x.Head == nil && m.waits(s.Seq) { // its watchdog counts it as entered, but does not say since when
 				s.heads = append(s.heads, r)
 				x.Stuck = len(h.Stuck)
 			}
@@ -264,8 +264,8 @@ func (h *Hang) add(s Stuck, isIt func(*recorder.Op) bool) {
 	h.Stuck = append(h.Stuck, s)
 }
 
-// Bounds returns the first time at which a rank entered what it has in flight, and the last that dumps
-// tell of; 0 is unknown.
+// Bounds returns when a rank first entered what it has in flight, and the last time in any dump; 0 is
+// unknown.
 func (h *Hang) Bounds() (from, to trace.Time) {
 	for i := range h.Ranks {
 		r := &h.Ranks[i]

@@ -14,13 +14,13 @@ import (
 type job struct {
 	dumps []*recorder.FlightDump
 	ranks map[int32]bool
-	label string // what tells it from others: a folder, a host
+	label string // what distinguishes it from others: a folder, a host
 	last  trace.Time
 }
 
-// jobsOf tells apart the dumps of several jobs that have equal ranks, the last one first: by their folders, by
-// the ranks that their groups have, by what their names have in front of the rank, or by when they were. Where
-// no rank has two dumps, there is one job. ok is false if nothing tells them apart.
+// jobsOf divides dumps into jobs if several have the same ranks, the last job first: by folder, by the
+// ranks of their groups, by the file name in front of the rank, or by time. If no rank has two dumps,
+// there is one job. ok is false if nothing tells the jobs apart.
 func jobsOf(dumps []*recorder.FlightDump) (jobs []*job, ok bool) {
 	folder := func(d *recorder.FlightDump) string { return filepath.ToSlash(filepath.Dir(d.File)) }
 	world := func(d *recorder.FlightDump) string {
@@ -48,7 +48,7 @@ func jobsOf(dumps []*recorder.FlightDump) (jobs []*job, ok bool) {
 	return []*job{{dumps: dumps}}, false
 }
 
-// split divides dumps by a label; nil if a job has two dumps of a rank then.
+// split divides dumps by a label; nil if a job would have two dumps of a rank.
 func split(dumps []*recorder.FlightDump, label func(*recorder.FlightDump) string) []*job {
 	by := map[string]*job{}
 	var list []*job
@@ -66,7 +66,7 @@ func split(dumps []*recorder.FlightDump, label func(*recorder.FlightDump) string
 	return newestFirst(list)
 }
 
-// add adds a dump; ok is false if there is one of its rank.
+// add adds a dump; ok is false if the job has one of that rank.
 func (j *job) add(d *recorder.FlightDump) (ok bool) {
 	if j.ranks[d.Rank] {
 		return false
@@ -77,10 +77,10 @@ func (j *job) add(d *recorder.FlightDump) (ok bool) {
 	return true
 }
 
-// between is how far apart two hangs are at least, in ns: those of one hang are dumped together.
+// between is the least time between two hangs, in ns: dumps of one hang are written together.
 const between = trace.Time(60e9)
 
-// byTime divides dumps where a rank has its next one; nil if the jobs are not apart in time.
+// byTime begins a new job where a rank has another dump; nil if the jobs are not far enough apart in time.
 func byTime(dumps []*recorder.FlightDump) []*job {
 	sorted := slices.Clone(dumps)
 	slices.SortStableFunc(sorted, func(a, b *recorder.FlightDump) int { return cmp.Compare(a.Time, b.Time) })

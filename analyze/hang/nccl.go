@@ -7,9 +7,9 @@ import (
 	"github.com/sgtrace/sgtrace/profile/recorder"
 )
 
-// ncclDumps returns what logs of NCCL tell of each rank, and says which collectives may not have ended:
-// a log tells what was entered, and never what ended. Those that all ranks of a communicator entered alike
-// count as ended, those behind the last of the rank that has fewest as in flight.
+// ncclDumps returns what logs of NCCL say about each rank, and sets which collectives may not have ended:
+// a log shows what was entered, never what ended. Collectives that all ranks of a communicator entered
+// alike count as ended; those beyond the last one of the rank with the fewest count as in flight.
 func ncclDumps(set *recorder.InFlight) []*recorder.FlightDump {
 	list := inOrder(last(set.Dumps, recorder.NCCL))
 	type member struct {
@@ -50,8 +50,8 @@ func ncclDumps(set *recorder.InFlight) []*recorder.FlightDump {
 	return list
 }
 
-// mismatch returns the number of the first collective that not all ranks entered alike, 0 without any. If all that
-// follow are alike again once one line is left out, a line was lost: then nothing is known.
+// mismatch returns the number of the first collective that ranks did not all enter alike; 0 if there is none. If
+// the following ones match once a line is left out, a line was lost, and nothing is certain: then it is 0, too.
 func mismatch(tails [][]*recorder.Op) int64 {
 	for _, tail := range tails[1:] {
 		a, b := common(tails[0], tail)
@@ -68,7 +68,7 @@ func mismatch(tails [][]*recorder.Op) int64 {
 	return 0
 }
 
-// common returns the pieces of two lists that have the same numbers.
+// common returns the parts of two lists that have the same numbers.
 func common(a, b []*recorder.Op) (x, y []*recorder.Op) {
 	if len(a) == 0 || len(b) == 0 {
 		return nil, nil
@@ -90,7 +90,7 @@ func sameCall(a, b *recorder.Op) bool {
 	return a.Name == b.Name && a.In.Text == b.In.Text && a.InT == b.InT
 }
 
-// shifted reports whether two lists are alike for a while.
+// shifted reports whether the first calls of two lists are the same, in all that both have, and for at least three.
 func shifted(a, b []*recorder.Op) bool {
 	const enough = 3
 	n := min(len(a), len(b))

@@ -65,7 +65,7 @@ func (h *Hang) stuckTable() *table.Table {
 	return t
 }
 
-// instead returns the collective that the first rank that differs entered.
+// instead returns the collective that the first rank in Differ entered.
 func (h *Hang) instead(s *Stuck) string {
 	if len(s.Differ) == 0 {
 		return ""
@@ -144,14 +144,14 @@ func (h *Hang) rankTable() *table.Table {
 	})
 }
 
-// A reached is how far a process is in a group.
+// A reached is how far a process got in a group.
 type reached struct {
 	dump  *recorder.FlightDump
 	group *recorder.Group
 	last  *recorder.Op // that it entered; nil is unknown
 }
 
-// reachedAll returns all groups of all processes, but those that no line or entry is about.
+// reachedAll returns the groups of all processes, without those that no line or entry is about.
 func (h *Hang) reachedAll() (list []reached) {
 	for _, d := range h.Set.Dumps {
 		first := len(list)
@@ -171,7 +171,7 @@ func (h *Hang) reachedAll() (list []reached) {
 	return kept
 }
 
-// end returns how a process gave up a group.
+// end returns how a process left a group.
 func (x *reached) end() string {
 	switch {
 	case x.group.Aborted:

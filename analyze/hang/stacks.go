@@ -13,7 +13,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A standing is where threads stand that have the same stack.
+// A standing is a stack, and the threads that stand there.
 type standing struct {
 	name, state string
 	titles      []string
@@ -24,7 +24,7 @@ type standing struct {
 	main        bool
 }
 
-// listStacks finds which rank each process is that py-spy looked at, and folds stacks that are alike.
+// listStacks finds the rank of each process that py-spy looked at, and merges equal stacks.
 func (h *Hang) listStacks() {
 	h.python = map[int32]*recorder.FlightDump{}
 	by := map[string]int{}
@@ -49,7 +49,7 @@ func (h *Hang) listStacks() {
 	})
 }
 
-// stand adds a thread to those that have its stack.
+// stand adds a thread to the threads with its stack.
 func (h *Hang) stand(by map[string]int, d *recorder.FlightDump, t *recorder.Thread, rank int32, main bool) {
 	stack := d.Stacks[t.Stack]
 	key := t.Name + "\x00" + h.whole(stack)
@@ -72,8 +72,8 @@ func (h *Hang) stand(by map[string]int, d *recorder.FlightDump, t *recorder.Thre
 	}
 }
 
-// rankOf returns which rank of the job a process is: as another dump of the process says, or as it
-// calls itself, if no other process calls itself so; recorder.Unknown.
+// rankOf returns the rank of a process in the job: as another dump of the process has it, or by its
+// title if no other process has that. It is recorder.Unknown otherwise.
 func (h *Hang) rankOf(d *recorder.FlightDump) int32 {
 	if d.Rank >= 0 {
 		return d.Rank
@@ -97,7 +97,7 @@ func (h *Hang) rankOf(d *recorder.FlightDump) int32 {
 	return int32(max(d.Of.PP, 0))*size + int32(d.Of.TP)
 }
 
-// pythonOf says where the main thread of a rank stands, "" if nobody looked.
+// pythonOf says where the main thread of a rank stands; "" if nobody looked.
 func (h *Hang) pythonOf(rank int32) string {
 	d := h.python[rank]
 	if d == nil || d.Threads[0].Stack < 0 {
@@ -111,7 +111,7 @@ func (h *Hang) pythonOf(rank int32) string {
 	return text
 }
 
-// sayPython says where Python stands in ranks, alike ones together.
+// sayPython says where Python stands on ranks. Ranks in the same place share a sentence.
 func (h *Hang) sayPython(ranks []int32, say func(string, ...any)) {
 	const most = 3
 	var by order.Groups[string, []int32]

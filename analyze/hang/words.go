@@ -11,7 +11,7 @@ import (
 	"github.com/sgtrace/sgtrace/profile/recorder"
 )
 
-// ranges writes ranks in short: "0 to 7, 9, 14". Beyond most pieces it counts them.
+// ranges formats ranks briefly: "0 to 7, 9, 14". Beyond most ranges, it counts them; 0 is no limit.
 func ranges(ranks []int32, most int, to string) string {
 	var parts []string
 	rest := 0
@@ -39,10 +39,10 @@ func ranges(ranks []int32, most int, to string) string {
 	return text
 }
 
-// maxNamed is how many ranges of ranks a sentence names.
+// maxNamed is the most ranges of ranks that a sentence names.
 const maxNamed = 6
 
-// named returns "rank 9" or "ranks 9, 14" in a sentence.
+// named returns "rank 9", or "ranks 9 and 14", for a sentence.
 func named(ranks []int32) string {
 	if len(ranks) == 1 {
 		return fmt.Sprintf("rank %d", ranks[0])
@@ -74,7 +74,7 @@ func (s *Stuck) call() string {
 	return fmt.Sprintf("%s #%s of %s (%s)", s.Op, words.Thousands(s.Seq), s.Group, of)
 }
 
-// since returns " since 14:02:44", or "" if nobody knows.
+// since returns " since 14:02:44", or "" if that is unknown.
 func (s *Stuck) since() string {
 	if s.Since == 0 {
 		return ""
@@ -98,7 +98,7 @@ func itOrThem(ranks []int32) string {
 	return "them"
 }
 
-// verb returns that of one rank, or of several: "waits", "wait".
+// verb returns a verb for one rank, or for several: "waits", "wait".
 func verb(ranks []int32, one string) string {
 	if len(ranks) == 1 {
 		return one
@@ -115,7 +115,7 @@ func (h *Hang) sentence(s *Stuck) string {
 	return text + h.standsIn(s)
 }
 
-// standsIn says where Python of those that are not in a collective stands, if it stands in one place.
+// standsIn says where the Python code of ranks that are not in a collective stands, if it is the same place for all.
 func (h *Hang) standsIn(s *Stuck) string {
 	missing := s.Absent
 	if len(missing) == 0 {
@@ -182,7 +182,7 @@ func (h *Hang) describe(s *Stuck) string {
 	return ""
 }
 
-// idle returns the ranks that tell of themselves and wait in nothing.
+// idle returns the ranks that have a dump and wait in nothing.
 func (h *Hang) idle() (list []int32) {
 	for _, r := range h.World {
 		if x := h.ranks[r]; x.Dump != nil && x.Pending == 0 && x.Stuck < 0 {
@@ -192,7 +192,7 @@ func (h *Hang) idle() (list []int32) {
 	return list
 }
 
-// differs says who entered what instead.
+// differs says which ranks entered what instead.
 func (h *Hang) differs(s *Stuck) string {
 	others := "the other " + words.Counted(len(s.Waiting), "rank")
 	if s.Even || len(s.Waiting) == 1 {
@@ -216,7 +216,7 @@ func (h *Hang) differs(s *Stuck) string {
 	return fmt.Sprintf("%s %s %s, but %s %s, %s", named(s.Differ), did, mine, others, theirs, where)
 }
 
-// sizes returns those of what goes in, or if these are equal, of what comes out.
+// sizes returns the sizes of inputs or, if these are equal, of outputs.
 func (h *Hang) sizes(o *recorder.Op, s *Stuck) string {
 	if in := h.text(o.In.Text); in != s.Sizes {
 		return in
@@ -224,7 +224,7 @@ func (h *Hang) sizes(o *recorder.Op, s *Stuck) string {
 	return "giving " + h.text(o.Out.Text)
 }
 
-// circle names who waits for whom in a deadlock.
+// circle says which ranks wait for each other in a deadlock, and in what.
 func (h *Hang) circle(s *Stuck) string {
 	parts := []string{fmt.Sprintf("%s in %s", named(s.heads), s.call())}
 	for _, k := range s.next {
@@ -235,7 +235,7 @@ func (h *Hang) circle(s *Stuck) string {
 	return "ranks wait for each other" + s.since() + ": " + strings.Join(parts, ", ")
 }
 
-// frame writes a function, with its place.
+// frame formats a function, with its file and line.
 func (h *Hang) frame(f recorder.Frame) string {
 	file := h.text(f.File)
 	if i := strings.LastIndexByte(file, '/'); i >= 0 {
@@ -250,7 +250,8 @@ func (h *Hang) frame(f recorder.Frame) string {
 	return fmt.Sprintf("%s (%s:%s)", h.text(f.Name), file, strconv.Itoa(int(f.Line)))
 }
 
-// place returns the first function on a stack that is neither PyTorch's own nor of a library; "" without any.
+// place returns the first function on a stack that is neither PyTorch's own nor of a library, or else
+// the innermost one; "" if the stack is empty.
 func (h *Hang) place(stack []recorder.Frame) string {
 	for _, f := range stack {
 		if file := h.text(f.File); !strings.Contains(file, "torch/") && file != "" && !strings.Contains(file, ".so") {
@@ -269,7 +270,7 @@ func (h *Hang) whole(stack []recorder.Frame) string {
 	return strings.Join(parts, " < ")
 }
 
-// Words says in one line who said something, and how many wait.
+// Words says in one line how many ranks have dumps, and how many of them wait.
 func (h *Hang) Words() string {
 	waiting := order.Count(h.Ranks, func(r Rank) bool { return r.Pending > 0 })
 	unnamed := h.unnamed()
@@ -305,7 +306,7 @@ func (h *Hang) Words() string {
 	return strings.Join(parts, "; ")
 }
 
-// unnamed returns how many ranks count collectives that have not ended, and say nothing else of them.
+// unnamed returns how many ranks count collectives that have not ended, without saying which.
 func (h *Hang) unnamed() (n int) {
 	return order.Count(h.Ranks, func(r Rank) bool { return r.Unnamed > 0 })
 }
