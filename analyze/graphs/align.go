@@ -7,14 +7,14 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// An alignment pairs two sequences in the order of both, so that the sum of the scores of pairs is the
-// largest, less what it costs to leave something out. It looks at a band around the diagonal.
+// An alignment pairs two sequences, in the order of both, so that the sum of the scores of pairs, less
+// the cost of leaving elements out, is the largest. It looks only at a band around the diagonal.
 type alignment struct {
 	n, m  int // lengths
 	width int
-	gap   int32   // what it costs to leave out one of either side
-	sums  []int32 // of the best alignment of what follows, by i and place in the band
-	score []int32 // of pairs; never
+	gap   int32   // cost of leaving out one element of either side
+	sums  []int32 // best sum of what follows, by i and place in the band
+	score []int32 // of pairs, likewise; never if they do not fit
 }
 
 func newAlignment(n, m int, gap int32) *alignment {
@@ -29,7 +29,7 @@ func newAlignment(n, m int, gap int32) *alignment {
 	return a
 }
 
-// first returns the place that the band begins with at i.
+// first returns the first j of the band at i.
 func (a *alignment) first(i int) int {
 	if a.m >= a.n {
 		return i - band
@@ -37,14 +37,14 @@ func (a *alignment) first(i int) int {
 	return i - band - (a.n - a.m)
 }
 
-// gap is the cost of leaving out one of either side of a graph and its capture: where names are
-// unknown, one pair of the same kind more is no reason to.
+// gap is the cost of leaving out one element of a graph or its capture: where names are unknown, that
+// is not worth one more pair of the same kind.
 const gap = 2 * kindred
 
 // outside is worse than any sum.
 const outside = -1 << 30
 
-// sum returns the best sum from i and j on.
+// sum returns the best sum of both sequences from i and j on.
 func (a *alignment) sum(i, j int) int32 {
 	if at := j - a.first(i); i <= a.n && j <= a.m && at >= 0 && at < a.width {
 		return a.sums[i*a.width+at]
@@ -60,7 +60,7 @@ func (a *alignment) pair(i, j int) int32 {
 	return never
 }
 
-// fill finds the sums, from the ends of both sequences.
+// fill computes the sums, from the ends of both sequences.
 func (a *alignment) fill(score func(i, j int) int32) {
 	for i := a.n; i >= 0; i-- {
 		from := a.first(i)
@@ -82,8 +82,8 @@ func (a *alignment) fill(score func(i, j int) int32) {
 	}
 }
 
-// trace returns the partner of each i; none. Of alignments that are equally good, it is the one that
-// pairs as early as can be, or as late.
+// trace returns the partner of each i, or none. Of equally good alignments, it is the one that pairs as
+// early as possible, or as late.
 func (a *alignment) trace(early bool) []int32 {
 	partner := make([]int32, a.n)
 	i, j := 0, 0
@@ -108,8 +108,8 @@ func (a *alignment) trace(early bool) []int32 {
 	return partner
 }
 
-// margins returns by how much the best alignment is better than the best one in which i has no partner, or one that does
-// not say the same as its partner; of those without a partner it is 0.
+// margins returns by how much the best alignment beats the best one in which i has no partner, or one
+// that says something else than its partner. It is 0 for those without a partner.
 func (a *alignment) margins(partner []int32, same func(x, y int32) bool) []int32 {
 	margins := make([]int32, a.n)
 	before, row := a.firstRow(), make([]int32, a.width) // the best sums of what comes before i and j
@@ -134,7 +134,7 @@ func (a *alignment) margins(partner []int32, same func(x, y int32) bool) []int32
 	return margins
 }
 
-// firstRow returns the sums of what comes before the first i and each j.
+// firstRow returns the best sums of what comes before the first i and each j.
 func (a *alignment) firstRow() []int32 {
 	row := make([]int32, a.width)
 	for at := range row {
@@ -169,21 +169,21 @@ func (a *alignment) next(row, before []int32, i int) {
 	}
 }
 
-// A resizer gives the operators of a pass the sizes that they had in a graph of another batch.
+// A resizer gives the operators of a pass the sizes that they have in a graph of a different batch size.
 type resizer struct {
 	syms  *trace.Symbols
 	known map[sized]*Capture
-	clear map[*Capture]bool // whether the tokens of a pass are no size of its model
+	clear map[*Capture]bool // whether the number of tokens of a pass cannot be a size of its model
 }
 
-// sized is a pass in the sizes of a step.
+// A sized is a pass with the sizes of a step.
 type sized struct {
 	pass          *Capture
 	tokens, batch int64
 }
 
-// resized returns a pass as one of so many tokens and sequences. Where either number of tokens is not
-// known, or that of the pass may as well be a size of the model, its operators have no shapes.
+// resized returns a pass as one of the given numbers of tokens and sequences. Its operators have no
+// shapes if either number of tokens is unknown, or if that of the pass may also be a size of the model.
 func (r *resizer) resized(x *Capture, tokens, batch int64) *Capture {
 	key := sized{x, tokens, batch}
 	if c := r.known[key]; c != nil {
@@ -210,8 +210,8 @@ var (
 	otherSizes = lazyregexp.New(`, ?(\d+)`)
 )
 
-// isClear reports whether no size behind the first one of any input is a multiple of the tokens of the
-// pass: then what begins with a multiple is of tokens.
+// isClear reports whether no size of any input but the first is a multiple of the pass's tokens: then a
+// first size that is a multiple counts tokens.
 func (r *resizer) isClear(x *Capture) bool {
 	known, ok := r.clear[x]
 	if ok {
@@ -235,8 +235,8 @@ func (r *resizer) isClear(x *Capture) bool {
 	return is
 }
 
-// resize puts the tokens and sequences of one step in place of those of another, where inputs begin
-// with them: "[[15360, 4096], [4096, 6144]]" to "[[32, 4096], [4096, 6144]]".
+// resize replaces the tokens and sequences of one step with those of another where inputs begin with
+// them: "[[15360, 4096], [4096, 6144]]" becomes "[[32, 4096], [4096, 6144]]".
 func resize(shapes string, tokens, batch, toTokens, toBatch int64) string {
 	return firstSize.Compiled().ReplaceAllStringFunc(shapes, func(text string) string {
 		n, err := strconv.ParseInt(text[1:], 10, 64)

@@ -14,8 +14,8 @@ import (
 // A repetition is how a sequence of nodes repeats.
 type repetition struct {
 	layers           []int // by node, see layersOf
-	period, from, to int   // the block that is repeated, and where; 0 is none
-	first            int   // node that is the first place of a block: where a layer begins, if that is known
+	period, from, to int   // length of the block that repeats, and from which node to which; 0 if there is none
+	first            int   // node at the first place of a block: where a layer begins, if that is known
 }
 
 // repetitionOf finds how the nodes of a replay repeat.
@@ -32,8 +32,8 @@ func (m *matcher) repetitionOf(l *Launch) *repetition {
 	return r
 }
 
-// at returns the place of a node in its block, and which block that is, as layers are numbered where they are
-// known; false is none.
+// at returns the place of a node in its block, and the number of that block: the number of its layer,
+// where layers are known. ok is false if the node is in no block.
 func (r *repetition) at(node int) (place, block int, ok bool) {
 	if r.period == 0 || node < r.from || node >= r.to {
 		return 0, 0, false
@@ -48,7 +48,7 @@ func (r *repetition) at(node int) (place, block int, ok bool) {
 	return off % r.period, off / r.period, true
 }
 
-// A blockPlace is a place in a block of so many nodes.
+// A blockPlace is a place in a block of period nodes.
 type blockPlace struct {
 	period, place int
 	name          trace.Sym
@@ -64,7 +64,7 @@ type placeTime struct {
 	blocks  []int64 // ns, by block; 0 is none
 }
 
-// placeOf returns the place of a node, and its block; nil is in no block.
+// placeOf returns the place of a node, and its block; nil if it is in no block.
 func (c *layerCounter) placeOf(r *repetition, launch *Launch, node int) (p *placeTime, block int) {
 	place, block, ok := r.at(node)
 	if !ok {
@@ -93,7 +93,7 @@ func (p *placeTime) slowest() (block int, ratio float64) {
 	times := slices.Sorted(slices.Values(p.blocks))
 	from := slices.IndexFunc(times, func(ns int64) bool { return ns > 0 })
 	if from < 0 {
-		return 0, 1 // the clock saw none of them run
+		return 0, 1 // none of them took any time
 	}
 	times = times[from:]
 	most := times[len(times)-1]

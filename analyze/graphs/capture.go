@@ -12,29 +12,29 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Unknown is a number that nothing tells.
+// Unknown stands for an unknown number.
 const Unknown = -1
 
 // A Capture is what was launched between the begin and the end of one capture of a graph.
 type Capture struct {
 	File   string
-	Rank   string // whose
-	Tokens int64  // for how many it was captured; Unknown
-	Number int    // among the captures of its file, rank and tokens, in the order of time
-	// Eager says that nothing was captured: it is a pass through the model that ran without a graph.
+	Rank   string // that captured it
+	Tokens int64  // number of tokens it was captured for; Unknown
+	Number int    // among the captures of the same file, rank and tokens, in the order of time
+	// Eager reports that nothing was captured: it is a pass through the model that ran without a graph.
 	Eager bool
-	// Launches are in the order of time. Their names are of the replays' symbols.
+	// Launches are in the order of time. Their names are symbols of the replays' set.
 	Launches []Captured
-	// Frames are what they were in: operators and functions of Python, outer ones first.
+	// Frames are what the launches were in: operators and Python functions, outer ones first.
 	Frames []Frame
-	// sizes are the shapes that those of Frames and places stand for; nil is themselves.
+	// sizes maps shapes in Frames and places to those that they stand for; nil if they stand for themselves.
 	sizes   map[trace.Sym]trace.Sym
 	places  []Place // by launch
-	modules []int32 // by launch: the frame of the innermost module around it; none
+	modules []int32 // by launch: frame of the innermost module around it; none
 	batch   int64   // sequences of an eager pass; Unknown
 }
 
-// Work describes a node of a graph.
+// Work is the kind of a node of a graph.
 type Work uint8
 
 const (
@@ -48,11 +48,11 @@ type Captured struct {
 	Name  trace.Sym // of the kernel; 0 is unknown
 	Work  Work
 	Shape profile.LaunchShape
-	Frame int32 // the innermost one around it, an index of Frames; none
-	part  int32 // the frame of the part of its operator that it is, which is around nothing; none, or 0
+	Frame int32 // innermost frame around it: an index into Frames; none
+	part  int32 // frame for the part of its operator that launched it, see Parts; none, or 0
 }
 
-// none is no frame, and no launch.
+// none stands for no frame, and for no launch.
 const none = -1
 
 // A Frame is an operator or a function of Python around launches at capture.
@@ -65,7 +65,7 @@ type Frame struct {
 	Values        trace.Sym // [profile.Frame.Values]
 }
 
-// A process tells the processes of a stream apart.
+// A process identifies a process of a stream.
 type process struct{ rank, pid int32 }
 
 // A window is the time of one capture.
@@ -106,7 +106,7 @@ type captureReader struct {
 	windows []*window // by process and time
 }
 
-// readCaptures returns the captures in a stream of symbols syms, nil if it has none.
+// readCaptures returns the captures in a stream, whose symbols are syms; nil if it has none.
 func readCaptures(syms *trace.Symbols, ranks []string, s profile.Stream) []*Capture {
 	r := &captureReader{syms: syms, begins: profilewalk.NamesWith(syms, "StreamBeginCapture"), ends: profilewalk.NamesWith(syms, "StreamEndCapture"),
 		works: trace.EachName(syms, workOf)}
@@ -157,7 +157,7 @@ func (r *captureReader) findWindows(s profile.Stream) {
 			return e.Rank == b.Rank && e.PID == b.PID && e.TID == b.TID && e.Start >= b.End
 		})
 		if at < 0 {
-			continue // the recording ended before
+			continue // the recording ended first
 		}
 		r.windows = append(r.windows, newWindow(process{b.Rank, b.PID}, b.End, ends[at].Start))
 		ends = slices.Delete(ends, at, at+1)
@@ -165,7 +165,7 @@ func (r *captureReader) findWindows(s profile.Stream) {
 	r.sortWindows()
 }
 
-// sortWindows puts the windows into the order that overlapping wants.
+// sortWindows sorts the windows as overlapping needs them.
 func (r *captureReader) sortWindows() {
 	slices.SortStableFunc(r.windows, func(a, b *window) int {
 		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.pid, b.pid), cmp.Compare(a.from, b.from))
@@ -203,13 +203,13 @@ func (r *captureReader) readSizes(s profile.Stream) {
 	}
 }
 
-// work is a node that a call puts into a graph; other is none.
+// A work is the node that a call puts into a graph; some is false if it puts none.
 type work struct {
 	work Work
 	some bool
 }
 
-// workOf tells by its name what a call captures.
+// workOf returns what a call captures, by its name.
 func workOf(call string) work {
 	switch {
 	case strings.Contains(call, "GraphLaunch"), strings.Contains(call, "HostFunc"), strings.Contains(call, "GetAttribute"):
@@ -266,7 +266,7 @@ func (r *captureReader) addFrame(f *profile.Frame) {
 	}
 }
 
-// capture puts together what a window has. Of the frames, those around launches stay.
+// capture makes the capture of a window. It keeps only the frames around launches.
 func (w *window) capture(syms *trace.Symbols) *Capture {
 	slices.SortStableFunc(w.launches, func(a, b launchCall) int { return cmp.Compare(a.at, b.at) })
 	c := &Capture{Tokens: w.tokens, batch: w.batch}
@@ -295,8 +295,8 @@ type openFrames struct {
 	frames []threadFrame
 	next   int
 	open   []int   // indices of frames
-	kept   []int32 // of each that is open: its index in the capture; none so far
-	// launched is when the launch before was.
+	kept   []int32 // by open frame: its index in the capture; none so far
+	// launched is the time of the previous launch.
 	launched trace.Time
 }
 
@@ -349,7 +349,7 @@ func (c *Capture) translate(from, to *trace.Symbols) {
 // ShapesOf returns the shapes of the inputs of a frame; 0 is unknown.
 func (c *Capture) ShapesOf(frame int32) trace.Sym { return c.sized(c.Frames[frame].Shapes) }
 
-// sized returns what some shapes of Frames stand for.
+// sized returns the shapes that shapes in Frames stand for.
 func (c *Capture) sized(shapes trace.Sym) trace.Sym {
 	if c.sizes == nil {
 		return shapes
@@ -357,10 +357,10 @@ func (c *Capture) sized(shapes trace.Sym) trace.Sym {
 	return c.sizes[shapes]
 }
 
-// operator returns the innermost operator of a launch, an index of Frames; none.
+// operator returns the innermost operator around a launch, as an index into Frames; none.
 func (c *Capture) operator(launch int32) int32 { return c.innermost(c.Launches[launch].Frame) }
 
-// innermost returns the innermost operator of a frame and those around it.
+// innermost returns the innermost operator among a frame and those around it.
 func (c *Capture) innermost(at int32) int32 {
 	for at != none && c.Frames[at].Kind != profile.OperatorFrame {
 		at = c.Frames[at].Around

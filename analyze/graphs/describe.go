@@ -9,20 +9,20 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A Place is what a capture says of one launch. Symbols are 0 where it says nothing.
+// A Place is what a capture says about one launch. Symbols are 0 if it says nothing.
 type Place struct {
 	Operator      trace.Sym // the innermost one
 	Shapes, Types trace.Sym // of its inputs
-	Module        trace.Sym // the innermost one: "Qwen3MLP_7"; where there are ranges, it may be one of these
+	Module        trace.Sym // the innermost one: "Qwen3MLP_7"; it may be a range, where there are any
 	Layer         trace.Sym // the module that is a layer of the model: "Qwen3DecoderLayer_7"
-	Source        trace.Sym // the innermost function that is of no library: "vllm/model_executor/layers/linear.py(410): forward"
+	Source        trace.Sym // the innermost function that belongs to no library: "vllm/model_executor/layers/linear.py(410): forward"
 }
 
-// layerShare is the part of launches that the modules of one class have if they are the layers of a
-// model. Others come in numbers, too, such as the two halves of an embedding.
+// layerShare is the least share of launches that the modules of a class must have to be the layers of a
+// model. Other modules occur several times, too, such as the two halves of an embedding.
 const layerShare = 0.1
 
-// describe finds out what captures of one file say of their launches.
+// describe finds out what the captures of one file say about their launches.
 func describe(syms *trace.Symbols, captures []*Capture) {
 	m := moduleNames{syms: syms, names: map[trace.Sym]trace.Sym{}, classes: map[trace.Sym]string{}, instances: map[string]map[trace.Sym]bool{}, launches: map[string]int{}}
 	for _, c := range captures {
@@ -58,17 +58,17 @@ func describe(syms *trace.Symbols, captures []*Capture) {
 	}
 }
 
-// moduleNames are the modules that are around launches.
+// moduleNames are the modules around launches.
 type moduleNames struct {
 	syms      *trace.Symbols
-	names     map[trace.Sym]trace.Sym // by name of a frame: without the prefix; 0 is none
+	names     map[trace.Sym]trace.Sym // by name of a frame: without the prefix; 0 if it is no module
 	classes   map[trace.Sym]string
 	instances map[string]map[trace.Sym]bool // by class
 	launches  map[string]int                // by class
 	all       int                           // launches
 }
 
-// of returns the module that a frame is of; 0 is none.
+// of returns the module of a frame; 0 if it is not a module.
 func (m *moduleNames) of(f *Frame) trace.Sym {
 	switch f.Kind {
 	case profile.OperatorFrame:
@@ -119,7 +119,7 @@ func (g *Graphs) describeAll(list []*Capture) {
 	}
 }
 
-// Place returns what a capture says of a node; false if it is of no launch.
+// Place returns what the capture says about a node; ok is false if the node has no launch there.
 func (l *Launch) Place(node int) (Place, bool) {
 	if l.of(node) == nil {
 		return Place{}, false
@@ -132,14 +132,14 @@ func (l *Launch) Place(node int) (Place, bool) {
 	return p, true
 }
 
-// A named is the name of a node, and the file that it is from.
+// A named is the name of a node, and the file that has it.
 type named struct {
 	name trace.Sym // 0 if files contradict each other
 	file string
 }
 
-// annotate gives replays without a capture the names that the program gave their nodes: each graph that
-// has any counts as captured in ranges of these names.
+// annotate applies the names that the program gave to nodes to replays without a capture: each graph
+// that has any counts as captured in ranges of these names.
 func (g *Graphs) annotate() {
 	if len(g.set.Annotations) == 0 {
 		return
@@ -178,7 +178,7 @@ func (g *Graphs) annotate() {
 	describe(g.set.Syms, captures)
 	for _, c := range captures {
 		for i := range c.places {
-			c.places[i].Layer = 0 // names do not tell which of them are layers
+			c.places[i].Layer = 0 // names do not show which of them are layers
 		}
 	}
 	for l, x := range of {
@@ -187,7 +187,7 @@ func (g *Graphs) annotate() {
 	}
 }
 
-// add adds a node that has a name, once.
+// add adds a named node, once.
 func (r *recorded) add(n *Node, name trace.Sym) {
 	if _, known := r.launch[n.number]; known {
 		return
@@ -207,8 +207,8 @@ func (r *recorded) add(n *Node, name trace.Sym) {
 	c.Launches = append(c.Launches, Captured{Name: n.Name, Work: n.Work, Shape: n.Shape, Frame: frame})
 }
 
-// namesOf returns the names of the nodes of a rank. A file that does not say of which rank it is counts if
-// there is one only: the numbers of nodes are those of a process, and others have them, too.
+// namesOf returns the names of the nodes of a rank. A file without a rank counts only if there is a
+// single rank: numbers of nodes are per process, so other ranks have them, too.
 func (g *Graphs) namesOf(rank int) map[int64]named {
 	names := map[int64]named{}
 	for i := range g.set.Annotations {
@@ -218,7 +218,7 @@ func (g *Graphs) namesOf(rank int) map[int64]named {
 			continue
 		}
 		if !own && a.Rank >= 0 && rank < len(g.set.Numbers) && g.set.Numbers[rank] >= 0 {
-			continue // it is of another one
+			continue // it is of another rank
 		}
 		for node, text := range a.Names {
 			name := g.set.Syms.Intern(text)

@@ -20,16 +20,16 @@ type Graphs struct {
 	Captures []*Capture
 	Streams  []*Replays // by stream of the set
 	set      *profile.Set
-	exact    bool // some recording tells what made the nodes of its graphs
-	captured bool // a capture is known, or what stands for one
+	exact    bool // some recording shows which call made the nodes of its graphs
+	captured bool // a capture is known, or something that stands for one
 }
 
-// Collect reads the captures of a set, those in its own streams and those that were recorded apart,
-// and the replays, and says which are of which. Replays without a capture are compared with passes that
-// ran without a graph. It is nil if there is neither.
+// Collect reads the captures of a set, both those in its own streams and those recorded separately, and
+// the replays, and matches them. It compares replays without a capture with passes that ran without a
+// graph. It returns nil if there is neither.
 func Collect(set *profile.Set) *Graphs { return Read(set).Captured() }
 
-// Captured returns the graphs if any capture is known, or what stands for one; else nil.
+// Captured returns g if a capture is known, or something that stands for one, and nil otherwise.
 func (g *Graphs) Captured() *Graphs {
 	if !g.captured {
 		return nil
@@ -37,8 +37,8 @@ func (g *Graphs) Captured() *Graphs {
 	return g
 }
 
-// Read is [Collect] for those who want the replays also if no capture is known. There are no streams if nothing
-// launches graphs.
+// Read is [Collect] for callers that want the replays even if no capture is known. Streams is nil if
+// nothing launches graphs.
 func Read(set *profile.Set) *Graphs {
 	g := &Graphs{set: set, Captures: capturesOf(set)}
 	for _, c := range g.Captures {
@@ -71,13 +71,13 @@ func Read(set *profile.Set) *Graphs {
 	return g
 }
 
-// LaunchesGraphs reports whether a set may have launches of graphs: what calls of exports are called is known once
-// they are walked.
+// LaunchesGraphs reports whether a set may have launches of graphs. It does for exports, as the names
+// of their calls are known only after a walk.
 func LaunchesGraphs(set *profile.Set) bool {
 	return set.Exports || hasAny(set, "cudaGraphLaunch", "hipGraphLaunch", "cuGraphLaunch")
 }
 
-// hasAny reports whether a set has any of some names.
+// hasAny reports whether any of some names occurs in a set.
 func hasAny(set *profile.Set, names ...string) bool {
 	return slices.ContainsFunc(names, func(name string) bool {
 		_, any := set.Syms.Lookup(name)
@@ -109,8 +109,8 @@ func capturesOf(set *profile.Set) []*Capture {
 // captureFile matches SGLang's name for the file of one capture: "bs_32_rank0.json.gz".
 var captureFile = lazyregexp.New(`^bs_(\d+)_rank\d+`)
 
-// size finds out for how many tokens a capture is, if its annotations do not tell: from its file, or
-// from what is written beside it. As a last resort it is what most inputs of operators begin with.
+// size finds out for how many tokens a capture is, if its annotations do not say: from its file name
+// or, failing that, from beside, the sizes by file.
 func (c *Capture) size(beside map[string]int64) {
 	if c.Tokens != Unknown {
 		return
@@ -124,7 +124,7 @@ func (c *Capture) size(beside map[string]int64) {
 	}
 }
 
-// A tried is what came of pairing a sequence with a capture.
+// A tried is a sequence and a capture that it was compared with.
 type tried struct {
 	sequence int32
 	capture  *Capture
@@ -134,8 +134,8 @@ type tried struct {
 type chooser struct {
 	*Graphs
 	*matcher
-	known map[tried]*Pairs // nil is unfit
-	// aligned are those that were refined.
+	known map[tried]*Pairs // nil if they do not fit
+	// aligned are the pairs that were refined.
 	aligned map[tried]*Pairs
 	seqs    sequences
 }
@@ -161,13 +161,13 @@ func (c *chooser) choose() {
 			before = l
 		}
 	}
-	for range 2 { // what was wrong and is not any more leaves others room
+	for range 2 { // a wrong pair that was corrected makes room for others
 		c.agree()
 	}
 }
 
-// agree pairs all replays again that were aligned, with what most of these pairs say of each kernel, if any lacks a
-// launch: the graphs of a model run the same kernels, and what one of them lacks others have.
+// agree pairs all aligned replays again if any lacks a launch, with what most of their pairs say about
+// each kernel: the graphs of a model run the same kernels, and what one of them lacks others have.
 func (c *chooser) agree() {
 	lacks := false
 	for _, p := range c.aligned {
@@ -216,7 +216,7 @@ func (c *chooser) agree() {
 	c.repeats, c.contested = nil, nil
 }
 
-// winner returns what most votes say, with shapes or without; 0 is that they differ.
+// winner returns what three quarters of the votes or more say, with shapes or else without them. It is zero if they differ.
 func winner(votes map[kernelOperator]int) kernelOperator {
 	const least = 3
 	all, operators := 0, map[kernelOperator]int{}
@@ -234,7 +234,7 @@ func winner(votes map[kernelOperator]int) kernelOperator {
 	return kernelOperator{}
 }
 
-// chooseFor finds the capture of a replay. before is the one before it, nil is none.
+// chooseFor finds the capture of a replay. before is the previous replay; nil if there is none.
 func (c *chooser) chooseFor(l, before *Launch) {
 	list := ofRank(c.Captures, c.set.Ranks[l.Rank])
 	want := wanted(list, l.Tokens)
@@ -254,7 +254,7 @@ func (c *chooser) chooseFor(l, before *Launch) {
 	}
 	look(c.shortlist(l, list, want))
 	if x := ofPlace(l, list, want); x != nil && best != x {
-		// Layers are alike, and that of another place may fit better by chance.
+		// Layers are alike, so the capture of another place may fit better by chance.
 		if p := c.pairs(l, x, true); p != nil && p.proven >= most.proven {
 			best, most, l.Pairs = x, c.fitOf(l, x, p, want, before), p
 		}
@@ -268,8 +268,8 @@ func (c *chooser) chooseFor(l, before *Launch) {
 	}
 }
 
-// ofPlace returns the capture of the same place among those of a size as a replay has in its step, if there are as many
-// of both: a model that is captured in parts replays these in order. nil is that this does not tell.
+// ofPlace returns the capture that is at the same place among those of its size as a replay is in its step, if there
+// are equally many: a model that is captured in parts replays these in order. It returns nil if there are not.
 func ofPlace(l *Launch, list []*Capture, want int64) (at *Capture) {
 	if want == Unknown || l.InStep < 2 {
 		return nil
@@ -289,13 +289,13 @@ func ofPlace(l *Launch, list []*Capture, want int64) (at *Capture) {
 	return at
 }
 
-// refined pairs a replay by alignment where no name or grid proves that the place of each kernel is
-// its own: as many may be missing on one side as on the other.
+// refined pairs a replay by alignment if no name or grid proves that each kernel is at its own place:
+// as many may be missing on one side as on the other.
 func (c *chooser) refined(l *Launch, x *Capture) *Pairs {
 	return order.Memo(c.aligned, tried{l.Sequence, x}, func() *Pairs { return c.pair(x, c.seqs.first[l.Sequence].Nodes) })
 }
 
-// ofRank returns the captures of a rank, or all if there is none of it: all ranks capture the same.
+// ofRank returns the captures of a rank, or all if the rank has none: all ranks capture the same.
 func ofRank(all []*Capture, rank string) []*Capture {
 	list := order.Only(all, func(x *Capture) bool { return x.Rank == rank })
 	if list == nil {
@@ -304,8 +304,8 @@ func ofRank(all []*Capture, rank string) []*Capture {
 	return list
 }
 
-// wanted returns the number of tokens that a graph was captured for which computes so many: the next
-// one that was captured; Unknown if that is not known.
+// wanted returns for how many tokens the graph was captured that computes this many: the next larger
+// size that was captured; Unknown if there is none.
 func wanted(list []*Capture, tokens int64) int64 {
 	want := int64(math.MaxInt64)
 	for _, x := range list {
@@ -319,12 +319,12 @@ func wanted(list []*Capture, tokens int64) int64 {
 	return want
 }
 
-// maxAligned is how many captures are aligned with a sequence, which takes longer than to compare
-// place by place.
+// maxAligned is the most captures that are aligned with a sequence, which takes longer than to compare
+// them place by place.
 const maxAligned = 8
 
-// shortlist returns the captures that may be of a replay: those of its size and length if there are
-// any, else those that come nearest.
+// shortlist returns the captures that a replay may be of: those of its size and length if there are
+// any, or else the nearest ones.
 func (c *chooser) shortlist(l *Launch, list []*Capture, want int64) []*Capture {
 	exact := order.Only(list, func(x *Capture) bool { return len(x.Launches) == len(l.Nodes) && c.pairs(l, x, false) != nil })
 	ofSize := func(x *Capture) bool { return want != Unknown && x.Tokens == want }
@@ -346,7 +346,7 @@ func (c *chooser) shortlist(l *Launch, list []*Capture, want int64) []*Capture {
 	return near[:min(maxAligned, len(near))]
 }
 
-// pairs pairs a replay with a capture; nil if they do not fit. Sequences are aligned on demand only.
+// pairs pairs a replay with a capture; nil if they do not fit. It aligns sequences only if asked to.
 func (c *chooser) pairs(l *Launch, x *Capture, align bool) *Pairs {
 	key := tried{l.Sequence, x}
 	p, ok := c.known[key]
@@ -375,18 +375,18 @@ func (c *chooser) pairs(l *Launch, x *Capture, align bool) *Pairs {
 	return p
 }
 
-// A fit is how well a capture fits a replay, that which counts most first.
+// A fit is how well a capture fits a replay, with the most important criterion first.
 type fit struct {
-	lacks  int // nodes and launches without a partner, or with a wrong one, as far as proof or the size does not outweigh them
+	lacks  int // nodes and launches without a partner, or with a wrong one; a few do not count if the size is right and nothing is proven
 	proven int
-	size   bool // it is of the size that the step asks for
-	next   bool // it follows the one before
-	place  bool // it is the same of its file as the replay is of its step
+	size   bool // it has the size that the step needs
+	next   bool // it follows the capture of the previous replay
+	place  bool // its place in its file is that of the replay in its step
 }
 
 func (c *chooser) fitOf(l *Launch, x *Capture, p *Pairs, want int64, before *Launch) fit {
 	f := fit{lacks: p.Missed + p.Extra + p.clashes, proven: p.proven, size: want != Unknown && x.Tokens == want, place: x.Number == l.Ordinal}
-	const few = 20 // of so many nodes, one may lack a partner
+	const few = 20 // one in this many nodes may lack a partner
 	if f.size && p.proven == 0 && few*f.lacks <= len(l.Nodes) {
 		f.lacks = 0
 	}
@@ -401,7 +401,7 @@ func (f fit) compare(o fit) int {
 	return cmp.Or(cmp.Compare(o.lacks, f.lacks), cmp.Compare(f.proven, o.proven), order.Bool(f.size, o.size), order.Bool(f.next, o.next), order.Bool(f.place, o.place))
 }
 
-// of returns what a node was launched as at capture; nil is not known.
+// of returns the launch of a node at capture; nil if it is unknown.
 func (l *Launch) of(node int) *Captured {
 	if l.Capture == nil || l.Pairs.Launch[node] == none {
 		return nil
@@ -409,8 +409,8 @@ func (l *Launch) of(node int) *Captured {
 	return &l.Capture.Launches[l.Pairs.Launch[node]]
 }
 
-// Around yields the frames that a node's launch was in at capture, the innermost one first, as indices
-// of the frames of the capture.
+// Around yields the frames around the launch of a node at capture, the innermost one first, with their
+// indices in the capture.
 func (l *Launch) Around(node int) func(yield func(at int32, f *Frame) bool) {
 	return func(yield func(at int32, f *Frame) bool) {
 		c := l.of(node)
@@ -445,7 +445,7 @@ func (g *Graphs) AppendAround(list []host.Around, stream int, e *profile.Event) 
 	return list
 }
 
-// name returns what a symbol stands for, "" if it is none.
+// name returns the name of a symbol; "" if it is 0.
 func (g *Graphs) name(sym trace.Sym) string {
 	if sym == 0 {
 		return ""

@@ -29,13 +29,13 @@ type LayerTime struct {
 type Layers struct {
 	Rows []LayerTime
 	all  int64
-	// Blocks say what repeats: "47 x 13 kernels", by graph that was looked at.
+	// Blocks say what repeats, by sequence: "47 x 13 of 634 kernels".
 	Blocks []string
 	places []*placeTime // of blocks
 	spread layerSpread
 }
 
-// A layerSpread is how one layer differs from the others of its graph.
+// A layerSpread is how far one layer differs from the others of its graph.
 type layerSpread struct {
 	layer        string
 	time, median int64 // ns of a replay
@@ -85,21 +85,21 @@ type layerKind struct {
 	kind  kernelname.Kind
 }
 
-// countedBy tells replays apart whose nodes count for different rows.
+// A countedBy identifies replays whose nodes count for the same rows.
 type countedBy struct {
 	sequence int32
 	capture  *Capture
 	pairs    *Pairs
 }
 
-// A counted says for what the nodes of a replay count.
+// A counted says what the nodes of a replay count for.
 type counted struct {
-	rows   []*LayerTime // nil is of no layer
-	places []*placeTime // nil is in no block
+	rows   []*LayerTime // nil if the node is in no layer
+	places []*placeTime // nil if it is in no block
 	blocks []int
 }
 
-// countedOf finds out for what the nodes of a replay count.
+// countedOf finds out what the nodes of a replay count for.
 func (c *layerCounter) countedOf(l *Launch) *counted {
 	repeated := order.Memo(c.repetitions, l.Sequence, func() *repetition {
 		r := c.repetitionOf(l)
@@ -148,9 +148,9 @@ func (c *layerCounter) count(l *Launch, opt *profilewalk.Options) {
 	c.out.compare(c.times, c.layers.Keys)
 }
 
-// layersOf tells for each node of a replay which layer it is of, from the order alone: none is of no layer.
-// Attention is the anchor: a layer begins with the norm, or the all-reduce with a norm, before the product
-// before it.
+// layersOf returns the layer of each node of a replay, by order alone; none if it is in no layer.
+// Attention is the anchor: a layer begins with the norm, or the all-reduce that may include it, that
+// precedes the product before attention.
 func (m *matcher) layersOf(l *Launch) []int {
 	layers := make([]int, len(l.Nodes))
 	var begins []int
@@ -181,7 +181,7 @@ func (m *matcher) layersOf(l *Launch) []int {
 	return layers
 }
 
-// beginOf returns where a layer begins whose attention comes behind some nodes; none is not known.
+// beginOf returns where the layer begins whose attention follows the nodes; none if that is unknown.
 func (m *matcher) beginOf(nodes []Node) int {
 	product := false
 	for i := len(nodes) - 1; i >= 0; i-- {
@@ -190,7 +190,7 @@ func (m *matcher) beginOf(nodes []Node) int {
 			product = true
 		case kernelname.KindAttention:
 			return none
-		case kernelname.KindNorm, kernelname.KindCommunication: // which may do the norm, too
+		case kernelname.KindNorm, kernelname.KindCommunication: // which may include the norm
 			if product {
 				return i
 			}
@@ -199,10 +199,11 @@ func (m *matcher) beginOf(nodes []Node) int {
 	return none
 }
 
-// maxPeriod bounds the sequences in which repetitions are looked for, which takes time by the square.
+// maxPeriod bounds the length of sequences that are searched for repetitions, which takes quadratic time.
 const maxPeriod = 4096
 
-// period finds the block of nodes that a sequence repeats most: so many nodes, from and to; 0 is none.
+// period finds the block of nodes whose repetitions cover most of a sequence: its length, and from
+// which node to which it repeats; 0 if there is none.
 func period(nodes []Node) (p, from, to int) {
 	if len(nodes) > maxPeriod {
 		return 0, 0, 0
@@ -224,8 +225,8 @@ func period(nodes []Node) (p, from, to int) {
 	return p, from, to
 }
 
-// compare looks for the layer that differs most from the others of one replay. times are ns, by layer; 0 is
-// not in the replay.
+// compare looks for the layer that exceeds the median layer of one replay most. times are ns, by layer;
+// 0 means that the layer is not in the replay.
 func (l *Layers) compare(times []int64, layers []string) {
 	all := order.Only(times, func(t int64) bool { return t > 0 })
 	if len(all) < 4 {
@@ -287,8 +288,8 @@ func (g *Graphs) Neighbors() *Neighbors {
 	return n
 }
 
-// Around names what a device ran before and after a time in which it ran nothing: the operator and its module at
-// capture, or else the kernel. Both are "" if that is not in one replay.
+// Around names what a device ran before and after a time in which it ran nothing: the operator and its
+// module at capture, or else the kernel. Both are "" if the time is not within one replay.
 func (n *Neighbors) Around(rank string, device int32, from, to trace.Time) (before, after string) {
 	at := int32(slices.Index(n.set.Ranks, rank))
 	for s, r := range n.Streams {
@@ -332,12 +333,12 @@ type LayerKernel struct {
 	From, To int64 // ns since the layer began
 }
 
-// minLayers is how many layers are a model.
+// minLayers is the fewest layers of a model.
 const minLayers = 4
 
-// OneReplay returns the kernels of the layers of one replay, layer by layer: of the sequence that took most time, that
-// replay of which half took longer. It also says what that is: "634 kernels in 1.37 ms". It is empty where no
-// sequence has layers.
+// OneReplay returns the kernels of the layers of one replay, layer by layer: the replay of median
+// length of the sequence that took most time. what describes it: "634 kernels in 1.37 ms". Both are
+// empty if no sequence has layers.
 func (g *Graphs) OneReplay() (list []LayerKernel, what string) {
 	bySequence, times := map[int32][]*Launch{}, map[int32]int64{}
 	for _, s := range g.Streams {
@@ -368,7 +369,7 @@ func (l *Launch) span() int64 {
 	return end - int64(l.Nodes[0].Start)
 }
 
-// layersIn returns the kernels of the layers of a replay; nil if it has few layers.
+// layersIn returns the kernels of the layers of a replay; nil if it has fewer than minLayers.
 func (g *Graphs) layersIn(m *matcher, l *Launch) (list []LayerKernel) {
 	byOrder := m.layersOf(l)
 	begins := map[string]int64{}

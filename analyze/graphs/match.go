@@ -11,64 +11,64 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// MatchBasis says how a node is known to be of a launch. The order is from no proof to the best one.
+// MatchBasis says how it is known which launch a node is, from no proof to the best.
 type MatchBasis uint8
 
 const (
 	ByNothing    MatchBasis = iota
 	ByAmbiguity             // several launches that say different things fit equally well
-	ByOrder                 // it comes where a pass without a graph launched a kernel of the same kind
-	ByPlace                 // nothing speaks against it, and both sides have as many
-	ByRepeat                // elsewhere in the graph, kernels of its name are of the same operator
+	ByOrder                 // in that place of the order, a pass without a graph launched a kernel of the same kind
+	ByPlace                 // nothing contradicts it, and both sides have equally many
+	ByRepeat                // kernels of its name have the same operator elsewhere in the graph
 	ByKind                  // the operator computes what the name of the kernel says
 	ByGrid                  // the grid and the block are the same
 	ByName                  // the name is the same
-	ByAnnotation            // the program said what the node is called
-	ByNode                  // the recording tells which call made the node
+	ByAnnotation            // the program named the node
+	ByNode                  // the recording shows which call made the node
 )
 
 var byNames = [...]string{"", "ambiguous", "order", "position", "repeat", "kind", "grid", "name", "annotation", "node"}
 
 func (b MatchBasis) String() string { return byNames[b] }
 
-// Pairs say which launch of a capture each node of a sequence is of.
+// Pairs say which launch of a capture each node of a sequence is.
 type Pairs struct {
 	Launch []int32 // none
 	By     []MatchBasis
 	// Missed are the nodes without a launch, and Extra the launches without a node.
 	Missed, Extra int
-	// moduleOnly tells, by node, that the launch is of the same module, but of another operator. It
-	// is nil if none is.
+	// moduleOnly marks nodes whose launch has the same module, but a different operator. It is nil if
+	// there are none.
 	moduleOnly []bool
-	proven     int // nodes whose name or grid is that of their launch
-	clashes    int // nodes whose names say that they compute something else than their operators
+	proven     int // nodes with the name or grid of their launch
+	clashes    int // nodes whose names say that they compute something other than their operators
 }
 
-// ModuleOnly reports whether only the module of a node's launch is its own.
+// ModuleOnly reports whether only the module of a node's launch applies to the node.
 func (p *Pairs) ModuleOnly(node int) bool { return p.moduleOnly != nil && p.moduleOnly[node] }
 
 // A matcher pairs sequences with captures.
 type matcher struct {
 	syms  *trace.Symbols
-	kinds *trace.PerName[kernelname.Kind] // of what names say that something computes
-	names *trace.PerName[string]          // as they compare
+	kinds *trace.PerName[kernelname.Kind] // what something computes, by name
+	names *trace.PerName[string]          // in the form in which they are compared
 	// around has the kinds of the operators around each launch, by capture.
 	around map[*Capture][]kindSet
-	// contested are kernels of which pairs say several operators: where launches are missing, place alone says nothing of them.
+	// contested are kernels for which pairs have several operators: where launches are missing, place alone says nothing about them.
 	contested map[trace.Sym]bool
-	// operators are the innermost ones of the launches of all captures.
+	// operators are the innermost operators of the launches of all captures.
 	operators map[trace.Sym]bool
-	// repeats are the operators that kernels of a name are of wherever that is certain in what is paired.
+	// repeats are the operators of kernels, by name, if all certain pairs of that name agree.
 	repeats map[trace.Sym]kernelOperator
 }
 
-// kernelOperator is the operator that all kernels of a name are of, with the shapes of its inputs.
+// A kernelOperator is the operator of all kernels of a name, with the shapes of its inputs.
 type kernelOperator struct {
 	operator trace.Sym
 	shapes   trace.Sym // 0 is any
 }
 
-// fits reports whether a launch is of that.
+// fits reports whether a launch has that operator.
 func (s kernelOperator) fits(c *Capture, launch int) bool {
 	at := c.operator(int32(launch))
 	return at != none && c.Frames[at].Name == s.operator && (s.shapes == 0 || c.Frames[at].Shapes == s.shapes)
@@ -89,14 +89,14 @@ func setOf(kinds ...kernelname.Kind) (s kindSet) {
 }
 
 var (
-	// vague are kinds that parts of any operator may be of.
+	// vague are kinds that parts of any operator may have.
 	vague = setOf(kernelname.KindOther, kernelname.KindElementwise, kernelname.KindCopy, kernelname.KindFill, kernelname.KindReduction)
 	// ofExperts are the kinds of the parts of a layer of experts.
 	ofExperts = setOf(kernelname.KindExperts, kernelname.KindRouting, kernelname.KindSort)
 	products  = setOf(kernelname.KindGEMM, kernelname.KindExperts)
 )
 
-// kindsAround returns what the operators around each launch of a capture compute.
+// kindsAround returns the kinds of the operators around each launch of a capture.
 func (m *matcher) kindsAround(c *Capture) []kindSet {
 	return order.Memo(m.around, c, func() []kindSet {
 		list := make([]kindSet, len(c.Launches))
@@ -109,16 +109,16 @@ func (m *matcher) kindsAround(c *Capture) []kindSet {
 	})
 }
 
-// kind returns what a name says that something computes.
+// kind returns what a kernel or operator computes, by its name.
 func (m *matcher) kind(name trace.Sym) kernelname.Kind { return m.kinds.Of(name) }
 
-// sameName compares names that one profiler may write mangled, and another in full.
+// sameName compares names, which one profiler may write mangled, and another in full.
 func (m *matcher) sameName(a, b trace.Sym) bool { return a == b || m.plain(a) == m.plain(b) }
 
 func (m *matcher) plain(name trace.Sym) string { return m.names.Of(name) }
 
-// Scores of pairs. A pair that proves itself is worth more than any number of pairs that merely
-// do not contradict each other within the distance that sequences are shifted by.
+// Scores of pairs. A pair that proves itself is worth more than any number of pairs that merely do not
+// contradict each other, within the distance by which sequences are shifted.
 const (
 	never    = -1 << 20
 	clash    = -8
@@ -129,7 +129,7 @@ const (
 	sameText = 64
 )
 
-// compare returns how well a node fits a launch, and what proves it; never is not at all.
+// compare returns how well a node fits a launch, and what proves it; never if it does not fit.
 func (m *matcher) compare(c *Capture, launch int, n *Node) (score int32, by MatchBasis) {
 	l := &c.Launches[launch]
 	score, by = plain, ByPlace
@@ -162,28 +162,28 @@ func (m *matcher) compare(c *Capture, launch int, n *Node) (score int32, by Matc
 	return score, by
 }
 
-// isOtherCompiled reports whether a kernel or an operator was compiled by Inductor, which calls an operator as the kernel that
-// it launches, and the other one is of another name. Releases that have no such operators prove nothing.
+// isOtherCompiled reports whether Inductor compiled the kernel or the operator of a pair, and their names differ:
+// it names an operator after the kernel that it launches. Releases that have no such operators prove nothing.
 func (m *matcher) isOtherCompiled(c *Capture, launch int, kernel trace.Sym) bool {
 	operator := c.operatorName(launch)
 	switch {
 	case operator == kernel:
 		return false
 	case profile.IsCompiled(m.syms.Name(operator)):
-		return !strings.HasPrefix(m.syms.Name(kernel), m.syms.Name(operator)+"_") // and types of arguments
+		return !strings.HasPrefix(m.syms.Name(kernel), m.syms.Name(operator)+"_") // types of arguments follow
 	case profile.IsCompiled(m.syms.Name(kernel)):
 		return m.operators[kernel]
 	}
 	return false
 }
 
-// kinship returns how well what the name of a node says fits the operators around a launch.
+// kinship returns how well the name of a node fits the operators around a launch.
 func (m *matcher) kinship(c *Capture, launch int, n *Node) (score int32, by MatchBasis) {
 	kind, around := m.kind(n.Name), m.kindsAround(c)[launch]
 	is := setOf(kind)
 	repeated, repeats := m.repeats[n.Name]
 	switch {
-	case c.operatorName(launch) == n.Name: // Inductor calls an operator as the kernel that it compiled
+	case c.operatorName(launch) == n.Name: // Inductor names an operator after the kernel that it compiled
 		return kindred + related, ByKind
 	case repeats && repeated.fits(c, launch):
 		return kindred + related, ByRepeat
@@ -207,8 +207,8 @@ func (c *Capture) operatorName(launch int) trace.Sym {
 	return 0
 }
 
-// repeated returns the operators of kernels whose partners have the same one wherever they are certain: layers
-// repeat.
+// repeated returns the operators of kernels, by name, whose certain partners all have the same one:
+// layers repeat.
 func (p *Pairs) repeated(c *Capture, nodes []Node) map[trace.Sym]kernelOperator {
 	const least = 3
 	count, found, several := map[trace.Sym]int{}, map[trace.Sym]kernelOperator{}, map[trace.Sym]bool{}
@@ -229,7 +229,7 @@ func (p *Pairs) repeated(c *Capture, nodes []Node) map[trace.Sym]kernelOperator 
 	return found
 }
 
-// copyKind returns the kind of kernels that do what a copy or a fill asks for.
+// copyKind returns the kind of the kernels that copy or fill.
 func copyKind(w Work) kernelname.Kind {
 	if w == FillWork {
 		return kernelname.KindFill
@@ -237,8 +237,8 @@ func copyKind(w Work) kernelname.Kind {
 	return kernelname.KindCopy
 }
 
-// pair aligns the nodes of a replay with the launches of a capture. Where that leaves some open and
-// nothing is proven, it aligns them again with what the rest told about kernels and operators.
+// pair aligns the nodes of a replay with the launches of a capture. If some stay ambiguous and nothing
+// is proven, it aligns them again with what the certain pairs say about kernels and operators.
 func (m *matcher) pair(c *Capture, nodes []Node) *Pairs {
 	p := &Pairs{Launch: make([]int32, len(nodes)), By: make([]MatchBasis, len(nodes))}
 	m.align(p, c, nodes)
@@ -262,7 +262,7 @@ func (p *Pairs) pair(node int, launch, score int32, by MatchBasis) {
 	}
 }
 
-// count counts what has a partner.
+// count counts nodes and launches without a partner, and pairs that are proven.
 func (p *Pairs) count(c *Capture) {
 	for i, at := range p.Launch {
 		if at == none {
@@ -279,8 +279,8 @@ func oneStream(nodes []Node) bool {
 	return !slices.ContainsFunc(nodes, func(n Node) bool { return n.Stream != nodes[0].Stream || n.Device != nodes[0].Device })
 }
 
-// byPlace pairs as many nodes as launches by their place, if nothing speaks against it. Where streams
-// run at once, only names tell the order.
+// byPlace pairs nodes with launches by place if there are equally many and nothing contradicts it.
+// Where streams run at the same time, only names, grids, or numbers of nodes show the order.
 func (m *matcher) byPlace(p *Pairs, c *Capture, nodes []Node) bool {
 	if len(nodes) != len(c.Launches) {
 		return false
@@ -299,7 +299,7 @@ func (m *matcher) byPlace(p *Pairs, c *Capture, nodes []Node) bool {
 	return true
 }
 
-// says reports whether two launches say the same of their nodes, and of all operators around.
+// says reports whether two launches say the same about their nodes, and about all operators around them.
 func (c *Capture) says(a, b int32) bool {
 	if c.places[a] != c.places[b] {
 		return false
@@ -314,15 +314,14 @@ func (c *Capture) says(a, b int32) bool {
 	return true
 }
 
-// sure is by how much the best alignment must be better than any that says something else of a node.
+// sure is how much better the best alignment must be than any that says something else about a node.
 const sure = kindred
 
-// band is how many places an alignment looks around the diagonal, besides the difference in length.
+// band is how far from the diagonal an alignment looks, in places, besides the difference in length.
 const band = 96
 
-// align pairs nodes with launches in the order of both, going around what one side lacks. Where
-// another alignment is as good and gives a node a launch that says something else, it stays
-// ambiguous.
+// align pairs nodes with launches in the order of both, and skips what one side lacks. A node stays
+// ambiguous if another alignment is as good, and gives it a launch that says something else.
 func (m *matcher) align(p *Pairs, c *Capture, nodes []Node) {
 	a := newAlignment(len(nodes), len(c.Launches), gap)
 	a.fill(func(i, j int) int32 {
@@ -355,8 +354,8 @@ func (m *matcher) align(p *Pairs, c *Capture, nodes []Node) {
 	}
 }
 
-// acrossStreams pairs the nodes that an alignment by time left over, since what streams run at once
-// is in another order than at capture: by name, and in order along each stream.
+// acrossStreams pairs the nodes that an alignment by time left over, as streams that run at the same
+// time have a different order than at capture: by name, and in order along each stream.
 func (m *matcher) acrossStreams(p *Pairs, c *Capture, nodes []Node) {
 	free := map[string][]int32{} // launches by name
 	used := make([]bool, len(c.Launches))
@@ -402,15 +401,15 @@ func (m *matcher) fits(c *Capture, launch int, n *Node) bool {
 	return score != never
 }
 
-// swappable finds nodes of one name that ran on two streams at once, whose launches may as well be the
-// other way round.
+// swappable finds nodes of one name that ran on two streams at the same time, and whose launches may
+// just as well be swapped. They become ambiguous.
 func (m *matcher) swappable(p *Pairs, c *Capture, nodes []Node) {
-	const near = 64 // nodes that run at once
+	const near = 64 // nodes that may run at once
 	for i := range nodes {
 		for k := i + 1; k < min(len(nodes), i+near); k++ {
 			a, b := &nodes[i], &nodes[k]
 			if b.Start >= a.Start+trace.Time(a.Dur) {
-				break // streams have met between
+				break // it began after the first one had ended
 			}
 			if a.Stream == b.Stream || p.Launch[i] == none || p.Launch[k] == none || !m.sameName(a.Name, b.Name) || c.says(p.Launch[i], p.Launch[k]) {
 				continue

@@ -6,7 +6,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A numbered is a node of a graph of a process.
+// A numbered identifies a node of a graph in a process.
 type numbered struct {
 	process
 	node int64
@@ -16,10 +16,10 @@ type numbered struct {
 type made struct {
 	at       trace.Time
 	tid      int64
-	original int64 // the node that it was copied from; 0 is none
+	original int64 // the node that it was copied from; 0 if it was not
 }
 
-// A executable is a graph that a process ran: nodes of it have its number in their upper half.
+// An executable is a graph that a process ran. Numbers of nodes have its number in their upper half.
 type executable struct {
 	process
 	graph int64
@@ -29,13 +29,13 @@ func (n numbered) executableOf() executable { return executable{n.process, n.nod
 
 // A recorded is an executable graph as it was captured.
 type recorded struct {
-	*window // nil is not known
+	*window // nil is unknown
 	capture *Capture
-	launch  map[int64]int32 // by number of the node; absent is not known
+	launch  map[int64]int32 // by number of the node; absent is unknown
 	by      MatchBasis
 }
 
-// chooseRecorded finds what made the nodes of the replays of a stream, where the recording has that: the
+// chooseRecorded finds what made the nodes of the replays of a stream, if the recording shows it: the
 // capture is in the same file, and the number of each node leads to the call that made it.
 func (g *Graphs) chooseRecorded(stream int, s profile.Stream) {
 	wanted := map[numbered]*Node{}
@@ -57,7 +57,7 @@ func (g *Graphs) chooseRecorded(stream int, s profile.Stream) {
 	graphs := map[executable]*recorded{}
 	for id, n := range wanted {
 		call, ok := calls[id]
-		const generations = 4 // what is copied may be a copy
+		const generations = 4 // a copy may be of a copy
 		for range generations {
 			if call.original == 0 || call.original == id.node {
 				break

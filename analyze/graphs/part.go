@@ -9,16 +9,16 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Parts make the inputs of parts of operators. An operator that launches the products of its experts one by one
-// (vllm::moe_forward) has none of their weights among its inputs. What it makes views of before each launch tells
-// them.
+// Parts make the inputs of parts of operators. An operator that launches the products of its experts
+// one by one (vllm::moe_forward) does not have their weights among its inputs, but the views that it
+// makes before each launch show them.
 type Parts struct {
 	syms    *trace.Symbols
 	experts *trace.PerName[bool] // operators that compute experts, and so may have parts
 	known   map[string][2]trace.Sym
 }
 
-// NewParts returns parts of operators of some symbols.
+// NewParts returns the parts of operators whose names are in syms.
 func NewParts(syms *trace.Symbols) *Parts {
 	experts := trace.EachName(syms, func(name string) bool { return kernelname.KindOf(name) == kernelname.KindExperts })
 	return &Parts{syms, experts, map[string][2]trace.Sym{}}
@@ -27,8 +27,8 @@ func NewParts(syms *trace.Symbols) *Parts {
 // Has reports whether an operator computes experts, and so may have parts.
 func (p *Parts) Has(operator trace.Sym) bool { return p.experts.Of(operator) }
 
-// Inputs returns the tensors that several operators have: those of the first one, as they are, and matrices and larger
-// ones of the others, each once. in are shapes and types by operator.
+// Inputs returns the tensors of several operators: those of the first one as they are, and of the
+// others matrices and larger ones, each once. in has shapes and types by operator.
 func (p *Parts) Inputs(in [][2]trace.Sym) (shapes, types trace.Sym) {
 	key := make([]byte, 0, 8*len(in))
 	for _, x := range in {
@@ -69,13 +69,13 @@ func (p *Parts) join(in [][2]trace.Sym) [2]trace.Sym {
 			dims, types = append(dims, d[k]), append(types, t[k])
 		}
 	}
-	shapes, _ := json.Marshal(dims) // of texts, and of what was JSON
+	shapes, _ := json.Marshal(dims) // of texts, and of what was JSON: neither fails
 	names, _ := json.Marshal(types)
 	return [2]trace.Sym{p.syms.Intern(string(shapes)), p.syms.Intern(string(names))}
 }
 
-// part puts the part of the innermost operator that a launch is of into the capture, and returns its frame; none if
-// that computes no experts, or shows nothing since the launch before.
+// part adds a frame for the part of the innermost operator that makes a launch to the capture, and
+// returns it; none if the operator computes no experts, or shows nothing since the launch before.
 func (o *openFrames) part(since trace.Time, parts *Parts, c *Capture) int32 {
 	at := len(o.open) - 1
 	for at >= 0 && o.frames[o.open[at]].Kind != profile.OperatorFrame {
@@ -103,8 +103,8 @@ func (o *openFrames) part(since trace.Time, parts *Parts, c *Capture) int32 {
 	return int32(len(c.Frames) - 1)
 }
 
-// Part returns the frame of the part of its operator that a node's launch was of at capture; none is not known, or
-// all.
+// Part returns the frame of the part of its operator that launched a node at capture; none if that is
+// unknown, or the whole operator.
 func (l *Launch) Part(node int) int32 {
 	c := l.of(node)
 	if c == nil || l.Pairs.ModuleOnly(node) || c.part == 0 {

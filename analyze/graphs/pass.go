@@ -12,8 +12,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// maxPasses is how many passes of a process are read, the longest ones: prefills and decode steps of a
-// model launch the same kinds of kernels in the same order.
+// maxPasses is the most passes of a process that are read, the longest ones: prefills and decode steps
+// of a model launch the same kinds of kernels in the same order.
 const maxPasses = 4
 
 // passesOf returns passes through models that ran without a graph, in the streams of a set.
@@ -44,14 +44,14 @@ func passesOf(set *profile.Set) []*Capture {
 	return slices.Concat(streams...)
 }
 
-// A module is a call of a module that is in no other.
+// A module is a call of a module that is not within another one.
 type module struct {
 	name     trace.Sym
 	from, to trace.Time
 }
 
-// findPasses finds the longest calls of modules that are in no other, which are of models, with those
-// behind them that belong to the same pass, such as the one that makes logits.
+// findPasses finds the longest calls of modules that are not within another one, which are models, and
+// the calls behind them that belong to the same pass, such as the one that makes logits.
 func (r *captureReader) findPasses(s profile.Stream) {
 	type candidate struct {
 		thread []module
@@ -75,7 +75,7 @@ func (r *captureReader) findPasses(s profile.Stream) {
 			seen := map[trace.Sym]bool{}
 			for _, m := range c.thread[c.at:] {
 				if seen[m.name] {
-					break // of the next pass
+					break // it belongs to the next pass
 				}
 				seen[m.name], w.to = true, m.to
 			}
@@ -85,13 +85,13 @@ func (r *captureReader) findPasses(s profile.Stream) {
 	r.sortWindows()
 }
 
-// A modulesOf is a thread of a process.
+// A modulesOf identifies a thread of a process.
 type modulesOf struct {
 	process
 	tid int64
 }
 
-// outermost returns the calls of modules that are in no other, by thread, in the order of time.
+// outermost returns the calls of modules that are not within another one, by thread, in the order of time.
 func (r *captureReader) outermost(s profile.Stream) map[modulesOf][]module {
 	calls := map[modulesOf][]module{}
 	isModule := profilewalk.NamesWith(r.syms, profile.ModulePrefix)
@@ -116,7 +116,7 @@ func (r *captureReader) outermost(s profile.Stream) map[modulesOf][]module {
 	return calls
 }
 
-// readSteps finds what steps passes are of.
+// readSteps finds the steps that passes belong to.
 func (r *captureReader) readSteps(s profile.Stream) {
 	names := profilewalk.StepNames(r.syms)
 	for a := range s.Ranges {
@@ -147,8 +147,8 @@ func (r *captureReader) dropReplays(s profile.Stream) {
 	r.windows = slices.DeleteFunc(r.windows, func(w *window) bool { return replays[w] })
 }
 
-// readNames gives launches the names and the shapes of the kernels that ran. Those of which none did
-// are dropped.
+// readNames sets the names and shapes of launches to those of the kernels that ran. It drops launches
+// without one.
 func (r *captureReader) readNames(s profile.Stream) {
 	type key struct{ rank, correlation int64 }
 	of := map[key]*launchCall{}
@@ -182,7 +182,7 @@ func (r *captureReader) readNames(s profile.Stream) {
 	}
 }
 
-// choosePasses finds passes for the replays without a capture, and reports whether there are any.
+// choosePasses finds passes for the replays without a capture, and reports whether it found any.
 func (c *chooser) choosePasses() (any bool) {
 	var without []*Launch
 	for _, s := range c.Streams {
@@ -227,7 +227,7 @@ func (c *chooser) choosePasses() (any bool) {
 	return any
 }
 
-// mapped returns for how long nodes run that have a launch, ns.
+// mapped returns the total time of the nodes that have a launch, ns.
 func (l *Launch) mapped(p *Pairs) (ns int64) {
 	for i, at := range p.Launch {
 		if at != none {
@@ -237,17 +237,17 @@ func (l *Launch) mapped(p *Pairs) (ns int64) {
 	return ns
 }
 
-// orderPairs pairs a replay with a pass by the order of kinds; nil if the two are of different models.
+// orderPairs pairs a replay with a pass by the order of kinds; nil if they are of different models.
 func (c *chooser) orderPairs(l *Launch, x *Capture) *Pairs {
 	key := tried{l.Sequence, x}
 	return order.Memo(c.known, key, func() *Pairs { return c.byOrder(x, c.seqs.first[l.Sequence].Nodes) })
 }
 
-// A line is a sequence of kernels by what they compute, without those that only finish what the
-// one before them began.
+// A line is the kinds of a sequence of kernels, without those kernels that only finish what the one
+// before them began.
 type line struct {
-	at    []int32 // of all: the index in kinds
-	first []int32 // of kinds: the index of all
+	at    []int32 // by kernel: its index in kinds
+	first []int32 // by kind: the index of its first kernel
 	kinds []kernelname.Kind
 }
 
@@ -273,7 +273,7 @@ func (m *matcher) lineOf(n int, of func(i int) (name trace.Sym, w Work)) line {
 	return l
 }
 
-// finishes reports whether a kernel adds up what the one before it computed in parts: of products, or of
+// finishes reports whether a kernel combines parts that the one before it computed: of products, or of
 // attention over long contexts.
 func (m *matcher) finishes(name trace.Sym, kind kernelname.Kind) bool {
 	if kind != kernelname.KindAttention && kind != kernelname.KindGEMM && kind != kernelname.KindExperts {
@@ -283,7 +283,7 @@ func (m *matcher) finishes(name trace.Sym, kind kernelname.Kind) bool {
 	return strings.Contains(text, "reduce") || strings.Contains(text, "combine") || strings.Contains(text, "merge_state")
 }
 
-// attentions returns how many times a line goes through attention: once a layer.
+// attentions returns how many times a line computes attention: once per layer.
 func (l *line) attentions() (n int) {
 	for i, kind := range l.kinds {
 		if kind == kernelname.KindAttention && (i == 0 || l.kinds[i-1] != kernelname.KindAttention) {
@@ -293,8 +293,8 @@ func (l *line) attentions() (n int) {
 	return n
 }
 
-// Scores of kernels of the same kind, and what it costs to leave one out: two sides of a model that
-// take different paths in places are paired in the order of all that they have in common.
+// Scores of kernels of the same kind, and the cost of leaving one out. Where the graph and the pass of
+// a model take different paths, they are paired in the order of all that they have in common.
 const (
 	sameKind   = 16
 	sameStem   = 4
@@ -302,10 +302,10 @@ const (
 	orderGap   = 4
 )
 
-// byOrder pairs nodes with the launches of a pass; nil if these are of another model, such as one that
-// drafts: a model goes through attention as often in a graph as without, and most kernels have a partner.
-// Attention of prefills and of decode steps is different code: where its kernels have different names, only
-// the module is known.
+// byOrder pairs nodes with the launches of a pass; nil if that is of another model, such as one that
+// drafts: a model computes attention as often with a graph as without, and most kernels must have a
+// partner. Attention of prefills and of decode steps is different code: if its kernels have different
+// names, only the module is known.
 func (m *matcher) byOrder(x *Capture, nodes []Node) *Pairs {
 	graph := m.lineOf(len(nodes), func(i int) (trace.Sym, Work) { return nodes[i].Name, nodes[i].Work })
 	pass := m.lineOf(len(x.Launches), func(i int) (trace.Sym, Work) { return x.Launches[i].Name, x.Launches[i].Work })
@@ -337,8 +337,8 @@ func (m *matcher) byOrder(x *Capture, nodes []Node) *Pairs {
 	return p
 }
 
-// sameOrder returns how well two kernels fit by what they compute. Names help where kinds leave a choice;
-// of kernels of no known kind, only names tell.
+// sameOrder returns how well two kernels fit by their kinds. Names help where kinds leave a choice;
+// kernels of unknown kind must have the same stem.
 func (m *matcher) sameOrder(kind, other kernelname.Kind, name, otherName trace.Sym) int32 {
 	if kind != other {
 		return never
@@ -357,7 +357,7 @@ func (m *matcher) sameOrder(kind, other kernelname.Kind, name, otherName trace.S
 	return score
 }
 
-// stem returns what a kernel is called without what its template was filled with.
+// stem returns the name of a kernel without its template arguments.
 func (m *matcher) stem(name trace.Sym) string {
 	text, _, _ := strings.Cut(m.plain(name), "<")
 	return text

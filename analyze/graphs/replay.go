@@ -19,11 +19,11 @@ type Launch struct {
 	Batch   int64            // sequences of that step; Unknown
 	Lengths *profile.Lengths // of the sequences of its step; nil is unknown
 	Ordinal int              // among the launches of its step
-	InStep  int              // how many there are
-	Nodes   []Node           // in the order of the graph, as far as that shows
-	// Sequence is the index of what it runs, the same for all replays that run the same.
+	InStep  int              // number of launches of its step
+	Nodes   []Node           // in the order of the graph, as far as it is known
+	// Sequence numbers what it runs: replays that run the same have the same number.
 	Sequence int32
-	// Capture is the graph that it replays, and By how that is known; nil is not known.
+	// Capture is the graph that it replays, and Pairs says which of its launches each node is; nil is unknown.
 	Capture *Capture
 	Pairs   *Pairs
 
@@ -49,7 +49,7 @@ type Node struct {
 // Replays are the replays in one stream.
 type Replays struct {
 	Launches []Launch                   // in the order of their calls, rank by rank
-	index    []profilewalk.Paged[int32] // by rank and correlation: of Launches, plus one
+	index    []profilewalk.Paged[int32] // by rank and correlation: index into Launches, plus one
 }
 
 // readReplays reads the replays of a stream.
@@ -91,7 +91,7 @@ func readReplays(set *profile.Set, s profile.Stream) *Replays {
 	return r
 }
 
-// Of returns the replay that launched some work; nil is none.
+// Of returns the replay that launched some work; nil if there is none.
 func (r *Replays) Of(e *profile.Event) *Launch {
 	if e.Correlation == 0 {
 		return nil
@@ -102,7 +102,7 @@ func (r *Replays) Of(e *profile.Event) *Launch {
 	return nil
 }
 
-// Find returns the replay and the node that some work is; nil is none.
+// Find returns the replay and the node of some work; nil if there is none.
 func (r *Replays) Find(e *profile.Event) (*Launch, int) {
 	l := r.Of(e)
 	if l == nil {
@@ -120,13 +120,13 @@ func (r *Replays) Find(e *profile.Event) (*Launch, int) {
 	return nil, 0
 }
 
-// Event returns what a node is as an event.
+// Event returns a node as an event.
 func (l *Launch) Event(node int) profile.Event {
 	n := &l.Nodes[node]
 	return profile.Event{Start: n.Start, End: n.Start + trace.Time(n.Dur), Correlation: l.correlation, Name: n.Name, Rank: l.Rank, PID: l.pid}
 }
 
-// order puts launches into the order of time, and the nodes of each into that of the graph.
+// order drops launches without nodes, and sorts the others by time, and the nodes of each in the order of the graph.
 func (r *Replays) order() {
 	kept := r.Launches[:0]
 	for _, l := range r.Launches {
@@ -147,8 +147,8 @@ func (r *Replays) order() {
 	}
 }
 
-// byNumber orders nodes by their numbers, if these grow along every stream: then they are those
-// of capture, and streams that run at once cannot change the order.
+// byNumber sorts nodes by their numbers if these grow along every stream, and reports whether they do:
+// then they have the order of capture, which streams that run at the same time cannot change.
 func (l *Launch) byNumber() bool {
 	last := map[uint32]int64{}
 	for i := range l.Nodes {
@@ -192,7 +192,7 @@ func (r *Replays) readSteps(set *profile.Set, s profile.Stream) {
 	}
 }
 
-// sequences numbers what the replays of all streams run.
+// sequences numbers the different sequences that replays of all streams run.
 type sequences struct {
 	index map[string]int32
 	first []*Launch // of each sequence

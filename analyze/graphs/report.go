@@ -69,7 +69,7 @@ func (g *Graphs) Report(opt profilewalk.Options) *table.Table {
 	return t
 }
 
-// maxShapes is how wide shapes are for people.
+// maxShapes is the width of columns of shapes for people.
 const maxShapes = 60
 
 // String names a capture: "bs_32_rank0.json.gz (32 tokens)".
@@ -85,7 +85,7 @@ func (c *Capture) String() string {
 	return filepath.Base(c.File) + " (" + words.Counted(int(c.Tokens), "token") + ")"
 }
 
-// note says how many kernels are known, and why others are not.
+// note says how many kernels have an operator, and why others have none.
 func (g *Graphs) note(t *table.Table, rows []row) {
 	if len(rows) == 0 {
 		return

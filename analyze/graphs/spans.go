@@ -13,7 +13,7 @@ import (
 // A Span is a module or an operator that kernels of a replay were launched in at capture, one after
 // another on a stream. Spans of a stream nest.
 type Span struct {
-	First        int32 // the first of the kernels, as [profile.Event.At] has it
+	First        int32 // its first kernel, by [profile.Event.At]
 	From, To     trace.Time
 	Name, Shapes trace.Sym // Shapes are 0 for modules
 	Operator     bool
@@ -25,14 +25,14 @@ type place struct {
 	stream       uint32
 }
 
-// An openSpan is one that the next node may be in.
+// An openSpan is a span that the next node may be in.
 type openSpan struct {
 	launch *Launch
 	frame  int32 // of its capture
-	at     int   // index of the spans
+	at     int   // index into spans
 }
 
-// Spans returns what the replays of a stream of the set were launched in: all modules, and ranges, around each
+// Spans returns the spans of the replays of a stream of the set: all modules and ranges around each
 // kernel, and the innermost operator. Outer ones come first.
 func (g *Graphs) Spans(stream int) (spans []Span) {
 	isModule := trace.EachName(g.set.Syms, func(name string) bool { return strings.HasPrefix(name, profile.ModulePrefix) })
@@ -51,7 +51,7 @@ func (g *Graphs) Spans(stream int) (spans []Span) {
 			for same < len(in) && same < len(chain) && in[same].launch == l && in[same].frame == chain[same] {
 				same++
 			}
-			for _, o := range in[same:] { // a kernel may start before the one before it ends
+			for _, o := range in[same:] { // a kernel may start before the previous one ends
 				spans[o.at].To = min(spans[o.at].To, n.Start)
 			}
 			in = in[:same]
@@ -79,7 +79,7 @@ func (l *Launch) inTime() []int {
 	})
 }
 
-// outline appends the frames around a node that a span stands for, the outer ones first.
+// outline appends the frames around a node that have spans, the outer ones first.
 func (g *Graphs) outline(chain []int32, l *Launch, node int, isModule *trace.PerName[bool]) []int32 {
 	operator := false
 	for at, f := range l.Around(node) {
@@ -100,7 +100,7 @@ func (g *Graphs) outline(chain []int32, l *Launch, node int, isModule *trace.Per
 	return chain
 }
 
-// spanName returns the name of a span: modules without what their names begin with.
+// spanName returns the name of a span: for modules, without their prefix.
 func (g *Graphs) spanName(f *Frame) trace.Sym {
 	if f.Kind != profile.PythonFrame {
 		return f.Name
