@@ -159,7 +159,7 @@ type memoryCopies struct {
 	speed  distribution.Sample // bytes per ms: 4 bytes hold 4 TB/s
 }
 
-// memoryKey says what a MemorySum is of.
+// A memoryKey identifies a MemorySum.
 type memoryKey struct {
 	Key  profilewalk.Key
 	kind profile.CopyKind
@@ -227,7 +227,7 @@ func (s *CopySums) memory() *table.Table {
 	return t
 }
 
-// notePageable says what is wrong with memory that is not pinned.
+// notePageable adds a note if much of the time goes to copies of pageable memory.
 func (s *CopySums) notePageable(t *table.Table) {
 	var all profilewalk.Copied
 	for i := range s.Memory {

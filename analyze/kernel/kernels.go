@@ -56,7 +56,7 @@ func SumKernels(set *profile.Set, opt profilewalk.Options) *NameSums {
 	return s
 }
 
-// sum collects the rows that add adds of every stream.
+// sum collects the rows of the events that add passes from every stream.
 func (s *NameSums) sum(set *profile.Set, opt *profilewalk.Options, add func(profile.Stream, *profilewalk.ByName[timed], *distribution.Store)) {
 	streams := make([]*profilewalk.ByName[timed], len(set.Streams))
 	in := opt.Store()
@@ -105,7 +105,7 @@ func (s *NameSums) Report() *table.Table {
 	return r
 }
 
-// noteGraphs tells what is not a kernel.
+// noteGraphs adds a note about rows that are not kernels but whole CUDA graphs.
 func (s *NameSums) noteGraphs(r *table.Table) {
 	graphs, runs, time := 0, int64(0), int64(0)
 	for i := range s.Rows {

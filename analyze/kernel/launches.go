@@ -23,29 +23,29 @@ type launcher struct {
 	orphans int64 // kernels without a call
 }
 
-// A call is what is kept of one. 16 bytes.
+// A call is what is kept of a call, in 16 bytes.
 type call struct {
 	end   trace.Time
-	dur   uint32 // longRun: in long
+	dur   uint32 // ns; if it is longRun, the duration is in long
 	class int32  // index of classes, plus one; 0 is no call
 }
 
-// A callClass is what calls of one name and thread are.
+// A callClass is the calls of one name on one thread.
 type callClass struct {
 	thread int32
 	name   trace.Sym
 	groups profilewalk.Paged[int32] // by kernel: the first one of its groups, plus one
 }
 
-// A launchKey says what a group of launches is of.
+// A launchKey identifies a group of launches.
 type launchKey struct {
 	thread       threadKey
 	device       int32
 	call, kernel trace.Sym
 }
 
-// A launchGroup collects launches: of the whole, the call, the time between, and the
-// kernel.
+// A launchGroup collects the durations of launches: of the whole, of the call, of the time between, and
+// of the kernel.
 type launchGroup struct {
 	class  int32
 	device int32
@@ -102,7 +102,7 @@ func (l *launcher) class(c *profile.Call) int32 {
 	return *at
 }
 
-// addKernel counts a launch. It returns false if the call is not known.
+// addKernel counts a launch. It returns false if its call is unknown.
 func (l *launcher) addKernel(k *profile.Kernel, in *distribution.Store) bool {
 	if k.Correlation == 0 {
 		return false
@@ -149,11 +149,10 @@ type LaunchSum struct {
 	Row      profilewalk.Row
 	PID      int32 // -1 is unknown, or ranks are pooled
 	TID      int64 // as PID
-	Device   int32 // as PID; as the process counts
+	Device   int32 // as PID; as the process numbers it
 	CallName string
-	// Whole lasts from the start of the call to the end of the kernel. Queue is what
-	// lies between the end of the call and the start of the kernel, of those kernels
-	// that began later.
+	// Whole lasts from the start of the call to the end of the kernel. Queue is the time between the
+	// end of the call and the start of the kernel, for kernels that began later than that.
 	Whole, Call, Queue, Run distribution.Distribution
 }
 

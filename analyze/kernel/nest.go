@@ -11,12 +11,11 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A nest holds the ranges of one stream and finds those that a call lies in: on the
-// same thread, and around all of the call. 24 bytes per range.
+// A nest holds the ranges of one stream and finds those that a call lies in: on the same thread, and
+// around all of the call. It takes 24 bytes per range.
 //
-// Ranges of a thread mostly nest. Where one crosses another (StartEnd ranges do,
-// and clocks that were corrected), they are spread over lanes, in each of which
-// ranges nest.
+// Ranges of a thread mostly nest. Where one crosses another, as StartEnd ranges do, and ranges whose
+// clocks were corrected, they are spread over lanes, in each of which ranges nest.
 type nest struct {
 	spans   []span // by thread, lane and start: parents come before their children
 	classes []rangeClass
@@ -29,10 +28,10 @@ type nest struct {
 	crossing  []int32   // by thread: the crossing of the last call, plus one
 	at        []int32   // scratch space
 
-	open openRanges // left out
+	open openRanges // ranges that were left out
 }
 
-// A span is a range. Its class says what it is.
+// A span is a range. Its class has its name, style, and thread.
 type span struct {
 	start, end trace.Time
 	class      int32
@@ -41,15 +40,15 @@ type span struct {
 
 const none = -1
 
-// A rangeClass is what ranges of one name, style and thread are.
+// A rangeClass is the ranges of one name, style and thread.
 type rangeClass struct {
 	thread int32
 	name   trace.Sym
 	style  profile.RangeStyle
 }
 
-// A lane is a part of the spans, with the last one that began before the call at
-// hand: calls come in about their order.
+// A lane is a part of the spans, and the last one that began before the current call: calls come
+// roughly in order.
 type lane struct{ from, to, last int32 }
 
 // A threadKey identifies a thread.
@@ -90,8 +89,8 @@ type nestThread struct {
 	classes profilewalk.Paged[int32] // by name and style, plus one
 }
 
-// newNest reads the ranges of a stream that lie in the window. What is around one
-// of them lies there, too.
+// newNest reads the ranges of a stream that lie in the window. Ranges around one of them lie there,
+// too.
 func newNest(set *profile.Set, stream profile.Stream, opt *profilewalk.Options) *nest {
 	b := &nestBuilder{nest: &nest{threads: newThreadIndex(len(set.Ranks))}}
 	for r := range profile.Within(stream, opt.From, opt.To).Ranges {
@@ -148,8 +147,7 @@ func (b *nestBuilder) build(names []string) {
 	}
 }
 
-// arrange orders the ranges of a thread, which begin at from, and finds those that
-// they lie in.
+// arrange orders the ranges of a thread, which begin at from, and finds the parent of each.
 func (n *nest) arrange(from int, names []string) []lane {
 	spans := n.spans[from:]
 	slices.SortFunc(spans, func(a, b span) int {
@@ -245,7 +243,7 @@ func (n *nest) around(l *lane, start, end trace.Time) int32 {
 	if l.from == l.to {
 		return none
 	}
-	const near = 8 // steps that are cheaper than to search
+	const near = 8 // steps that are cheaper than a search
 	i := l.last
 	for step := 0; step < near && i+1 < l.to && n.spans[i+1].start <= start; step++ {
 		i++
@@ -270,8 +268,8 @@ func (n *nest) around(l *lane, start, end trace.Time) int32 {
 	return i
 }
 
-// place returns where a call of a thread lies: in a span and all around it, or
-// beyond the spans in one of the crossings. none is outside of all ranges.
+// place returns where a call of a thread lies: the innermost span around it or, if the number is beyond
+// the spans, one of the crossings. none is outside of all ranges.
 func (n *nest) place(thread int32, start, end trace.Time) int32 {
 	if int(thread) >= len(n.lanes) {
 		return none

@@ -16,8 +16,8 @@ type places struct {
 	graphs *trace.PerName[bool] // of calls that launch graphs
 }
 
-// What is kept of a call is its place plus one, 0 outside of all ranges, and some
-// flags. 0 is no call.
+// What is kept of a call: its place plus one, 0 outside of all ranges, shifted by placeBits, and flags.
+// 0 is no call.
 const (
 	isCall = 1 << iota
 	graphLaunch
@@ -47,8 +47,7 @@ func (p *places) add(c *profile.Call) {
 	}
 }
 
-// of returns what is kept of the call that asked for some work, nil if that is not
-// known.
+// of returns what is kept of the call that asked for some work; nil if that is unknown.
 func (p *places) of(e *profile.Event) *uint32 {
 	if e.Correlation == 0 {
 		return nil
@@ -94,7 +93,7 @@ func (n *nest) project(set *profile.Set, stream profile.Stream, opt *profilewalk
 			ops = 0
 		}
 		*at |= hasRun
-		if place >= len(out) { // a crossing that was met since
+		if place >= len(out) { // a crossing that is new
 			out = append(out, make([]projection, len(n.spans)+len(n.crossings)-len(out))...)
 		}
 		out[place].extend(k.Start, k.Start+trace.Time(k.Dur()), ops)
@@ -119,8 +118,8 @@ func (n *nest) project(set *profile.Set, stream profile.Stream, opt *profilewalk
 	return out
 }
 
-// levels calls f for every span with how many are around it, and with the shortest
-// of these, none if there is none.
+// levels calls f for every span with the number of spans around it, and with the shortest of these;
+// none if there is none.
 func (n *nest) levels(f func(i, level, parent int32)) {
 	for _, lanes := range n.lanes {
 		for own := range lanes {

@@ -19,9 +19,9 @@ type RangeSum struct {
 	Share float64 // of the total time of all rows
 	Style profile.RangeStyle
 	Time  distribution.Distribution
-	// Projected is the time of the ranges as devices saw them: from the start of the
-	// first operation that was asked for in the range, to the end of the last one.
-	// Ranges that asked for none are not among them; what follows is of those that are.
+	// Projected is the time of the ranges as devices saw them: from the start of the first operation
+	// that was asked for in the range to the end of the last one. Ranges that asked for none do not
+	// count, here and in the fields below.
 	Projected distribution.Distribution
 	RangeTime int64 // Time of the ranges
 	Ops       int64 // operations; a run of a graph is one
@@ -127,7 +127,7 @@ func (s *RangeSums) sum(set *profile.Set, opt *profilewalk.Options, streams []*p
 	})
 }
 
-// openRanges are the ranges of a stream that were left out.
+// openRanges are the ranges of a stream that were left out since they were never closed.
 type openRanges struct {
 	n     int64
 	names []trace.Sym // the first few
@@ -145,7 +145,7 @@ func (o *openRanges) add(n int64, names ...trace.Sym) {
 	}
 }
 
-// allOpen puts the ranges that were left out together.
+// allOpen merges the ranges that were left out of all streams.
 func allOpen(set *profile.Set, streams []openRanges) (n int64, names []string) {
 	var all openRanges
 	for _, o := range streams {
@@ -157,7 +157,7 @@ func allOpen(set *profile.Set, streams []openRanges) (n int64, names []string) {
 	return all.n, names
 }
 
-// noteOpen tells of ranges that were left out.
+// noteOpen adds a note about ranges that were left out.
 func noteOpen(r *table.Table, n int64, names []string) {
 	if n == 0 {
 		return
@@ -194,7 +194,7 @@ func (s *RangeSums) Report() *table.Table {
 	return r
 }
 
-// projectedFields are what else is known of ranges that were projected.
+// projectedFields returns the other columns about ranges with work on a device.
 func projectedFields() []table.Field[RangeSum] {
 	number := func(column table.Column, of func(*RangeSum) int64) table.Field[RangeSum] {
 		return table.Field[RangeSum]{Column: column, Cell: func(r *RangeSum) table.Cell {

@@ -17,7 +17,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A rangeRow says what ranges a row is of.
+// A rangeRow identifies the ranges of a row.
 type rangeRow struct {
 	thread threadKey // pooledThread where ranks are pooled
 	name   trace.Sym
@@ -43,13 +43,13 @@ type attribution struct {
 	outsideTime int64
 }
 
-// A link is what is needed of a span when all kernels have their places.
+// A link is what is needed of a span once all kernels have their places.
 type link struct{ parent, class int32 }
 
 // runs are the kernels of one name.
 type runs struct {
 	blocks [][]run
-	long   []int64 // times of the runs that have longRun, in their order
+	long   []int64 // times of the runs whose dur is longRun, in their order
 }
 
 // A run is a kernel: the place of its call, and how long it took in ns.
@@ -89,8 +89,8 @@ func attribute(set *profile.Set, stream profile.Stream, opt *profilewalk.Options
 	return a
 }
 
-// innermost returns the innermost spans of a place, one per lane. Where there is one,
-// it is put into single.
+// innermost returns the innermost spans of a place, one per lane. If there is only one, it is put into
+// single to avoid an allocation.
 func (a *attribution) innermost(place int32, single *[1]int32) []int32 {
 	if int(place) < len(a.links) {
 		single[0] = place
@@ -181,7 +181,7 @@ func newRangeRows(set *profile.Set, streams []*attribution, opt *profilewalk.Opt
 type rangeSummer struct {
 	*rangeRows
 	counted [][]int32 // by stream and span: number of the kernel last counted for it
-	current int32     // number of the kernel at hand
+	current int32     // number of the current kernel
 	slotOf  []int32   // by row: index of slots, plus one
 	slots   []rangeSlot
 	in      *distribution.Store // of the slots
@@ -203,8 +203,7 @@ func newRangeSummer(rows *rangeRows, opt *profilewalk.Options) *rangeSummer {
 	return s
 }
 
-// kernel collects the kernels of a name, which are gone then. Slots are valid until
-// the next call.
+// kernel collects the kernels of a name, and frees them. The slots are valid until the next call.
 func (s *rangeSummer) kernel(name trace.Sym) []rangeSlot {
 	for i := range s.slots {
 		s.slotOf[s.slots[i].row] = 0
@@ -357,7 +356,7 @@ func newRangeKernelSum(set *profile.Set, in rangeRow, kernel trace.Sym, slot *ra
 	return row
 }
 
-// order sorts the rows and finds their shares. Threads of a range come together.
+// order sorts the rows and sets their shares. Rows of the same range on several threads come together.
 func (s *RangeKernelSums) order(rows []rangeRow) {
 	totals, pooled := make([]int64, len(rows)), map[rangeRow]int64{}
 	whole := make([]int64, len(rows)) // of the range, on all threads
