@@ -11,21 +11,21 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A Part is what some requests waited for.
+// A Part is one thing that requests waited for.
 type Part struct {
 	Why      replay.WaitReason
-	At       string // the rank that was waited for; "" is none
-	From     string // the one that sent it a KV cache; "" is none
-	Other    string // ID of the request that has most of the batch that was waited for; "" is its own
-	Host     string // what the host of a late rank was in, as profiles tell; "" is not known
-	Tokens   int64  // that it has there at most
+	At       string // the rank that was waited for; "" if none
+	From     string // the rank that sent it a KV cache; "" if none
+	Other    string // ID of the request with the most tokens in the batch that was waited for; "" for the request itself
+	Host     string // what the host of a late rank was in, from profiles; "" if unknown
+	Tokens   int64  // the most tokens of Other in such a batch
 	Ns       int64
 	Pieces   int
 	Requests int
-	First    trace.Time // when the first of them began
+	First    trace.Time // when the first piece began
 }
 
-// key tells parts apart.
+// key identifies a part.
 type key struct {
 	why         replay.WaitReason
 	place, from int
@@ -33,17 +33,16 @@ type key struct {
 	activity    string
 }
 
-// A sum adds up segments.
+// A sum adds up segments into parts.
 type sum struct {
 	run   *replay.Run
 	hosts *Hosts
 	index map[key]int
 	list  []Part
-	last  []int // request that was counted last, by part
+	last  []int // by part: the request that was counted last
 }
 
-// add counts the path of a request. With names, a request that was waited for makes a part of
-// its own.
+// add adds the path of a request. If names is set, each request that was waited for makes a part of its own.
 func (s *sum) add(q int, names bool) {
 	at := s.run.Requests[q].Arrival
 	for _, x := range s.hosts.path(s.run, q) {
@@ -73,14 +72,14 @@ func (s *sum) add(q int, names bool) {
 	}
 }
 
-// A Path is the chain of one request.
+// A Path is the critical path of one request, by part.
 type Path struct {
-	E2E   int64  // ns, which the parts add up to
-	Parts []Part // in the order in which they began
+	E2E   int64  // ns; the parts add up to it
+	Parts []Part // ordered by their beginning
 	hosts *Hosts
 }
 
-// PathOf returns the chain of a request, by its index in the set; nil if the dump does not have all of it. Hosts may be nil.
+// PathOf returns the path of a request, by its index in the set; nil if the dump lacks some of it. Hosts may be nil.
 func PathOf(r *replay.Run, hosts *Hosts, index int) *Path {
 	q := r.Find(index)
 	if q == replay.None {
@@ -93,15 +92,15 @@ func PathOf(r *replay.Run, hosts *Hosts, index int) *Path {
 
 // A Summary is what the slow requests waited for.
 type Summary struct {
-	Requests, All int    // how many are slow, of how many that have a path
-	Untraced      int    // of Requests: those whose decode steps the dump does not have
-	Ns            int64  // what they took together
+	Requests, All int    // number of slow requests, out of all with a path
+	Untraced      int    // of Requests: those without decode steps in the dump
+	Ns            int64  // their total E2E
 	Parts         []Part // the longest first
-	Missing       string // why there is nothing; "" is that there is something
+	Missing       string // why there is no summary; "" if there is one
 	hosts         *Hosts
 }
 
-// slowOneIn is which part of the requests are the slow ones.
+// slowOneIn: the slowest 1/slowOneIn of the requests are the slow ones.
 const slowOneIn = 10
 
 // SumSlow sums up what the slowest tenth of the requests waited for. Hosts may be nil.
@@ -153,7 +152,7 @@ func (p *Part) where() string {
 	return p.At
 }
 
-// fields returns the columns of parts; total is what their shares are of.
+// fields returns the columns of parts; total is the E2E that shares refer to.
 func fields(total int64, names bool) []table.Field[Part] {
 	list := []table.Field[Part]{
 		table.TextColumn("waits for", "what is waited for", func(p *Part) string { return p.Why.String() }),
@@ -203,22 +202,21 @@ func (p *Path) Report() *table.Table {
 	return t
 }
 
-// A Piece is one thing that a request waits for, from when to when.
+// A Piece is one thing that a request waits for, with its beginning and its end.
 type Piece struct {
-	Part       // of this piece alone
+	Part       // this piece alone
 	Until      trace.Time
-	Stage      int // row of the set that ends it, on the rank that is waited for; request.None
+	Stage      int // row of the set that ends it, on the rank that is waited for, or request.None
 	What, Rank string
 }
 
 // A Chain is the critical path of a request, piece by piece.
 type Chain struct {
-	Index  int // into Set.Requests
+	Index  int // index into Set.Requests
 	Pieces []Piece
 }
 
-// maxPieces is how many pieces a chain has at most: of long answers, neighbors that are waited for
-// for the same reason become one.
+// maxPieces is about how many pieces a chain may have: in longer ones, successive steps are merged if waited for for the same reason.
 const maxPieces = 2000
 
 // ChainOf returns the chain of a request, by its index in the set; nil if it has none. Hosts may be nil.
@@ -250,7 +248,7 @@ func ChainOf(r *replay.Run, hosts *Hosts, index int) *Chain {
 	return c
 }
 
-// inSteps puts what steps consist of together: late ranks are in decode steps.
+// inSteps treats waits for late ranks as decode steps, which contain them.
 func inSteps(why replay.WaitReason) replay.WaitReason {
 	if why == replay.LateRank {
 		return replay.Decoding
@@ -258,7 +256,7 @@ func inSteps(why replay.WaitReason) replay.WaitReason {
 	return why
 }
 
-// maxChains is how many requests are drawn.
+// maxChains is the number of requests that are drawn.
 const maxChains = 10
 
 // Slowest returns the chains of the slowest requests that have one. Hosts may be nil.

@@ -15,31 +15,31 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Hosts are for which ranks others waited in collectives, and what the hosts of these ranks did: what profiles
-// of the ranks tell that served the requests.
+// Hosts says for which ranks others waited in collectives, and what the hosts of these ranks
+// did, from profiles of the ranks that served the requests.
 type Hosts struct {
-	stalls [][]stall // by the rank whose scheduler stands for the waiting ones, in order, without overlaps
+	stalls [][]stall // by engine of the waiting ranks; sorted, without overlaps
 }
 
 // A stall is a time in which ranks waited for a late one.
 type stall struct {
 	from, until trace.Time
-	late, next  rankInterval // of the late rank, and of the one before it
-	place       int32        // the late one, of [replay.Run.PlaceName]
+	late, next  rankInterval // of the late rank, and of the last but one
+	place       int32        // the late rank, for [replay.Run.PlaceName]
 	activity    string       // what its host was in; [computing] if its devices were busy
 }
 
-// A rankInterval is what a rank of the profiles did from one collective to the next.
+// A rankInterval is the time of a rank from one collective to the next.
 type rankInterval struct {
 	rank       int32
-	from, till trace.Time // from is 0 if no collective was before
+	from, till trace.Time // from is 0 if there was no collective before
 }
 
 // computing describes a rank whose devices were busy: its host is not to blame.
 const computing = "(computes longer)"
 
-// ReadHosts reads the collectives of ranks that the run tells of, too, and what hosts did while devices waited for
-// them. It is nil without profiles.
+// ReadHosts reads the collectives of profiled ranks that the run has, too, and what hosts did
+// while devices waited for them. It returns nil without profiles.
 func ReadHosts(r *replay.Run, set *profile.Set) *Hosts {
 	h := &Hosts{}
 	if set == nil || len(set.Ranks) == 0 {
@@ -87,7 +87,7 @@ func ReadHosts(r *replay.Run, set *profile.Set) *Hosts {
 	return h
 }
 
-// missing says why profiles have no information on some parts; "" is that they do, or that there are none.
+// missing says why profiles don't explain any of the parts; "" if they do, or if there are none.
 func (h *Hosts) missing(parts []Part) string {
 	switch {
 	case h == nil || slices.ContainsFunc(parts, func(p Part) bool { return p.Host != "" }):
@@ -98,7 +98,7 @@ func (h *Hosts) missing(parts []Part) string {
 	return "no collective in the profiles is in a step of these requests: they were recorded at another time"
 }
 
-// add adds a stall of the ranks of an engine, and returns 1, or 0 if it was there already.
+// add adds a stall of the ranks of an engine. It returns 1, or 0 if the stall was there already.
 func (h *Hosts) add(engine int, s stall) (n int) {
 	list := h.stalls[engine]
 	if n := len(list); n > 0 && list[n-1] == s {
@@ -108,15 +108,15 @@ func (h *Hosts) add(engine int, s stall) (n int) {
 	return 1
 }
 
-// A wait is a part of a gap in which devices of a rank waited for what their host did.
+// A wait is a part of a gap in which a rank's devices waited for something that their host did.
 type wait struct {
-	at       trace.Time // when the gap began, on the clock that all share
+	at       trace.Time // start of the gap, on the common clock
 	ns       int64
 	activity string
 }
 
-// blame says of each stall what the host of the late rank did, if its devices waited for that longer than those of
-// the rank before it: that makes up half of the stall at least.
+// blame sets, for each stall, what the host of the late rank did, if its devices waited for
+// that longer than those of the last rank but one, by at least half of the stall.
 func (h *Hosts) blame(set *profile.Set) {
 	collector := gaps.Collect(set)
 	gpu.Measure(set, gpu.Options{Gaps: collector.Add})
@@ -134,8 +134,8 @@ func (h *Hosts) blame(set *profile.Set) {
 	})
 }
 
-// explain says what the host of the late rank did. Both ranks have left the collective before together, so that what
-// one of them waits longer is what makes it late.
+// explain sets what the host of the late rank did. Both ranks left the previous collective
+// together, so the late one is late by how much longer it waits for its host.
 func (s *stall) explain(waits [][]wait) {
 	if s.late.from == 0 || s.next.from == 0 {
 		s.activity = ""
@@ -154,7 +154,7 @@ func (s *stall) explain(waits [][]wait) {
 	}
 }
 
-// add adds up for how long devices of a rank waited for what its host did, times sign.
+// add adds to `to`, by activity, how long the rank's devices waited for their host, times sign. It returns the sum.
 func (x *rankInterval) add(to map[string]int64, waits [][]wait, sign int64) (sum int64) {
 	const slack = 1000 // a gap begins with the end of the collective
 	list := waits[x.rank]
@@ -165,17 +165,17 @@ func (x *rankInterval) add(to map[string]int64, waits [][]wait, sign int64) (sum
 	return sum
 }
 
-// A segment is one of a path, with what the host of the rank did that is waited for.
+// A segment is one segment of a path, with what the host of the late rank did.
 type segment struct {
 	replay.Segment
-	activity string // "" is not known
+	activity string // "" if unknown
 }
 
-// path returns the path of a request. What its own steps waited for in collectives are segments of their own, at the
-// end of each step: which of them is first, nobody needs to know. h may be nil.
+// path returns the path of a request. What its own steps waited for in collectives become segments
+// at the end of each step; their order within the step is unknown, and doesn't matter. h may be nil.
 func (h *Hosts) path(r *replay.Run, q int) (list []segment) {
 	at := r.Requests[q].Arrival
-	var known []lateness // what of the late rank that follows is known
+	var known []lateness // the known activities during the late rank's segment that follows
 	path := r.Path(q)
 	for i := range path {
 		x := &path[i]
@@ -187,7 +187,7 @@ func (h *Hosts) path(r *replay.Run, q int) (list []segment) {
 			continue
 		}
 		var late []lateness
-		if i+1 < len(path) && path[i+1].Why == replay.LateRank { // its spans tell of some of the time
+		if i+1 < len(path) && path[i+1].Why == replay.LateRank { // spans already show some of the time
 			late = h.within(x.Place, begin, path[i+1].Until)
 			known = take(late, path[i+1].Place, int64(path[i+1].Until-x.Until))
 		} else {
@@ -212,14 +212,14 @@ func (h *Hosts) path(r *replay.Run, q int) (list []segment) {
 	return list
 }
 
-// lateness is for how long a rank kept others waiting, while its host did something.
+// lateness is how long a rank kept others waiting, while its host did something.
 type lateness struct {
 	place    int
 	activity string
 	ns       int64
 }
 
-// within returns for whom the ranks of an engine waited in some time, the longest first.
+// within returns which ranks an engine waited for in some time, the longest wait first.
 func (h *Hosts) within(engine int, from, until trace.Time) (list []lateness) {
 	stalls := h.stalls[engine]
 	for k := sort.Search(len(stalls), func(i int) bool { return stalls[i].until > from }); k < len(stalls) && stalls[k].from < until; k++ {
@@ -239,7 +239,7 @@ func (h *Hosts) within(engine int, from, until trace.Time) (list []lateness) {
 	return list
 }
 
-// take takes up to ns of lateness of the rank at place out of list, and returns what it took.
+// take removes up to ns of the lateness of the rank at place from list, and returns what it removed.
 func take(list []lateness, place int, ns int64) (known []lateness) {
 	for i := range list {
 		if l := &list[i]; l.place == place && ns > 0 {
@@ -252,7 +252,7 @@ func take(list []lateness, place int, ns int64) (known []lateness) {
 	return known
 }
 
-// appendKnown appends a segment that begins at a time, divided by what hosts did.
+// appendKnown appends a segment, split by known activities of hosts; begin is its beginning.
 func appendKnown(list []segment, x *replay.Segment, begin trace.Time, known []lateness) []segment {
 	for _, l := range known {
 		if begin += trace.Time(l.ns); l.ns > 0 {

@@ -13,35 +13,31 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A Distribution describes values as nsys stats does, and adds percentiles. Values
-// are ns or bytes.
+// A Distribution describes values like nsys stats, with percentiles in addition. Values are in ns or bytes.
 type Distribution struct {
 	N        int64
-	Total    int64 // math.MaxInt64 if the sum is beyond it
+	Total    int64 // math.MaxInt64 if the sum exceeds it
 	Min, Max int64
-	// Mean, Median and StdDev are in tenths, rounded half away from zero. The median
-	// of an even number is the mean of the two middle values; StdDev is that of the
-	// sample, and 0 of a single value.
+	// Mean, Median, and StdDev are in tenths, rounded half away from zero. The median of an even number of
+	// values is the mean of the two middle ones; StdDev is that of the sample, and 0 for a single value.
 	Mean, Median, StdDev int64
 	P90, P95, P99        int64 // nearest rank
 }
 
-// A Tally puts samples together and describes them. It keeps its scratch space from
-// one row to the next.
+// A Tally merges samples and describes them. It reuses its scratch space.
 type Tally struct {
 	small, scratch []uint32
 	long           []int64
-	hist           *histogram // nil unless one of the samples is one
-	counted        *selection // instead of small, of very many
-	most           int        // for tests; 0 is maxSorted
+	hist           *histogram // nil unless a sample is a histogram
+	counted        *selection // replaces small if there are more than maxSorted values
+	most           int        // for tests; 0 means maxSorted
 }
 
-// maxSorted is how many values are copied and sorted. Of more, each rank that is asked for is
-// counted, without a copy: a pass over a billion values takes a second or two.
+// maxSorted is the largest number of values that are copied and sorted. If there are more, each requested
+// rank is found by counting, without a copy: a pass over a billion values takes a second or two.
 const maxSorted = 32 << 20
 
-// Of describes the values of some samples. approximate tells that median and
-// percentiles may be off by 0.4 %.
+// Of describes the values of some samples. approximate reports that median and percentiles may be off by 0.4 %.
 func (t *Tally) Of(samples ...*Sample) (d Distribution, approximate bool) {
 	t.reset()
 	n := 0
@@ -80,7 +76,7 @@ func (t *Tally) Of(samples ...*Sample) (d Distribution, approximate bool) {
 
 func (t *Tally) reset() { t.small, t.long, t.hist, t.counted = t.small[:0], t.long[:0], nil, nil }
 
-// distribution describes the values that were added.
+// distribution describes the values in t.
 func (t *Tally) distribution() Distribution {
 	n := len(t.small) + len(t.long)
 	if n == 0 {
@@ -119,8 +115,8 @@ func (m *moments) distribution(at func(i uint64) int64) Distribution {
 	}
 }
 
-// spread returns n times the sum of the squared distances from the mean. The
-// difference of two large numbers, it is computed in integers.
+// spread returns n times the sum of the squared distances from the mean. It is a difference of
+// two large numbers, so it is computed in integers.
 func (m *moments) spread() float64 {
 	if m.sum[1] == 0 && m.squares[2] == 0 {
 		top, middle := bits.Mul64(m.squares[1], m.n)
@@ -140,7 +136,7 @@ func (m *moments) spread() float64 {
 	return spread
 }
 
-// integer returns the number of some words, the lowest first.
+// integer returns the number with the given words, the lowest first.
 func integer(words []uint64) *big.Int {
 	n := new(big.Int)
 	for _, w := range slices.Backward(words) {
@@ -149,7 +145,7 @@ func integer(words []uint64) *big.Int {
 	return n
 }
 
-// Midway returns the time in the middle between the observations k-1 and k.
+// Midway returns the time midway between the observations k-1 and k; from and to bound all observations.
 func Midway[T any](x []T, k int, from, to trace.Time, at func(T) trace.Time) trace.Time {
 	switch k {
 	case 0:
@@ -161,7 +157,7 @@ func Midway[T any](x []T, k int, from, to trace.Time, at func(T) trace.Time) tra
 	return a + (b-a)/2
 }
 
-// At returns the i-th smallest of the values that were described last.
+// At returns the i-th smallest of the values last described.
 func (t *Tally) At(i uint64) int64 {
 	switch {
 	case t.hist != nil:
@@ -184,8 +180,7 @@ func (s *Sample) Total() int64 {
 	return sum
 }
 
-// AtMost returns how many values are not above v; of values that are counted in buckets, those
-// whose bucket is not.
+// AtMost returns how many values are at most v. Values in a histogram count by the middle of their bucket.
 func (s *Sample) AtMost(v int64) int {
 	n := 0
 	s.Each(func(of int64) {
@@ -212,8 +207,7 @@ func (s *Sample) AtMost(v int64) int {
 // Abs returns the absolute value of v.
 func Abs(v int64) int64 { return max(v, -v) }
 
-// Between returns the time from one moment to another, which is not before it. Only
-// forged ones are further apart than an int64 holds.
+// Between returns the time from one moment to a later one. Only forged times are further apart than an int64 holds.
 func Between(from, to trace.Time) int64 {
 	if d := int64(to - from); d >= 0 {
 		return d
@@ -221,10 +215,10 @@ func Between(from, to trace.Time) int64 {
 	return math.MaxInt64
 }
 
-// NoLimit is for samples of one device, which are gone when it is measured.
+// NoLimit is the store for samples of a single device, which are freed once it is measured.
 var NoLimit = &Store{Limit: math.MaxInt64}
 
-// Fraction divides; of nothing there is none.
+// Fraction returns part/whole, or 0 if whole is 0.
 func Fraction(part, whole int64) float64 {
 	if whole == 0 {
 		return 0
@@ -232,15 +226,15 @@ func Fraction(part, whole int64) float64 {
 	return float64(part) / float64(whole)
 }
 
-// LowerMedian returns the median, by nearest rank; v is in another order then.
+// LowerMedian returns the median, by nearest rank; it reorders v.
 func LowerMedian[T cmp.Ordered](v []T) T { return Percentile(v, 50) }
 
-// Percentile returns a percentile, by nearest rank; v is in another order then.
+// Percentile returns a percentile, by nearest rank; it reorders v.
 func Percentile[T cmp.Ordered](v []T, percent int) T {
 	return order.Nth(v, request.PercentileIndex(len(v), percent))
 }
 
-// FloorDiv divides and rounds down, also below zero.
+// FloorDiv divides, rounding toward negative infinity.
 func FloorDiv(x, n int64) int64 {
 	q := x / n
 	if x%n != 0 && x < 0 {
@@ -249,18 +243,17 @@ func FloorDiv(x, n int64) int64 {
 	return q
 }
 
-// A SizeFit is what a number of tokens usually takes: Base + PerToken * tokens.
+// A SizeFit is the usual time for a number of tokens: Base + PerToken * tokens.
 type SizeFit struct {
 	Base     float64 // ns
 	PerToken float64 // ns
-	N        int     // requests it is fitted to; 0 is no fit
+	N        int     // requests it was fitted to; 0 if there is no fit
 }
 
-// fewFitted is how many requests a SizeFit needs.
+// fewFitted is the least number of requests for a SizeFit.
 const fewFitted = 20
 
-// Expected returns what a number of tokens usually takes, in ns; 0 if that is not
-// known.
+// Expected returns the usual time for a number of tokens, in ns; 0 if unknown.
 func (f *SizeFit) Expected(tokens int64) int64 {
 	if tokens < 0 || f.N == 0 {
 		return 0
@@ -268,16 +261,14 @@ func (f *SizeFit) Expected(tokens int64) int64 {
 	return int64(math.Round(min(max(0, f.Base+f.PerToken*float64(tokens)), request.LongestRequest)))
 }
 
-// A Sized is a number of tokens and the time that they took.
+// A Sized is a number of tokens with the time that they took.
 type Sized struct{ Tokens, Ns int64 }
 
-// FitSize fits a line that half of the requests can be far from: Theil's
-// incomplete method. In order of their tokens, every request in the lower half is
-// paired with the one half of the requests further; PerToken is the median slope
-// of the pairs, and Base the median of what it leaves.
+// FitSize fits a line that tolerates outliers in up to about half of the pairs: Theil's incomplete method. Sorted by tokens,
+// every request in the lower half is paired with the one half the requests further on; PerToken is the median slope of the
+// pairs, and Base the median of the remainders.
 //
-// H. Theil, A rank-invariant method of linear and polynomial regression analysis
-// (1950); the pairing is that of his section 1.2.
+// H. Theil, A rank-invariant method of linear and polynomial regression analysis (1950); the pairing is that of his section 1.2.
 func FitSize(v []Sized) SizeFit {
 	slices.SortFunc(v, func(x, y Sized) int { return cmp.Or(cmp.Compare(x.Tokens, y.Tokens), cmp.Compare(x.Ns, y.Ns)) })
 	if len(v) < fewFitted {
@@ -291,7 +282,7 @@ func FitSize(v []Sized) SizeFit {
 		}
 	}
 	if len(slopes) == 0 {
-		return SizeFit{} // all are equally long: there is nothing to tell
+		return SizeFit{} // all are equally long: there is no slope
 	}
 	f := SizeFit{PerToken: max(0, LowerMedian(slopes)), N: len(v)}
 	left := memory.Make[float64](len(v))
@@ -302,7 +293,7 @@ func FitSize(v []Sized) SizeFit {
 	return f
 }
 
-// Ratio is NaN where there is nothing to divide by.
+// Ratio returns a/b, or NaN if b is 0.
 func Ratio(a, b float64) float64 {
 	if b == 0 {
 		return math.NaN()

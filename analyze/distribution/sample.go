@@ -8,44 +8,42 @@ import (
 	"github.com/sgtrace/sgtrace/internal/memory"
 )
 
-// A Sample collects values that are not negative: durations in ns, or bytes. Most
-// fit into 32 bits. They lie in blocks, so that nothing is copied as the sample
-// grows.
+// A Sample collects non-negative values: durations in ns, or bytes. Most fit into 32 bits.
+// They are stored in blocks, so that nothing is copied as the sample grows.
 type Sample struct {
 	last []uint32
-	more *sampleRest // nil while last is all
+	more *sampleRest // nil while last has all values
 }
 
-// sampleRest has the values of few or large samples.
+// sampleRest has the values that don't fit into the first block.
 type sampleRest struct {
 	full [][]uint32
-	long []int64 // from 1<<32 on
+	long []int64 // values of 1<<32 or more
 	hist *histogram
 }
 
 const (
-	// MinBlock and MaxBlock are sizes of blocks, in values. Large ones move to a temporary file
-	// when memory is short: see [memory.Make].
+	// MinBlock and MaxBlock are the smallest and the largest block, in values. Large blocks move
+	// to a temporary file when memory is short: see [memory.Make].
 	MinBlock, MaxBlock = 4, 16 << 10
-	// FewValues is the size up to which a sample keeps its values in any case.
+	// FewValues is the number of values that a sample always keeps.
 	FewValues = 1024
 )
 
-// A Store bounds how many values all samples of a report hold. Beyond, large samples
-// turn into histograms.
+// A Store bounds how many values all samples of a report hold. Beyond that, large samples become histograms.
 type Store struct {
 	Limit int64
 	Held  atomic.Int64
 }
 
-// MaxHeld is how many values a report holds: 16 GB, of which most may be in a temporary file.
+// MaxHeld is the largest number of values that a report holds: 16 GB, most of which may be in a temporary file.
 const MaxHeld = 4 << 30
 
-// overflowed reports whether there were more values than the store holds. In the end
-// it does not depend on the order in which they came.
+// overflowed reports whether there were more values than the store may hold. Once all have
+// been added, the answer does not depend on their order.
 func (s *Store) overflowed() bool { return s.Held.Load() > s.Limit }
 
-// Add adds a value, which is not negative.
+// Add adds a non-negative value.
 func (s *Sample) Add(v int64, in *Store) {
 	if v < 1<<32 && len(s.last) < cap(s.last) {
 		s.last = append(s.last, uint32(v))
@@ -101,8 +99,7 @@ func (s *Sample) Len() int {
 	return n
 }
 
-// Each passes all values that are held, in the order in which they were added, but for those of
-// 1<<32 and more: these come last.
+// Each calls f for all stored values in the order in which they were added, except that values of 1<<32 or more come last.
 func (s *Sample) Each(f func(v int64)) {
 	if s.more != nil {
 		for _, b := range s.more.full {
@@ -129,15 +126,15 @@ func (s *Sample) fold() {
 	s.last, s.more = nil, &sampleRest{hist: h}
 }
 
-// Settle folds a sample that would have been folded if its values had come last.
+// Settle folds a sample that would be a histogram if its values had been added last, so that the order doesn't matter.
 func (s *Sample) Settle(in *Store) {
 	if in.overflowed() && s.Len() > FewValues && (s.more == nil || s.more.hist == nil) {
 		s.fold()
 	}
 }
 
-// moments are the number, sum and sum of squares of values, in integers: forged
-// times must not wrap around, and equal ones have no deviation.
+// moments are the number, the sum, and the sum of squares of values. They are integers, so
+// that forged times don't wrap around, and equal values have no deviation.
 type moments struct {
 	n       uint64
 	sum     [2]uint64 // lowest word first
@@ -165,7 +162,7 @@ func (m *moments) merge(o *moments) {
 	m.squares[2] += o.squares[2] + carry
 }
 
-// total returns the sum, [math.MaxInt64] if it is beyond that.
+// total returns the sum, or [math.MaxInt64] if it exceeds that.
 func (m *moments) total() int64 {
 	if m.sum[1] != 0 || m.sum[0] > math.MaxInt64 {
 		return math.MaxInt64
@@ -173,16 +170,16 @@ func (m *moments) total() int64 {
 	return int64(m.sum[0])
 }
 
-// mean returns tenths, rounded half up.
+// mean returns the mean in tenths, rounded half up.
 func (m *moments) mean() int64 {
 	if m.n == 0 {
 		return 0
 	}
-	whole, rest := bits.Div64(m.sum[1], m.sum[0], m.n) // no value is beyond 63 bits
+	whole, rest := bits.Div64(m.sum[1], m.sum[0], m.n) // no value has more than 63 bits
 	return Tenths(int64(whole), int64((20*rest+m.n)/(2*m.n)))
 }
 
-// Tenths adds, without wrapping around.
+// Tenths returns 10*whole + tenth without wrapping around.
 func Tenths(whole, tenth int64) int64 {
 	if whole > (math.MaxInt64-tenth)/10 {
 		return math.MaxInt64
@@ -190,7 +187,7 @@ func Tenths(whole, tenth int64) int64 {
 	return 10*whole + tenth
 }
 
-// stdDev returns the standard deviation of the sample in tenths; 0 of one value.
+// stdDev returns the standard deviation of the sample in tenths; 0 for a single value.
 func (m *moments) stdDev() int64 {
 	if m.n < 2 {
 		return 0
@@ -199,9 +196,8 @@ func (m *moments) stdDev() int64 {
 	return int64(min(math.Round(10*math.Sqrt(m.spread()/n/(n-1))), math.MaxInt64/2))
 }
 
-// A histogram counts values in buckets whose width is at most a 128th of their
-// values, so that what lies in the middle of one is off by 0.4 % at most. Below 256
-// every value has its own. Sums are exact.
+// A histogram counts values in buckets whose width is at most a 128th of their values, so that the middle
+// of a bucket is off by 0.4 % at most. Every value below 256 has a bucket of its own. Sums are exact.
 type histogram struct {
 	moments
 	min, max int64
@@ -210,8 +206,7 @@ type histogram struct {
 
 const subBits = 7
 
-// bucket returns the place of a value. Octave 0 begins with 0, each other one with a
-// power of two.
+// bucket returns the bucket of a value. Octave 0 begins with 0, every other one with a power of two.
 func bucket(v int64) (octave, sub int) {
 	if v < 1<<subBits {
 		return 0, int(v)
@@ -220,7 +215,7 @@ func bucket(v int64) (octave, sub int) {
 	return shift + 1, int(v>>shift) & (1<<subBits - 1)
 }
 
-// middle returns the value that stands for a bucket.
+// middle returns the value that represents a bucket.
 func middle(octave, sub int) int64 {
 	if octave == 0 {
 		return int64(sub)
@@ -264,7 +259,7 @@ func (h *histogram) merge(o *histogram) {
 	}
 }
 
-// at returns about the value that has n smaller or equal ones before it.
+// at returns approximately the value of rank n, counting from 0.
 func (h *histogram) at(n uint64) int64 {
 	for octave, counts := range h.octaves {
 		if counts == nil {

@@ -12,20 +12,19 @@ import (
 	"github.com/sgtrace/sgtrace/request"
 )
 
-// A selection finds values of samples by their ranks. It counts them by their upper halves, and
-// those that share an upper half in another pass by their lower ones, so that they stay where
-// they are: that may be a file.
+// A selection finds values of samples by rank, without moving them, as they may be in a file. It counts
+// values by their upper halves, and, in another pass, those that share an upper half by their lower halves.
 type selection struct {
 	moments
 	blocks [][]uint32
-	long   []int64       // sorted; above all others
-	upTo   []uint64      // by upper half: how many values have it, or a smaller one
-	lower  map[int]lower // that were asked for, by upper half
+	long   []int64       // sorted; larger than all others
+	upTo   []uint64      // by upper half: number of values with this one or a smaller one
+	lower  map[int]lower // by upper half, if asked for
 }
 
 const halves = 1 << 16
 
-// lower is like upTo by lower half, of values with one upper half.
+// lower is like upTo for the lower halves of values that share an upper half.
 type lower []uint64
 
 func newSelection(samples []*Sample) *selection {
@@ -51,7 +50,7 @@ func newSelection(samples []*Sample) *selection {
 	return s
 }
 
-// accumulate makes numbers of values up to each of numbers of values at each.
+// accumulate turns counts into cumulative counts.
 func accumulate(counts []uint64) {
 	for i := 1; i < len(counts); i++ {
 		counts[i] += counts[i-1]
@@ -71,12 +70,12 @@ func (s *selection) at(i uint64) int64 {
 	return int64(upper)*halves + int64(place(counts, i))
 }
 
-// place returns the first half up to which there are more than i values.
+// place returns the first half with more than i values up to and including it.
 func place(upTo []uint64, i uint64) int {
 	return sort.Search(len(upTo), func(half int) bool { return upTo[half] > i })
 }
 
-// count counts the values with an upper half by their lower ones.
+// count returns the cumulative counts, by lower half, of the values with an upper half.
 func (s *selection) count(upper int) lower {
 	counts := make(lower, halves)
 	for _, b := range s.blocks {
@@ -90,11 +89,10 @@ func (s *selection) count(upper int) lower {
 	return counts
 }
 
-// A Summary describes a set of durations. All but N are ns and whole: the
-// percentiles are values that occurred.
+// A Summary describes a set of durations. All fields but N are whole ns: percentiles are values that occurred.
 type Summary struct {
 	N                  int
-	Total              int64 // math.MaxInt64 if the sum is beyond it
+	Total              int64 // math.MaxInt64 if the sum exceeds it
 	Mean               int64 // rounded to the nearest ns
 	StdDev             int64 // of the sample; request.Unknown when N < 2
 	Min                int64
@@ -106,13 +104,13 @@ type Summary struct {
 // in place.
 func Summarize(durations []int64) Summary { return new(Summarizer).Summarize(durations) }
 
-// A Summarizer keeps its scratch space from one group to the next.
+// A Summarizer summarizes groups of values, reusing scratch space.
 type Summarizer struct {
 	keys   []int64
 	floats []float64
 }
 
-// Summarize returns the numbers of v, and changes its order.
+// Summarize summarizes v, which it sorts.
 func (s *Summarizer) Summarize(v []int64) Summary {
 	if len(v) == 0 {
 		return Summary{StdDev: request.Unknown}
@@ -126,7 +124,7 @@ func (s *Summarizer) Summarize(v []int64) Summary {
 	}
 }
 
-// sum adds in 128 bits: a few spans with forged times exceed 64.
+// sum adds in 128 bits: a few spans with forged times exceed 64 bits.
 func sum(v []int64) (total, mean int64) {
 	var hi, lo, carry uint64
 	for _, d := range v {
@@ -143,7 +141,7 @@ func sum(v []int64) (total, mean int64) {
 	return total, int64(q)
 }
 
-// AddTimes adds two durations; forged ones would wrap around.
+// AddTimes adds two durations, up to the largest int64, as forged ones would wrap around.
 func AddTimes(x, y int64) int64 {
 	if x > math.MaxInt64-y {
 		return math.MaxInt64
@@ -151,7 +149,7 @@ func AddTimes(x, y int64) int64 {
 	return x + y
 }
 
-// SumTimes is [AddTimes] for all of a list.
+// SumTimes adds all durations of a list like [AddTimes].
 func SumTimes(list []int64) (sum int64) {
 	for _, ns := range list {
 		sum = AddTimes(sum, ns)
@@ -159,8 +157,7 @@ func SumTimes(list []int64) (sum int64) {
 	return sum
 }
 
-// stdDev leaves the moments to gonum, which works on float64: exact to the ns
-// for durations below 2^53 ns (104 days).
+// stdDev uses gonum, which works on float64: exact to the ns for durations below 2^53 ns (104 days).
 func (s *Summarizer) stdDev(v []int64) int64 {
 	if len(v) < 2 {
 		return request.Unknown
@@ -172,11 +169,10 @@ func (s *Summarizer) stdDev(v []int64) int64 {
 	return int64(math.Round(stat.StdDev(s.floats, nil)))
 }
 
-// radixMin is how many values are sorted without comparing them: fewer are as fast so.
+// radixMin is how many values it takes for a radix sort to be faster.
 const radixMin = 512
 
-// sortValues orders non-negative values in place. It returns scratch, which it
-// replaces if it is too small.
+// sortValues sorts non-negative values in place. It returns scratch, or a replacement if that was too small.
 func sortValues[T int64 | uint32](v, scratch []T) []T {
 	if len(v) < radixMin {
 		slices.Sort(v)

@@ -2,7 +2,7 @@
 // has its inputs, the warnings about them, tables and findings. [Document.Write] prints
 // it as text, Markdown, CSV or JSON, so that all reports look alike to programs.
 //
-// JSON is one object. Whatever has nothing to say is an empty array, unknown is null:
+// JSON is one object. Empty lists are empty arrays, and unknown values are null:
 //
 //	{"schema":"sgtrace.report.kernels/v2","main":"kernels",
 //	"inputs":[
@@ -24,7 +24,7 @@
 //	]}
 //
 // The schema of a document is about this object; the schema of a table is about its
-// columns. CSV has room for one table, the main one unless [Document.Choose] chose
+// columns. CSV has room for one table: the main one, unless [Document.Choose] chose
 // another.
 //
 // Tables of very many ranks are made short enough to read: ranks that a finding names keep their rows, and

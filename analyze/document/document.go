@@ -15,28 +15,23 @@ import (
 	"github.com/sgtrace/sgtrace/trace/redact"
 )
 
-// A Document is what a command reports. Tables and findings are in the order in which
-// people read them.
+// A Document is what a command reports. Tables and findings are in reading order.
 type Document struct {
 	Schema   string // "sgtrace.report.kernels/v2"
 	Inputs   []Input
 	Warnings []Warning
 	Tables   []*table.Table
-	// Main names the table that CSV has, and that --sort and --limit arrange; "" if no
-	// table matters more than the others.
+	// Main is the name of the table that CSV has, and that --sort and --limit arrange; "" if no table matters more than the others.
 	Main string
-	// LimitAll tells that --limit bounds every table, and not the main one alone.
+	// LimitAll reports that --limit bounds every table, not only the main one.
 	LimitAll bool
 	Findings []finding.Finding
-	// Failure is why a command fails that has written the document: a gate in it did not
-	// pass; nil is that it does not.
+	// Failure is why the command fails after writing the document: a gate in it did not pass. It is nil if the command succeeds.
 	Failure error
-	// Again are the arguments that select and read the same inputs once more, for the
-	// commands of findings.
+	// Again are the arguments that select and read the same inputs once more, for the commands of findings.
 	Again []string
 
-	// Text and Markdown write the document for people; nil writes the tables one after
-	// another.
+	// Text and Markdown write the document for people; if nil, the tables are written one after another.
 	Text     func(io.Writer, table.Style) error
 	Markdown func(io.Writer) error
 }
@@ -44,16 +39,16 @@ type Document struct {
 // An Input is a file that was read.
 type Input struct {
 	Name  string
-	Bytes int64 // as it lies on disk; request.Unknown of a pipe
+	Bytes int64 // on disk; request.Unknown for a pipe
 }
 
-// A Warning is a reason to trust a document less, or what it cannot tell.
+// A Warning is a reason to trust a document less, or something that it can't show.
 type Warning struct {
 	Severity trace.Severity
 	Text     string
 }
 
-// Of returns a document of some tables, the first of which is the main one.
+// Of returns a document with some tables, the first of which is the main one.
 func Of(tables ...*table.Table) *Document {
 	d := &Document{}
 	d.AddMain(tables[0])
@@ -61,7 +56,7 @@ func Of(tables ...*table.Table) *Document {
 	return d
 }
 
-// Add appends the tables that have rows, or say why they have none.
+// Add appends the tables that have rows, or notes on why they have none.
 func (d *Document) Add(tables ...*table.Table) {
 	for _, t := range tables {
 		if t.Len() > 0 || len(t.Footnotes) > 0 {
@@ -80,8 +75,7 @@ func (d *Document) names() string {
 	return strings.Join(names, ", ")
 }
 
-// MainTable returns the table that CSV has; an error if there is none, which lists those
-// to choose from.
+// MainTable returns the table that CSV has. If there is none, its error lists the tables to choose from.
 func (d *Document) MainTable() (*table.Table, error) {
 	for _, t := range d.Tables {
 		if t.Name() == d.Main {
@@ -91,7 +85,7 @@ func (d *Document) MainTable() (*table.Table, error) {
 	return nil, fmt.Errorf("CSV has room for one table; choose it with --table: %s", d.names())
 }
 
-// Choose leaves only the named table, which becomes the main one.
+// Choose drops all tables but the named one, which becomes the main one.
 func (d *Document) Choose(name string) error {
 	i := slices.IndexFunc(d.Tables, func(t *table.Table) bool { return t.Name() == name })
 	if i < 0 {
@@ -102,16 +96,14 @@ func (d *Document) Choose(name string) error {
 	return nil
 }
 
-// Redact replaces the names in tables by those of the redactor. Names in the rest must
-// have been replaced before.
+// Redact replaces the names in tables by those of the redactor. Names in other parts must have been replaced before.
 func (d *Document) Redact(by *redact.Redactor) {
 	for _, t := range d.Tables {
 		t.Redact(by)
 	}
 }
 
-// Write writes the document in the given format. As CSV, an error if it has no main
-// table.
+// Write writes the document in the given format. CSV is an error if there is no main table.
 func (d *Document) Write(w io.Writer, f table.Format, s table.Style) error {
 	switch {
 	case f == table.FormatJSON:
@@ -136,7 +128,7 @@ func (d *Document) Write(w io.Writer, f table.Format, s table.Style) error {
 	return writeBehind(w, f, s, d.Tables[1:])
 }
 
-// writeBehind writes tables, each behind an empty line.
+// writeBehind writes tables, each after an empty line.
 func writeBehind(w io.Writer, f table.Format, s table.Style, tables []*table.Table) error {
 	for _, t := range tables {
 		if _, err := io.WriteString(w, "\n"); err != nil {
@@ -149,7 +141,7 @@ func writeBehind(w io.Writer, f table.Format, s table.Style, tables []*table.Tab
 	return nil
 }
 
-// Append lets text and Markdown end with some tables, behind what is written of the document already.
+// Append adds tables to the end of what Text and Markdown write.
 func (d *Document) Append(tables ...*table.Table) {
 	text, markdown := d.Text, d.Markdown
 	d.Text = func(w io.Writer, s table.Style) error {
@@ -166,7 +158,7 @@ func (d *Document) Append(tables ...*table.Table) {
 	}
 }
 
-// The objects of a document. Fields are only ever added; docs/METRICS.md defines them.
+// The JSON objects of a document. Fields are only ever added; docs/METRICS.md defines them.
 type (
 	inputJSON struct {
 		Name  table.JSONText `json:"name"`
@@ -186,7 +178,7 @@ func (i Input) object() inputJSON {
 	return v
 }
 
-// writeJSON writes one object, every element of its arrays on a line of its own.
+// writeJSON writes one object, with every element of its arrays on a line of its own.
 func (d *Document) writeJSON(w io.Writer) error {
 	out := bufio.NewWriter(w)
 	head := struct {
@@ -197,7 +189,7 @@ func (d *Document) writeJSON(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	out.WriteString(text[:len(text)-1]) // the object goes on
+	out.WriteString(text[:len(text)-1]) // without the closing brace
 	arrays := []struct {
 		name  string
 		n     int
@@ -243,7 +235,7 @@ var ofRequests = []string{
 	"tail.e2e", "tail.ttft", "tail.itl", "common", "transfers", "diff",
 }
 
-// SampleNotes say of which requests inputs have records, where these are not all.
+// SampleNotes says which requests the inputs have records of, if these are not all.
 func SampleNotes(diags *trace.Diags) (notes []string) {
 	if diags == nil {
 		return nil
@@ -262,7 +254,7 @@ func SampleNotes(diags *trace.Diags) (notes []string) {
 	return notes
 }
 
-// NoteSample says below each table of requests if they are a biased sample.
+// NoteSample adds a note to each table of requests if these are a biased sample.
 func (d *Document) NoteSample(diags *trace.Diags) {
 	notes := SampleNotes(diags)
 	for _, t := range d.Tables {

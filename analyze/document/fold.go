@@ -12,28 +12,27 @@ import (
 )
 
 const (
-	// Many is above how many ranks a table is folded.
+	// Many is the number of ranks above which a table is folded.
 	Many = 64
-	// maxGroups is how many groups have a row each.
+	// maxGroups is the largest number of groups with a row each.
 	maxGroups = 16
-	// rankColumn names the column that tells which rank a row is of.
+	// rankColumn is the name of the column with the rank of a row.
 	rankColumn = "rank"
 )
 
-// notAdded are columns of numbers that are names.
+// notAdded are columns whose numbers are identifiers.
 var notAdded = []string{"device", "stream", "gpu"}
 
-// Ranks are those of some tables.
+// Ranks describes the ranks in tables.
 type Ranks struct {
-	HostOf map[string]string // of ranks, as tables name them
-	Hosts  *Hosts            // nil knows no groups of hosts
-	Named  map[string]bool   // ranks that a finding names, which keep their rows
+	HostOf map[string]string // by rank, as tables name it
+	Hosts  *Hosts            // nil if groups of hosts are unknown
+	Named  map[string]bool   // ranks named by findings, which keep their rows
 }
 
-// Fold returns the table with a few rows for the ranks that no finding names, if it has more
-// than [Many] ranks: for each group of hosts the median, or of very many groups of all, and the
-// smallest and the largest value of all. Rows that differ in another text are not summed up
-// together; where there are too many of these, the table is cut instead.
+// Fold returns the table, if it has more than [Many] ranks, with a few rows in place of the ranks that no finding names:
+// the median of each group of hosts, unless there are too many groups, and the smallest, the median, and the largest value
+// of all. Rows that differ in other texts are folded separately; if that leaves too many rows, the table is cut instead.
 func (c *Ranks) Fold(t *table.Table) *table.Table {
 	at, err := t.Column(rankColumn)
 	if err != nil || t.Columns[at].Unit != table.Text {
@@ -59,7 +58,7 @@ func (c *Ranks) Fold(t *table.Table) *table.Table {
 	return folded
 }
 
-// cut leaves the first rows of a table if there are many ranks.
+// cut keeps only the first rows of a table if there are many ranks.
 func cut(t *table.Table, ranks int) *table.Table {
 	if ranks > Many && t.Len() > Many {
 		t.Limit(Many)
@@ -68,7 +67,7 @@ func cut(t *table.Table, ranks int) *table.Table {
 	return t
 }
 
-// fieldsOf returns the columns of rows that hold their cells.
+// fieldsOf returns the given columns for rows that are lists of cells.
 func fieldsOf(columns []table.Column) []table.Field[[]table.Cell] {
 	fields := make([]table.Field[[]table.Cell], len(columns))
 	for i, column := range columns {
@@ -77,24 +76,24 @@ func fieldsOf(columns []table.Column) []table.Field[[]table.Cell] {
 	return fields
 }
 
-// A fold is a table while it is folded.
+// A fold is a table being folded.
 type fold struct {
 	*Ranks
 	t     *table.Table
-	rank  int // column
-	level int // of the groups
+	rank  int // column of the rank
+	level int // level of the groups, or -1
 	ranks map[string]bool
-	named int                        // of ranks, that findings name
-	kinds order.Groups[string, kind] // by all texts but the rank
+	named int                        // number of ranks that findings name
+	kinds order.Groups[string, kind] // by all texts except the rank
 }
 
-// A kind is rows of ranks that only numbers tell apart.
+// A kind is a set of rows that differ only in ranks and numbers.
 type kind struct {
 	kept [][]table.Cell
 	rest [][]table.Cell
 }
 
-// read sorts the rows by kind.
+// read groups the rows by kind.
 func (f *fold) read() {
 	for rank := range f.ranks {
 		if f.Named[rank] {
@@ -120,7 +119,7 @@ func (f *fold) read() {
 	}
 }
 
-// levelFor returns the smallest groups of which there are few enough for a row each; -1 is none.
+// levelFor returns the level with the smallest groups that are few enough for a row each; -1 if there is none.
 func (c *Ranks) levelFor(ranks map[string]bool) int {
 	for level := range c.Hosts.levels() {
 		groups := map[string]bool{}
@@ -134,7 +133,7 @@ func (c *Ranks) levelFor(ranks map[string]bool) int {
 	return -1
 }
 
-// host returns the host of a rank, whose name a device may follow; "" is unknown.
+// host returns the host of a rank, whose name may be followed by a device; "" if unknown.
 func (c *Ranks) host(rank string) string {
 	for name := rank; name != ""; {
 		if host, ok := c.HostOf[name]; ok {
@@ -146,7 +145,7 @@ func (c *Ranks) host(rank string) string {
 	return ""
 }
 
-// rows returns those of the folded table.
+// rows returns the rows of the folded table.
 func (f *fold) rows() (out [][]table.Cell) {
 	for _, k := range f.kinds.List {
 		out = append(out, k.kept...)
@@ -163,7 +162,7 @@ func (f *fold) rows() (out [][]table.Cell) {
 	return out
 }
 
-// countOf says how many ranks some rows are of: "1,011 other ranks on 126 hosts".
+// countOf returns how many ranks some rows are of, in words: "1,011 other ranks on 126 hosts".
 func (f *fold) countOf(rows [][]table.Cell) string {
 	ranks, hosts := map[string]bool{}, map[string]bool{}
 	for _, row := range rows {
@@ -180,13 +179,13 @@ func (f *fold) countOf(rows [][]table.Cell) string {
 	return text
 }
 
-// A group is the rows of ranks on hosts that belong together.
+// A group is the rows of the ranks in a group of hosts.
 type group struct {
 	title string
 	rows  [][]table.Cell
 }
 
-// groups returns those of the level, by name; none if there are too many.
+// groups returns the groups of f.level, sorted by name; nil if there are too many.
 func (f *fold) groups(rows [][]table.Cell) []group {
 	if f.level < 0 {
 		return nil
@@ -203,12 +202,12 @@ func (f *fold) groups(rows [][]table.Cell) []group {
 	return by.List
 }
 
-// Which of n sorted values a row has.
+// Functions that choose one of n sorted values.
 func first(int) int    { return 0 }
 func last(n int) int   { return n - 1 }
 func median(n int) int { return (n - 1) / 2 } // nearest rank
 
-// sum makes one row of several: texts that all have, and of numbers the one that which chooses.
+// sum makes one row of several: with their common texts, and, in each column of numbers, the value that which chooses.
 func (f *fold) sum(rows [][]table.Cell, title string, which func(n int) int) []table.Cell {
 	out := make([]table.Cell, len(f.t.Columns))
 	for i, column := range f.t.Columns {
@@ -226,7 +225,7 @@ func (f *fold) sum(rows [][]table.Cell, title string, which func(n int) int) []t
 	return out
 }
 
-// choose returns the cell of a column that which chooses of those that are known, in order.
+// choose returns the cell of a column that which chooses among the known ones, in order.
 func choose(unit table.Unit, rows [][]table.Cell, column int, which func(n int) int) table.Cell {
 	var known []table.Cell
 	for _, row := range rows {

@@ -9,19 +9,18 @@ import (
 	"strings"
 )
 
-// hostLevel is the smallest group, which needs no file.
+// hostLevel is the name of the smallest groups, single hosts, which need no file.
 const hostLevel = "host"
 
-// Hosts are the groups that hosts are in, as a user lists them. The zero value knows none.
+// Hosts are groups of hosts, as listed by the user. The zero value has none.
 type Hosts struct {
-	// Levels are the groups, the smallest first: "node", "rack".
+	// Levels are the names of the kinds of groups, the smallest first: "node", "rack".
 	Levels []string
-	groups map[string][]string // of each host, by level; "" is unknown
+	groups map[string][]string // by host, then by level; "" if unknown
 }
 
-// ReadHosts reads a CSV file with a header: the column host, and then groups, the smallest
-// first, such as node and rack. A # begins a line that does not count. Its errors name the file
-// and the line.
+// ReadHosts reads a CSV file with a header: the column host, followed by kinds of groups, the smallest
+// first, such as node and rack. A # begins a comment line. Errors name the file and the line.
 func ReadHosts(r io.Reader, name string) (*Hosts, error) {
 	rows := csv.NewReader(r)
 	rows.Comment, rows.TrimLeadingSpace = '#', true
@@ -51,7 +50,7 @@ func ReadHosts(r io.Reader, name string) (*Hosts, error) {
 	}
 }
 
-// add notes the groups of a host.
+// add records the groups of a host.
 func (h *Hosts) add(host string, groups []string) error {
 	switch before, known := h.groups[host]; {
 	case host == "":
@@ -63,7 +62,7 @@ func (h *Hosts) add(host string, groups []string) error {
 	return nil
 }
 
-// at says where in a file the error of a reader of CSV is.
+// at adds the file and the line to an error of the CSV reader.
 func at(name string, err error) error {
 	var parse *csv.ParseError
 	if errors.As(err, &parse) {
@@ -80,8 +79,8 @@ func (h *Hosts) levels() []string {
 	return append([]string{hostLevel}, h.Levels...)
 }
 
-// group returns in which group of a level a host is; "" is unknown. A host that the file does
-// not have by its full name goes by the beginning of it, up to a dot.
+// group returns the group of a host at a level; "" if unknown. If the file doesn't have the
+// full name of a host, the part before the first dot counts.
 func (h *Hosts) group(level int, host string) string {
 	if level == 0 || host == "" {
 		return host
@@ -96,7 +95,7 @@ func (h *Hosts) group(level int, host string) string {
 	return groups[level-1]
 }
 
-// title names a group: "node7", "rack r12".
+// title returns the title of a group: "node7", "rack r12".
 func (h *Hosts) title(level int, group string) string {
 	if level == 0 {
 		return group

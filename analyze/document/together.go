@@ -9,18 +9,18 @@ import (
 	"github.com/sgtrace/sgtrace/internal/order"
 )
 
-// A Rank is one of all that there are.
+// A Rank is one of all ranks.
 type Rank struct {
-	Name, Host string // as reports print them; no host is unknown
+	Name, Host string // as reports print them; Host is "" if unknown
 	At         place.Location
 }
 
-// A Group is ranks of hosts that belong together.
+// A Group is the ranks of a group of hosts, or the hosts themselves.
 type Group struct {
 	Members []string
-	what    string // members are "ranks", or "hosts", each of which has a rank
+	what    string // what members are: "ranks", or "hosts" each of which has a rank
 	title   string // "rack r12"
-	level   int    // 0 is a host
+	level   int    // 0 means a single host
 }
 
 // String counts the members: "all 8 ranks of rack r12", "all 4 hosts of rack r12".
@@ -28,8 +28,8 @@ func (g *Group) String() string {
 	return fmt.Sprintf("all %d %s of %s", len(g.Members), g.what, g.title)
 }
 
-// CompleteGroups returns the groups of hosts of which all ranks are named, the largest groups first.
-// ranks are all that there are. A rank is told of once.
+// CompleteGroups returns the groups of hosts all ranks of which are named, the largest groups
+// first; ranks are all ranks. A rank is in one group at most.
 func (c *Ranks) CompleteGroups(ranks []Rank) (list []Group) {
 	told := map[string]bool{}
 	for level := len(c.Hosts.levels()) - 1; level >= 0; level-- {
@@ -53,7 +53,7 @@ func (c *Ranks) CompleteGroups(ranks []Rank) (list []Group) {
 	return list
 }
 
-// withHosts is CompleteGroups, and the groups of hosts of which each has a named rank.
+// withHosts returns CompleteGroups, and the groups in which every host has a named rank.
 func (c *Ranks) withHosts(ranks []Rank) []Group {
 	list := c.CompleteGroups(ranks)
 	told := order.Set(order.EachRow(list, func(g *Group) string { return g.title }))
@@ -76,10 +76,10 @@ func (c *Ranks) withHosts(ranks []Rank) []Group {
 	return list
 }
 
-// are says what ranks are that findings of a kind are about.
+// are describes the ranks that findings of a kind are about.
 var are = map[finding.Kind]string{finding.Straggler: "late", finding.Slower: "slow", finding.Lifecycle: "hung, gone, or new"}
 
-// words says what the ranks of the group are that findings of a kind are about.
+// words returns a sentence about the group, for findings of a kind.
 func (g *Group) words(kind finding.Kind) string {
 	switch is := are[kind]; {
 	case is == "":
@@ -91,9 +91,9 @@ func (g *Group) words(kind finding.Kind) string {
 	}
 }
 
-// Annotate says first in the evidence of findings if those of a kind are about all ranks of a group, or
-// about all of its hosts: "all 8 ranks of rack r12 are late". Of a host it says so only where several findings are about
-// it, as one names its own. Nil hosts tell nobody.
+// Annotate adds, as the first evidence of findings of a kind, that these are about all ranks
+// or all hosts of a group: "all 8 ranks of rack r12 are late". For a single host it does so
+// only if several findings are about it, as each names its host anyway. Nil hosts add nothing.
 func (h *Hosts) Annotate(found []finding.Finding, ranks []Rank) {
 	if h == nil {
 		return
@@ -104,7 +104,7 @@ func (h *Hosts) Annotate(found []finding.Finding, ranks []Rank) {
 	}
 	for _, kind := range kinds {
 		c := &Ranks{Hosts: h, Named: map[string]bool{}}
-		of := map[string][]*finding.Finding{} // by rank and host
+		of := map[string][]*finding.Finding{} // by name of a rank, and of a host
 		for i := range found {
 			if f := &found[i]; f.Kind == kind {
 				for _, r := range namedBy(&f.At, ranks) {
@@ -119,7 +119,7 @@ func (h *Hosts) Annotate(found []finding.Finding, ranks []Rank) {
 	}
 }
 
-// tell adds the group to the findings about its ranks.
+// tell adds a sentence about the group to the findings about its members.
 func (g *Group) tell(kind finding.Kind, of map[string][]*finding.Finding) {
 	var about []*finding.Finding
 	for _, member := range g.Members {
@@ -135,8 +135,7 @@ func (g *Group) tell(kind finding.Kind, of map[string][]*finding.Finding) {
 	}
 }
 
-// Covered returns the groups of which some places cover all ranks, and those of hosts that each
-// have a rank there, the largest first.
+// Covered returns the groups all of whose ranks some places cover, and those in which every host has such a rank, the largest first.
 func (h *Hosts) Covered(places []place.Location, ranks []Rank) []Group {
 	c := &Ranks{Hosts: h, Named: map[string]bool{}}
 	for i := range places {
@@ -147,7 +146,7 @@ func (h *Hosts) Covered(places []place.Location, ranks []Rank) []Group {
 	return c.withHosts(ranks)
 }
 
-// namedBy returns the ranks that a place is, or that belong to it.
+// namedBy returns the ranks at a place.
 func namedBy(at *place.Location, ranks []Rank) (list []*Rank) {
 	if at.Scope != place.OneRank {
 		return nil
