@@ -22,62 +22,61 @@ type Memory struct {
 	Growing []Growth
 }
 
-// A Failure is an allocation that the device had no memory for.
+// A Failure is an allocation for which the device had no memory.
 type Failure struct {
 	Rank   string
 	Number int32
-	Time   trace.Time     // 0 is unknown
+	Time   trace.Time     // 0 if unknown
 	Asked  int64          // bytes
-	Left   int64          // bytes that the device had
-	Where  trace.Sym      // 0 is unknown
+	Left   int64          // bytes that the device had left
+	Where  trace.Sym      // 0 if unknown
 	Use    recorder.Usage // of the allocator at that moment
 }
 
-// A Device is what the allocator of a process had of one. All are bytes.
+// A Device is the memory that the allocator of a process had of one device, in bytes.
 type Device struct {
 	File, Rank  string
 	Number      int32
-	First, Last trace.Time // of its entries; 0 is unknown
-	// Allocated was asked for and is in use, Pending was given back and may be used by a stream, and
-	// Taken is the size of the blocks of both. Reserved is what the allocator has of the device.
+	First, Last trace.Time // bounds of its entries; 0 if unknown
+	// Allocated was asked for and is in use, Pending was given back but a stream may still use it, and
+	// Taken is the size of the blocks of both. Reserved is what the allocator has from the device.
 	Allocated, Pending, Taken, Reserved int64
-	// Free is what it has and nobody uses, LargestFree the largest part of that, and Pool what is kept
-	// for CUDA graphs and pools.
+	// Free is the unused part of Reserved, LargestFree the largest block of that, and Pool what is
+	// kept for CUDA graphs and memory pools.
 	Free, LargestFree, Pool int64
-	Told                    bool // by entries, and so is all that follows
+	Told                    bool // there are entries, which all further fields need
 	Replay                  recorder.Replay
 	PeakTime                trace.Time
 	Entries                 int64
-	Failed                  int64 // allocations that the device had no memory for
-	// Taking is how many calls took memory of the device, which a process does at its start, and Took how
-	// long they were at most, ns.
+	Failed                  int64 // allocations for which the device had no memory
+	// Taking is the number of calls that took memory from the device, as a process does at its
+	// start, and Took is an upper bound of their duration, ns.
 	Taking, Took int64
 }
 
-// A Holder is what one place had allocated at a moment.
+// A Holder is what one place in the code had allocated at some moment.
 type Holder struct {
 	Rank    string
 	Number  int32
-	Peak    bool // at the peak; else at the end
+	Peak    bool // at the peak; otherwise at the end
 	Holding recorder.Holding
-	Of      int64 // bytes that were allocated then
+	Of      int64 // all bytes allocated at that moment
 }
 
-// A Stall is a call for memory of the device.
+// A Stall is a call for more memory of the device.
 type Stall struct {
 	Rank   string
 	Number int32
-	Time   trace.Time // behind the call
+	Time   trace.Time // after the call
 	Bytes  int64
-	Most   int64     // ns: since the entry before; -1 is unknown
-	Where  trace.Sym // 0 is unknown
-	// Took is how long the call was in what a profiler recorded of the same rank, ns; -1 is not
-	// recorded there.
+	Most   int64     // upper bound of its duration: time since the previous entry, ns; -1 if unknown
+	Where  trace.Sym // 0 if unknown
+	// Took is how long the call took in a profiler's recording of the same rank, ns; -1 if not recorded there.
 	Took int64
 	Call trace.Sym
 }
 
-// Measure looks at snapshots. profiles are recordings of the same processes; nil is none.
+// Measure evaluates snapshots. profiles are recordings of the same processes; nil if there are none.
 func Measure(set *recorder.Memory, profiles *profile.Set) *Memory {
 	m := &Memory{syms: set.Syms}
 	for _, x := range set.Snapshots() {
@@ -132,7 +131,7 @@ func (m *Memory) device(x *recorder.Snapshot, d *recorder.Device) {
 	m.Devices = append(m.Devices, row)
 }
 
-// holders adds what places had allocated, most first.
+// holders adds what places had allocated, the largest first.
 func (m *Memory) holders(rank string, d *recorder.Device, r *recorder.Replay, peak bool) {
 	at, all := len(d.Entries)-1, r.End.Allocated
 	if peak {
@@ -149,7 +148,7 @@ func (m *Memory) holders(rank string, d *recorder.Device, r *recorder.Replay, pe
 	}
 }
 
-// stalls adds the calls for memory of the device, and counts those that failed.
+// stalls adds the calls for more memory of the device, and those that failed.
 func (m *Memory) stalls(rank string, d *recorder.Device, row *Device) {
 	var failed []int
 	for i := range d.Entries {
@@ -173,22 +172,22 @@ func (m *Memory) stalls(rank string, d *recorder.Device, row *Device) {
 	}
 }
 
-// isMalloc reports whether a call gets memory of a device.
+// isMalloc reports whether a call gets memory from a device.
 func isMalloc(name string) bool {
 	return name == "cudaMalloc" || name == "hipMalloc" || name == "cuMemCreate" || name == "cuMemMap" || name == "hipMemCreate" || strings.HasPrefix(name, "cudaMalloc_")
 }
 
-// stampedBehind is how far behind the end of a call its stamp may be, in ns: the allocator stamps
-// when it has noted the segment.
+// stampedBehind is how long after the end of a call its entry may be stamped, in ns: the
+// allocator stamps it when it has recorded the segment.
 const stampedBehind = 1_000_000
 
-// confirm finds the calls in what a profiler recorded of the same rank: the last one that ended
-// before the stamp, and behind the entry before.
+// confirm finds the calls in a profiler's recording of the same rank: the last one that ended
+// before the stamp of the entry, and after the previous entry.
 func (m *Memory) confirm(set *profile.Set) {
 	type call struct {
 		event profile.Event
 	}
-	calls := map[string][]call{} // by rank, later by end
+	calls := map[string][]call{} // by rank, and sorted by end below
 	for _, st := range set.Streams {
 		st.Calls(func(c *profile.Call) bool {
 			if c.Rank >= 0 && isMalloc(set.Syms.Name(c.Name)) {
@@ -203,7 +202,7 @@ func (m *Memory) confirm(set *profile.Set) {
 	for i := range m.Stalls {
 		s := &m.Stalls[i]
 		list := calls[s.Rank]
-		n := sort.Search(len(list), func(k int) bool { return list[k].event.End > s.Time+1000 }) // its stamp is in whole microseconds
+		n := sort.Search(len(list), func(k int) bool { return list[k].event.End > s.Time+1000 }) // stamps are in whole microseconds
 		if n == 0 || s.Most < 0 {
 			continue
 		}

@@ -1,4 +1,3 @@
-// Package allocations says what took the memory of devices, by the snapshots that PyTorch's allocator
-// leaves: what there is, what there was at the peak, what grew, and which calls for more memory of
-// the device held up a thread.
+// Package allocations says what took the memory of devices, from snapshots of PyTorch's allocator: what is allocated
+// now, what was allocated at the peak, what grew, and which calls for more memory of the device held up a thread.
 package allocations

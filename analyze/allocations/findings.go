@@ -11,13 +11,13 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/words"
 )
 
-// OutOfMemory is the subkind of findings of devices that had no memory left.
+// OutOfMemory is the subkind of findings about devices that ran out of memory.
 const OutOfMemory = "out of memory"
 
-// Steady is the subkind of findings of memory that grows to the end.
+// Steady is the subkind of findings about memory that grows to the end.
 const Steady = "growth"
 
-// Findings returns devices that had no memory for an allocation.
+// Findings returns the devices that had no memory for an allocation.
 func (m *Memory) Findings() (list []finding.Finding, check finding.Check) {
 	check = finding.Check{What: "allocations that failed", Of: "recorded allocator", Needed: 1}
 	for i := range m.Devices {
@@ -38,10 +38,10 @@ func (m *Memory) Findings() (list []finding.Finding, check finding.Check) {
 	return list, check
 }
 
-// fewest is how many entries tell whether memory grows: blocks that are kept, and what else comes and goes meanwhile.
+// fewest is the least number of entries that show whether memory grows: blocks that are kept, and others that come and go meanwhile.
 const fewest = 3 * fewestKept
 
-// Leaks returns devices whose memory grows to the end of the recording.
+// Leaks returns the devices whose memory grows to the end of the recording.
 func (m *Memory) Leaks() (list []finding.Finding, check finding.Check) {
 	check = finding.Check{What: "memory that grows", Of: "recorded allocator", Needed: 1}
 	all := int64(0)
@@ -63,7 +63,7 @@ func (m *Memory) Leaks() (list []finding.Finding, check finding.Check) {
 	return list, check
 }
 
-// leak says which place keeps what, how fast that is, and what else could be why.
+// leak returns the finding about a growth: which place keeps what, how fast, and what else could explain it.
 func (m *Memory) leak(g *Growth) finding.Finding {
 	name, top := fmt.Sprintf("device %d of %s", g.Number, g.Rank), &g.Sites[0]
 	f := finding.Finding{Subkind: Steady + " " + name, At: place.Named(g.Rank), CostBasis: finding.MemoryInUse,
@@ -99,8 +99,8 @@ func (m *Memory) leak(g *Growth) finding.Finding {
 	return f
 }
 
-// outOfMemory says what a device had no memory for: first what was asked for last, after which most
-// processes end.
+// outOfMemory returns the finding about a device that ran out of memory. It leads with the
+// last failure, after which most processes end.
 func (m *Memory) outOfMemory(d *Device) finding.Finding {
 	var last *Failure
 	first := m.Failed[0].Time
@@ -138,9 +138,9 @@ func (m *Memory) outOfMemory(d *Device) finding.Finding {
 	return f
 }
 
-// largestHolder says who had most at the peak.
+// largestHolder says which place had most memory at the peak.
 func (m *Memory) largestHolder(d *Device) string {
-	for i := range m.Holders { // most first
+	for i := range m.Holders { // the largest first
 		if h := &m.Holders[i]; h.Rank == d.Rank && h.Number == d.Number && h.Peak {
 			return fmt.Sprintf("at the peak of %s, %s of that were of %s", words.Size(h.Of), words.Size(h.Holding.Bytes), m.holderName(h))
 		}
@@ -148,7 +148,7 @@ func (m *Memory) largestHolder(d *Device) string {
 	return ""
 }
 
-// sinceBefore says how much more is in use than before the first entry.
+// sinceBefore returns in words how much more is in use than before the first entry.
 func sinceBefore(more int64) string {
 	switch {
 	case more > 0:
@@ -159,10 +159,11 @@ func sinceBefore(more int64) string {
 	return "as much as before"
 }
 
-// muchTaking parts make the time of a recording: a process that has taken what it needs takes no more.
+// muchTaking: calls for more memory are reported from 1/muchTaking of the recorded time on. A
+// process that has all it needs makes none.
 const muchTaking = 10
 
-// Words says in a line what memory is used.
+// Words says in one line what memory is used.
 func (m *Memory) Words() string {
 	var parts []string
 	for i := range m.Devices {

@@ -11,53 +11,53 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A Growth is memory of a device that rises to the end of a recording, as places allocate blocks
-// again and again that nobody frees.
+// A Growth is memory of a device that rises to the end of a recording, because places allocate
+// blocks again and again that nobody frees.
 type Growth struct {
 	Rank   string
 	Number int32
-	Sites  []Site // the one that keeps most first
-	// From is when the first block was kept, Last the end of the recording; 0 is unknown. Always is that
-	// it was so from the beginning of the recording on.
+	Sites  []Site // by decreasing bytes
+	// From is when the first kept block was allocated, Last the end of the recording; 0 if
+	// unknown. Always reports that growth goes on from the beginning of the recording.
 	From, Last trace.Time
 	Always     bool
 	Bytes      int64 // of all sites
-	// Before was in use when the first block was kept, Rest is the least that all others had in the first
-	// and in the last quarter of the time since.
+	// Before was in use when the first kept block was allocated. Rest is the least that all other
+	// places had in the first and in the last quarter of the time since.
 	Before int64
 	Rest   [2]int64
 	Use    recorder.Usage // at the end
 }
 
-// A Site is a place that allocates what is kept.
+// A Site is a place in the code that allocates what is kept.
 type Site struct {
 	Where trace.Sym
 	Kept  []int // indexes of lives
 	Bytes int64
 }
 
-// What is kept by one forward pass of a model looks like a leak of as many steps as there are layers: activations that wait
-// for the backward pass, in a recording that ends before it. So it takes more, either of these:
+// What one forward pass of a model keeps looks like a leak of as many steps as the model has layers: activations
+// that wait for the backward pass, in a recording that ends before it. So a growth takes one of two things:
 const (
-	// blocks in several times as many rounds as any model has layers (126 in the largest known), or
+	// blocks in twice as many rounds as any model has layers (126 in the largest known one); or
 	manyKept = 256
-	// some rounds, and in each of them most of the places whose blocks come and go do so several times:
-	// layers are within the rounds.
+	// fewer rounds, if most of the places whose blocks come and go do so several times in each
+	// round: then the layers are within the rounds.
 	fewestKept = 20
 	nested     = 8
 )
 
-// smallestSegment is the least that the allocator gets from the device, in bytes: what grew by less took nothing of it yet.
+// smallestSegment is the least that the allocator takes from a device, in bytes: growth below that has taken nothing from it yet.
 const smallestSegment = 2 << 20
 
-// grows returns the growth of a device; nil is none. Native are places that are no line of a program.
+// grows returns the growth of a device, or nil. native has the places that are not lines of a program.
 func grows(d *recorder.Device, r *recorder.Replay, native map[trace.Sym]bool) *Growth {
 	lives := d.Lives()
-	byPlace := map[trace.Sym][]int{} // all blocks of it
+	byPlace := map[trace.Sym][]int{} // all blocks allocated there
 	for i := range lives {
 		byPlace[lives[i].Where] = append(byPlace[lives[i].Where], i)
 	}
-	delete(byPlace, 0) // nobody knows how many places that is
+	delete(byPlace, 0) // blocks without a stack may be from any number of places
 	g := &Growth{Use: recorder.Usage{Allocated: r.End.Allocated, Reserved: r.End.Reserved}}
 	growing := map[trace.Sym]bool{}
 	for where, of := range byPlace {
@@ -82,7 +82,7 @@ func grows(d *recorder.Device, r *recorder.Replay, native map[trace.Sym]bool) *G
 	})
 	from := lives[g.Sites[0].Kept[0]].From
 	g.From, g.Last = d.Entries[from].Time, d.Entries[len(d.Entries)-1].Time
-	g.Always = from <= 2*(len(d.Entries)-from)/len(g.Sites[0].Kept) // two rounds
+	g.Always = from <= 2*(len(d.Entries)-from)/len(g.Sites[0].Kept) // within two rounds of the beginning
 	g.Before = d.At(r.Start, []int{from - 1})[0].Allocated
 	g.Rest = rests(d, r, lives, growing, from)
 	if rise := g.Rest[1] - g.Rest[0]; max(rise, -rise) > g.Bytes/2 || !g.matters() {
@@ -91,8 +91,8 @@ func grows(d *recorder.Device, r *recorder.Replay, native map[trace.Sym]bool) *G
 	return g
 }
 
-// matters reports whether the device would be full some day: PyTorch took as much again as it has within a day. Without times,
-// it takes a hundredth of that at once.
+// matters reports whether the device would be full some day: at this rate, PyTorch would need as
+// much memory again as it has within a day. Without times, growth must be a hundredth of that.
 func (g *Growth) matters() bool {
 	const day = 24 * 3600e9
 	if left := g.untilTwice(); !math.IsNaN(left) {
@@ -101,7 +101,8 @@ func (g *Growth) matters() bool {
 	return g.Bytes >= max(smallestSegment, g.Use.Reserved/100)
 }
 
-// untilTwice returns how long growth takes at its rate until it is as much as PyTorch has of the device, in ns; NaN is unknown.
+// untilTwice returns how long it takes for growth to reach the size of all memory that PyTorch
+// has of the device, in ns; NaN if unknown.
 func (g *Growth) untilTwice() float64 {
 	if g.From == 0 || g.Last <= g.From {
 		return math.NaN()
@@ -109,8 +110,8 @@ func (g *Growth) untilTwice() float64 {
 	return float64(g.Use.Reserved) / float64(g.Bytes) * float64(g.Last-g.From)
 }
 
-// keeps returns the blocks of a place that are kept, from when on they are at an even rate through to the end; nil where they
-// are not, or where others of that place are freed as they come. Time is counted in entries, as a pause is no work.
+// keeps returns the kept blocks of a place, from when on they come at an even rate to the end. It returns nil if they do
+// not, or if other blocks of the place are freed as they come. Time is counted in entries, as no work is done in pauses.
 func keeps(lives []recorder.Life, of []int, end int) []int {
 	kept := order.Only(of, func(i int) bool { return lives[i].Kept })
 	kept = evenly(lives, kept, end)
@@ -126,7 +127,8 @@ func keeps(lives []recorder.Life, of []int, end int) []int {
 		}
 	}
 	slices.SortFunc(events, func(a, b event) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.by, b.by)) })
-	// A list that is emptied from time to time is long at some moment, too, and a cache of the newest has as many at any time.
+	// A list that is emptied from time to time is also long at some moment, and a cache of the
+	// newest items always has the same number.
 	count, most, fell, before := 0, 0, 0, 0
 	for _, e := range events {
 		if e.at < lives[kept[0]].From {
@@ -142,14 +144,14 @@ func keeps(lives []recorder.Life, of []int, end int) []int {
 	return kept
 }
 
-// evenly returns the last of some blocks, a half at least, that came at an even rate through to the end: each quarter of the
-// entries from the first one on has half of its share at least, and no pause is between that warming up would explain. If most
-// came before, growth slows down. It returns nil if they are too few.
+// evenly returns the last of some blocks, at least half of them, that came at an even rate to the end: each
+// quarter of the entries since the first one has at least half of its share, and no pause is so long that a
+// warm-up must come before it. If most blocks came before, growth slows down. It returns nil if there are too few.
 func evenly(lives []recorder.Life, kept []int, end int) []int {
 	from := func(i int) int { return lives[kept[i]].From }
 	first := len(kept) / 2
 	for ; first > 0; first-- {
-		const pause = 8 // times the mean distance behind it; one in e^8 is as long if all are random
+		const pause = 8 // multiple of the mean distance after it; if blocks are random, one pause in e^8 is as long
 		if (from(first)-from(first-1))*(len(kept)-first) > pause*(end-from(first)) {
 			break
 		}
@@ -169,11 +171,11 @@ func evenly(lives []recorder.Life, kept []int, end int) []int {
 	return nil
 }
 
-// mirrors reports whether nearly all that is kept has the size of a block of its own that was there before, in three sizes or
-// more. It is for parameters then: gradients, the state of an optimizer, or a copy of them.
+// mirrors reports whether nearly every kept block has the size of a different block that was there before,
+// in at least three sizes. Then it belongs to a parameter: a gradient, optimizer state, or a copy.
 func mirrors(d *recorder.Device, lives []recorder.Life, kept []int) bool {
-	from, before := lives[kept[0]].From, map[int64]int{} // how many, by size
-	known := map[uint64]bool{}                           // addresses at the end of blocks that entries allocated
+	from, before := lives[kept[0]].From, map[int64]int{} // number of blocks by size
+	known := map[uint64]bool{}                           // addresses of blocks that entries allocated and that are there at the end
 	for i := range lives {
 		if l := &lives[i]; l.From < from && l.To >= from {
 			before[l.Size]++
@@ -200,9 +202,9 @@ func mirrors(d *recorder.Device, lives []recorder.Life, kept []int) bool {
 	return 10*matched >= 9*len(kept) && len(sizes) >= 3
 }
 
-// goesOn reports whether what was done before an entry is done after it, too: of the blocks that came and went before, half are of
-// places where they still do, at a quarter of the rate. Else what is kept is of another phase: the first step of an optimizer
-// allocates for each parameter what it keeps, and the recording may end there.
+// goesOn reports whether the work before an entry continues after it: of the blocks that came and went before, at least
+// half are from places where they still do so, at a quarter of the rate or more. Otherwise what is kept belongs to a new
+// phase: the first step of an optimizer allocates what it keeps for each parameter, and the recording may end there.
 func goesOn(lives []recorder.Life, byPlace map[trace.Sym][]int, from, end int) bool {
 	all, still := 0, 0
 	for _, of := range byPlace {
@@ -222,8 +224,8 @@ func goesOn(lives []recorder.Life, byPlace map[trace.Sym][]int, from, end int) b
 	return 2*still >= all
 }
 
-// inRounds reports whether work is repeated between blocks that are kept: blocks of other places come and go, over several
-// more rounds than a model has layers, or with layers in each round.
+// inRounds reports whether work is repeated between kept blocks: blocks of other places come and go, in at least manyKept rounds,
+// or with layers within each round.
 func inRounds(lives []recorder.Life, byPlace map[trace.Sym][]int, kept []int, end int) bool {
 	rounds, from := len(kept), lives[kept[0]].From
 	repeated, within := 0, 0
@@ -244,10 +246,10 @@ func inRounds(lives []recorder.Life, byPlace map[trace.Sym][]int, kept []int, en
 	return repeated > 0 && (rounds >= manyKept || 2*within > repeated)
 }
 
-// rests returns the least that all but growing places had in the first and in the last quarter of the entries behind one.
+// rests returns the least that all but the growing places had in the first and in the last quarter of the entries from `from` on.
 func rests(d *recorder.Device, r *recorder.Replay, lives []recorder.Life, growing map[trace.Sym]bool, from int) [2]int64 {
 	least := [4]int64{math.MaxInt64, math.MaxInt64, math.MaxInt64, math.MaxInt64}
-	changes := map[int]int64{} // by entry, bytes of growing places
+	changes := map[int]int64{} // by entry: change in the bytes of growing places
 	for i := range lives {
 		if l := &lives[i]; growing[l.Where] {
 			changes[l.From] += l.Size

@@ -7,7 +7,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Report makes the tables.
+// Report returns the tables.
 func (m *Memory) Report() *document.Document {
 	d := document.Of(m.deviceTable(), m.holderTable(), m.stallTable())
 	d.LimitAll = true
@@ -80,7 +80,7 @@ func (m *Memory) holderTable() *table.Table {
 	})
 }
 
-// holderName says who has memory.
+// holderName names the place that has memory.
 func (m *Memory) holderName(h *Holder) string {
 	switch {
 	case h.Holding.Where == 0 && h.Holding.Before:

@@ -21,43 +21,43 @@ import (
 )
 
 const (
-	// driftP is the largest probability of a change of step times if nothing changes.
+	// driftP is the largest probability of a change of step times if nothing changed.
 	driftP = 0.01
-	// minDrift is the smallest change that is told of, as a part of the step time.
+	// minDrift is the smallest reported change, as a part of the step time.
 	minDrift = 0.02
-	// minDays is how many days it takes to find a change: half of them on either side of it.
+	// minDays is how many days it takes to find a change: half of them on each side.
 	minDays = 10
 )
 
-// A Day is the step times of a series on one day.
+// A Day has the step times of a series on one day.
 type Day struct {
 	Series
 	Day   string     // "2026-01-15"
-	From  trace.Time // begin of the first of its runs
+	From  trace.Time // begin of its first run
 	Runs  int
 	Hosts int
-	// Median is that of the medians of hosts, ns.
+	// Median is the median over hosts of their median steps, ns.
 	Median int64
-	// Level is by which factor steps take longer on this day, 1 on the median day. It does not
-	// depend on which hosts a day has: see [levelsOf].
+	// Level is the factor by which steps take longer than on the median day. It does not depend on
+	// which hosts have runs that day: see [levelsOf].
 	Level float64
-	Total int64  // of all steps, ns
-	Drift *Drift // that begins on this day; nil is none
+	Total int64  // total of all steps, ns
+	Drift *Drift // one that begins on this day, or nil
 }
 
 // A Drift is a change of step times from one day on.
 type Drift struct {
 	Series
-	Day         string  // the first of the new level
-	First, Last string  // the earliest and the latest day that it may be, with a confidence of 95 %
-	Ratio       float64 // of the level after to that before
-	P           float64 // of such a change if nothing changes
-	Lost        float64 // ns: how much longer all steps took until the next change; 0 if less long
-	// Versions are those that were first seen from First to Last, and followed others.
+	Day         string  // first day of the new level
+	First, Last string  // bounds of Day with a confidence of 95 %
+	Ratio       float64 // level after / level before
+	P           float64 // probability of such a change if nothing changed
+	Lost        float64 // how much longer all steps took until the next change, ns; 0 if they became shorter
+	// Versions are those that replaced others from First to Last.
 	Versions []VersionUse
 }
 
-// A daily is the step times of hosts on one day: a median for each run.
+// A daily has the step times of hosts on one day: a median for each run.
 type daily struct {
 	from  trace.Time
 	total int64
@@ -65,8 +65,7 @@ type daily struct {
 	hosts map[string][]int64
 }
 
-// days sums up step times by series and day, in this order, and finds out when they changed.
-// Runs of which the time is unknown have no day.
+// days sums up step times by series and day, in this order, and finds when they changed. Runs of unknown time have no day.
 func days(runs []*Run, versions []VersionUse) (list []Day) {
 	by := map[Series]map[string]*daily{}
 	for _, r := range runs {
@@ -92,7 +91,7 @@ func days(runs []*Run, versions []VersionUse) (list []Day) {
 // dayOf names the day of a time: "2026-01-15".
 func dayOf(t trace.Time) string { return words.Clock(t).Format(time.DateOnly) }
 
-// A hostStep is the logarithm of the step time of a host on a day.
+// A hostStep is the logarithm of a host's step time on a day.
 type hostStep struct {
 	host string
 	y    float64
@@ -105,7 +104,7 @@ func daysOf(s Series, by map[string]*daily, versions []VersionUse) (list []Day) 
 		d := by[day]
 		var medians []int64
 		var hosts []hostStep
-		for _, host := range slices.Sorted(maps.Keys(d.hosts)) { // sums of floats depend on the order
+		for _, host := range slices.Sorted(maps.Keys(d.hosts)) { // float sums depend on the order
 			m := distribution.LowerMedian(d.hosts[host])
 			medians, hosts = append(medians, m), append(hosts, hostStep{host, math.Log(float64(max(1, m)))})
 		}
@@ -119,9 +118,9 @@ func daysOf(s Series, by map[string]*daily, versions []VersionUse) (list []Day) 
 	return list
 }
 
-// levelsOf tells days from hosts, both of which make steps longer or shorter by a factor: by
-// least squares of logarithms, in turns. The level of a day is the median over its hosts of
-// the step times without their hosts, so that one slow host does not make a day.
+// levelsOf separates the factors by which days and hosts make steps longer or shorter: by least
+// squares of logarithms, alternating between the two. The level of a day is the median over its
+// hosts of the step times without the host's factor, so that one slow host does not determine it.
 func levelsOf(steps [][]hostStep) []float64 {
 	const turns = 50
 	ofDay, ofHost := make([]float64, len(steps)), map[string]float64{}
@@ -178,14 +177,13 @@ func findDrifts(list []Day, versions []VersionUse) {
 	}
 }
 
-// A version is that of some software in a run, and on how many ranks or processes it ran.
+// A version is a version of some software in a run, with the number of ranks or processes that ran it.
 type version struct {
 	Version profile.Version
 	N       int
 }
 
-// versionsOf lists the versions that inputs tell of: profilers by rank, and dumps, where
-// service.version says it, by process.
+// versionsOf returns the versions in the inputs: by rank from profilers, and by process from dumps with service.version.
 func versionsOf(m *finders.Measured) (list []version) {
 	count := map[profile.Version]int{}
 	if m.Of.Profiles != nil {
@@ -211,21 +209,21 @@ func versionsOf(m *finders.Measured) (list []version) {
 	return list
 }
 
-// A VersionUse is when a version was seen.
+// A VersionUse says when a version was seen.
 type VersionUse struct {
 	Version     profile.Version
 	Runs        int
-	First, Last trace.Time // begin of the first and of the last of these runs; 0 is unknown
-	// Before is the version of the same software that was seen last before First; "" is none.
+	First, Last trace.Time // begin of the first and the last of these runs; 0 if unknown
+	// Before is the version of the same software that was last seen before First; "" if none.
 	Before string
 }
 
-// String says that the version came after another one: "GPU driver went from 550.54 to 560.28".
+// String returns the change to this version: "GPU driver went from 550.54 to 560.28".
 func (u *VersionUse) String() string {
 	return fmt.Sprintf("%s went from %s to %s", u.Version.Of, u.Before, u.Version.Is)
 }
 
-// uses lists the versions of all runs, by software and first use.
+// uses returns the versions of all runs, by software and first use.
 func uses(runs []*Run) []VersionUse {
 	var by order.Groups[profile.Version, VersionUse]
 	for _, r := range runs {
@@ -242,7 +240,7 @@ func uses(runs []*Run) []VersionUse {
 	return by.List
 }
 
-// lastOf returns the version of some software that was seen last.
+// lastOf returns the most recently seen version of some software.
 func lastOf(list []VersionUse, of string) (before string) {
 	last := trace.Time(0)
 	for i := range list {
@@ -253,26 +251,25 @@ func lastOf(list []VersionUse, of string) (before string) {
 	return before
 }
 
-// A Series is step times that can be compared from run to run.
+// A Series is a kind of step times that can be compared from run to run.
 type Series struct {
-	// Of is what tells them: "devices", from the first kernel of a step to the end of the last,
-	// or "requests", as traced by servers.
+	// Of is the source: "devices", from the first kernel of a step to the end of the last one, or "requests", as traced by servers.
 	Of   string
 	Kind string // of steps: prefill, decode
 }
 
-// What tells step times.
+// Sources of step times.
 const (
 	ofDevices  = "devices"
 	ofRequests = "requests"
 )
 
-// A stepTime is about the steps of a host in a run, ns.
+// A stepTime describes the steps of a host in a run, ns.
 type stepTime struct {
 	Series
 	host   string
 	median int64
-	total  int64 // of all of them
+	total  int64 // total of all steps
 }
 
 // stepsOfProfiles measures the steps of servers by host, on devices.
@@ -320,7 +317,7 @@ func stepsOfRequests(s *request.Set) []stepTime {
 	return medians(by)
 }
 
-// medians returns the median of each list, in a certain order.
+// medians returns the median and the total of each list, in a fixed order.
 func medians(by map[stepTime][]int64) (list []stepTime) {
 	for of, durations := range by {
 		for _, d := range durations {

@@ -13,14 +13,15 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Names of the tables that findings have their numbers from.
+// Names of the tables with the numbers in findings.
 const (
 	offenderTable = "fleet.offenders"
 	stepTable     = "fleet.steps"
 	versionTable  = "fleet.versions"
 )
 
-// Repeats returns the repeat offenders as findings; of a host only what is not about one of its GPUs.
+// Repeats returns the repeat offenders as findings. If a host is one because of one of its
+// GPUs, it is evidence for the finding about the GPU.
 func (f *Fleet) Repeats() (found []finding.Finding, check finding.Check) {
 	told := map[key]int{} // index into found
 	for i := range f.Offenders {
@@ -63,7 +64,7 @@ func (f *Fleet) repeat(o *Offender) finding.Finding {
 	return x
 }
 
-// sentence says how often the offender was found.
+// sentence says how often the offender was found, and how often chance would find it.
 func (o *Offender) sentence() string {
 	name := o.String()
 	if o.UUID != "" && o.GPU >= 0 {
@@ -73,17 +74,17 @@ func (o *Offender) sentence() string {
 		name, o.Found, o.Could, kindList(o.Kinds), words.ThreeDigits(o.Expected), words.Chance(o.P), between(o.First, o.Last))
 }
 
-// evidence returns what the table of offenders has about it.
+// evidence returns evidence from the table of offenders.
 func (o *Offender) evidence(name string) finding.Evidence {
 	return finding.Sentence("%s was found in %d of %d runs", name, o.Found, o.Could).In(offenderTable, o.row(), "found", float64(o.Found))
 }
 
-// row names the row of the table of offenders. Two GPUs may have one name, but not one UUID.
+// row identifies the offender's row in the table. Two GPUs may have the same name, but not the same UUID.
 func (o *Offender) row() []finding.Key {
 	return finding.Row("what", o.Level.String(), "name", o.String(), "uuid", o.UUID)
 }
 
-// location returns the place of the offender: a GPU of a host, a host, or the way out of it.
+// location returns the place of the offender: a GPU of a host, a host, or the connection to another one.
 func (o *Offender) location() place.Location {
 	at := place.Location{Scope: place.OneRank, Role: request.Other, Host: o.Host, Rank: trace.NoRank}
 	switch {
@@ -100,7 +101,7 @@ func (o *Offender) location() place.Location {
 }
 
 // runsNeeded returns how many runs it takes to tell whether anything is found more often than by
-// chance: at least as many as would be enough for what was always found, or two.
+// chance: enough for a subject that is found in every run, or two if no subject was found at all.
 func (f *Fleet) runsNeeded() int {
 	if len(f.Offenders) == 0 {
 		return 2
@@ -108,7 +109,7 @@ func (f *Fleet) runsNeeded() int {
 	needed := math.MaxInt
 	for i := range f.Offenders {
 		o := &f.Offenders[i]
-		if o.Sure == TooLittle { // of other runs, too, there may be too few
+		if o.Sure == TooLittle { // other runs may not be enough, either
 			needed = min(needed, max(o.Needed, len(f.Runs)+1))
 			continue
 		}
@@ -154,8 +155,7 @@ func (f *Fleet) Drifts() (found []finding.Finding, check finding.Check) {
 	return found, check
 }
 
-// Words says how many runs there are, which GPUs and hosts are late or slow again and again, and
-// when step times changed.
+// Words says how many runs there are, which GPUs and hosts are late or slow repeatedly, and when step times changed.
 func (f *Fleet) Words() string {
 	parts := []string{words.Thousands(int64(len(f.Runs))) + between(f.Runs[0].From, f.Runs[len(f.Runs)-1].From)}
 	repeats := false

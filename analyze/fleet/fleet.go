@@ -19,16 +19,16 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A Fleet is what several runs say together.
+// A Fleet is the combined result of several runs.
 type Fleet struct {
-	Runs      []*Run // in the order of time
+	Runs      []*Run // ordered by time
 	Offenders []Offender
 	Totals    []Total
 	Days      []Day
 	Versions  []VersionUse
 }
 
-// New puts runs together, given in the order of time.
+// New combines runs, given in order of time.
 func New(runs []*Run) *Fleet {
 	f := &Fleet{Runs: runs, Offenders: offenders(runs), Totals: totals(runs), Versions: uses(runs)}
 	f.Days = days(runs, f.Versions)
@@ -38,10 +38,10 @@ func New(runs []*Run) *Fleet {
 // A Total is what one kind of finding cost in all runs.
 type Total struct {
 	Loss
-	Runs int // that have such a finding
+	Runs int // runs with such a finding
 }
 
-// totals adds up what runs lost, the kind first that cost most GPU time, then most request time.
+// totals adds up what runs lost, by kind; sorted by decreasing GPU time, then request time.
 func totals(runs []*Run) []Total {
 	var by order.Groups[finding.Kind, Total]
 	for _, r := range runs {
@@ -58,7 +58,7 @@ func totals(runs []*Run) []Total {
 	return by.List
 }
 
-// recorded returns the time of GPUs and schedulers in all runs, and that of requests, ns.
+// recorded returns the recorded time of GPUs and schedulers in all runs, and that of requests, in ns.
 func (f *Fleet) recorded() (gpu, requests float64) {
 	for _, r := range f.Runs {
 		gpu += r.recorded()
@@ -67,14 +67,14 @@ func (f *Fleet) recorded() (gpu, requests float64) {
 	return gpu, requests
 }
 
-// Look asks the finders of what several runs say together.
+// Look runs the finders that look at several runs together.
 func (f *Fleet) Look() finders.Result {
 	m := finders.Measured{Of: finders.Inputs{Weeks: f}}
 	return m.Look(finders.OfWeeks())
 }
 
-// Document returns the report: the list of what [Fleet.Look] found, and the tables behind it. People
-// see so many rows of each table.
+// Document returns the report: the list of what [Fleet.Look] found, and the tables behind it.
+// In text, the limit applies to each table.
 func (f *Fleet) Document(list *overview.List) *document.Document {
 	d := &document.Document{LimitAll: true, Findings: list.Result.Findings, Again: list.Again()}
 	d.AddMain(f.offenderReport())
@@ -94,16 +94,14 @@ func (f *Fleet) Document(list *overview.List) *document.Document {
 	return d
 }
 
-// Daily has what was lost day by day, from the first day of a run to the last.
+// Daily is what was lost on each day, from the day of the first run to that of the last.
 type Daily struct {
-	Days []trace.Time // noon of each
-	// GPU is the time that devices and schedulers lost to each of Fleet.Totals, ns by day; NaN on
-	// a day without runs.
+	Days []trace.Time // noon of each day
+	// GPU is the time that devices and schedulers lost, ns, by index in Fleet.Totals and by day; NaN for a day without runs.
 	GPU [][]float64
 }
 
-// daily adds up what runs lost by the day on which they began. Runs of which the time is unknown
-// have no day.
+// daily adds up what runs lost by the day on which they began. Runs of unknown time have no day.
 func (f *Fleet) daily() Daily {
 	d := Daily{GPU: make([][]float64, len(f.Totals))}
 	index := map[string]int{}
@@ -132,7 +130,7 @@ func (f *Fleet) daily() Daily {
 	return d
 }
 
-// add begins a day.
+// add appends a day.
 func (d *Daily) add(day trace.Time, index map[string]int) {
 	index[dayOf(day)] = len(d.Days)
 	d.Days = append(d.Days, day)
@@ -141,14 +139,14 @@ func (d *Daily) add(day trace.Time, index map[string]int) {
 	}
 }
 
-// noon returns that of the day of a time, on the clock that people read.
+// noon returns noon of the day of a time, in the time zone of reports.
 func noon(t trace.Time) trace.Time { return noonOf(words.Clock(t), 0) }
 
 func noonOf(t time.Time, later int) trace.Time {
 	return trace.Time(time.Date(t.Year(), t.Month(), t.Day()+later, 12, 0, 0, 0, t.Location()).UnixNano())
 }
 
-// look notes what could have been found late or slow, and what was.
+// look records what could have been found late or slow, and what was.
 func (r *Run) look(m *finders.Measured, found *finders.Result, ranks *ranks) {
 	could := couldFind(found.Checks)
 	for i := range ranks.list {
@@ -187,7 +185,7 @@ func (r *Run) look(m *finders.Measured, found *finders.Result, ranks *ranks) {
 	}
 }
 
-// note returns the subject as the run has it, which it adds if need be.
+// note returns the run's sighting of a subject, adding it if needed.
 func (r *Run) note(s Subject, could bool) *sighting {
 	k := s.key()
 	if r.seen[k] == nil {
@@ -198,7 +196,7 @@ func (r *Run) note(s Subject, could bool) *sighting {
 	return x
 }
 
-// couldFind tells for which subjects there was enough to judge.
+// couldFind returns for which levels of subjects there was enough data to judge.
 func couldFind(checks []finders.FinderCheck) (could [Hosts + 1]bool) {
 	for i := range checks {
 		c := &checks[i]
@@ -212,7 +210,7 @@ func couldFind(checks []finders.FinderCheck) (could [Hosts + 1]bool) {
 	return could
 }
 
-// subjectOf returns what a finding is about at a level.
+// subjectOf returns the subject of a finding at a level.
 func subjectOf(f *finding.Finding, level Level, ranks *ranks) (s Subject, ok bool) {
 	row := rowOf(f)
 	switch level {
@@ -239,7 +237,7 @@ func subjectOf(f *finding.Finding, level Level, ranks *ranks) (s Subject, ok boo
 	return s, false
 }
 
-// rowOf returns the names of the first row that a finding has its evidence from.
+// rowOf returns the keys of the first table row in a finding's evidence, by column.
 func rowOf(f *finding.Finding) map[string]string {
 	row := map[string]string{}
 	for _, e := range f.Evidence {
@@ -253,7 +251,7 @@ func rowOf(f *finding.Finding) map[string]string {
 	return row
 }
 
-// knownHost names the host of a proc; "" is unknown.
+// knownHost returns the host of a proc; "" if unknown.
 func knownHost(s *request.Set, proc int32) string {
 	if proc == request.None || s.Procs[proc].Host == "" {
 		return ""

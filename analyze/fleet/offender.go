@@ -12,17 +12,17 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Confidence is how sure it is that a subject is found more often than others.
+// Confidence is how sure it is that a subject is found more often than its peers.
 type Confidence string
 
 const (
 	Certain   Confidence = "certain"
 	Likely    Confidence = "likely"
 	Maybe     Confidence = "may be chance"
-	TooLittle Confidence = "not enough data" // even if it had been found in all runs
+	TooLittle Confidence = "not enough data" // not even if it had been found in all runs
 )
 
-// Probabilities up to which an offender is certain, and likely.
+// Largest probabilities of chance at which an offender is certain, and likely.
 const (
 	certainP = 0.001
 	likelyP  = 0.05
@@ -30,38 +30,36 @@ const (
 
 // An Offender is a subject that was found late or slow in at least one run.
 type Offender struct {
-	Subject     // as the last run has it that found it
+	Subject     // as described by the last run that found it
 	Found       int
 	Could       int // runs in which it could have been found
 	Expected    float64
 	P           float64 // see [offenders]
 	Sure        Confidence
-	Needed      int            // runs that it takes to tell, at least, as often as its peers are found
-	First, Last trace.Time     // begin of the first and of the last run that found it; 0 is unknown
-	Kinds       []finding.Kind // of the findings, the most frequent first
-	Ranks       []string       // that ran on a GPU when it was found, in the order of time
-	// GPUTime and RequestTime are what the findings about it cost, ns: of each run that of the
-	// one that cost most.
+	Needed      int            // least number of runs to be sure, if it goes on being found
+	First, Last trace.Time     // begin of the first and the last run that found it; 0 if unknown
+	Kinds       []finding.Kind // kinds of findings, the most frequent first
+	Ranks       []string       // ranks that ran on a GPU when it was found, in order of time
+	// GPUTime and RequestTime are what findings about it cost, ns: the sum over runs of the costliest finding in each.
 	GPUTime, RequestTime float64
-	// Because is, of a host, the GPU on it that each of these runs found; nil is none.
+	// Because is, for a host, a GPU on it that each of these runs found; nil if there is none.
 	Because *Subject
 }
 
-// repeats reports whether it is found more often than by chance.
+// repeats reports whether the subject is found more often than by chance.
 func (o *Offender) repeats() bool { return o.Sure == Certain || o.Sure == Likely }
 
-// A record is what runs say about a subject.
+// A record sums up what runs say about a subject.
 type record struct {
 	Offender
-	chances []float64 // of each run in which it could have been found
+	chances []float64 // probability of being found by chance, for each run in which it could have been
 	kinds   map[finding.Kind]int
-	on      map[key]int // in how many runs a GPU on the host was found
+	on      map[key]int // number of runs that found a GPU on the host, by GPU
 }
 
-// offenders compares how often each subject is found with its peers. If a run finds f of n that
-// could be found, and it is chance which of them, each is found with a probability of f / n.
-// The sum over runs is Poisson's binomial distribution; P is the probability that any of all
-// subjects of the level is found as often as this one, by Holm's method.
+// offenders compares how often each subject is found with its peers. If a run finds f of n subjects that it could
+// find, and chance decides which, each is found with probability f / n. The sum over runs has a Poisson binomial
+// distribution; P is the probability that any subject of the level is found as often as this one, by Holm's method.
 func offenders(runs []*Run) (list []Offender) {
 	var records order.Groups[key, *record]
 	for _, r := range runs {
@@ -94,7 +92,7 @@ func (r *Run) count() (found, could [Hosts + 1]int) {
 	return found, could
 }
 
-// add notes what a run says.
+// add adds what a run says.
 func (o *record) add(r *Run, x *sighting, chance float64) {
 	if x.could {
 		o.Could++
@@ -122,7 +120,7 @@ func (o *record) add(r *Run, x *sighting, chance float64) {
 	}
 }
 
-// judge tells how sure it is of the subjects of a level that were found.
+// judge returns the subjects of a level that were found, with the confidence in each.
 func judge(records *order.Groups[key, *record], level Level) (list []Offender) {
 	var all []*record
 	var p, least []float64
@@ -156,8 +154,8 @@ func judge(records *order.Groups[key, *record], level Level) (list []Offender) {
 	return list
 }
 
-// enough returns how many runs it takes, one more than there are at least, until being found in all of
-// them is no chance among so many peers.
+// enough returns how many runs it takes until being found in all of them is significant among
+// that many peers; at least one more than there are.
 func (o *record) enough(peers int) int {
 	least := o.Could + 1
 	if chance := o.Expected / float64(o.Could); chance < 1 {
@@ -166,7 +164,7 @@ func (o *record) enough(peers int) int {
 	return least
 }
 
-// always returns the GPU that was found in each run that found its host; nil is none, or several.
+// always returns the GPU that was found in each run that found its host; nil if there is none, or several.
 func (o *record) always(records *order.Groups[key, *record]) (gpu *Subject) {
 	for k, n := range o.on {
 		switch {

@@ -17,11 +17,11 @@ import (
 )
 
 const (
-	defined = "Weeks" // the heading in docs/METRICS.md
-	maxRows = 200     // of a table
+	defined = "Weeks" // heading in docs/METRICS.md
+	maxRows = 200     // per table
 )
 
-// Page makes the page of a fleet and of what its finders found.
+// Page returns the page of a fleet, with what its finders found.
 func (f *Fleet) Page(r *finders.Result, src page.Source, made page.Provenance) page.Page {
 	b := pageBuilder{f, src, f.daily()}
 	sections := []page.Section{
@@ -36,7 +36,7 @@ func (f *Fleet) Page(r *finders.Result, src page.Source, made page.Provenance) p
 		Sections: append([]page.Section{summary}, sections...), Provenance: made}
 }
 
-// fleetFlag asks for the same as text.
+// fleetFlag is the flag for the same report as text.
 const fleetFlag = "--fleet"
 
 type pageBuilder struct {
@@ -45,7 +45,7 @@ type pageBuilder struct {
 	daily Daily
 }
 
-// period says when the first run began and the last one ended.
+// period returns when the first run began and the last one ended, in words.
 func (b *pageBuilder) period() string {
 	from, to := trace.Time(0), trace.Time(0)
 	for _, r := range b.Runs {
@@ -60,7 +60,7 @@ func (b *pageBuilder) period() string {
 	return words.Between(from, to)
 }
 
-// tiles returns how many runs there are, what was recorded, what was lost, and what repeats.
+// tiles returns the tiles: number of runs, recorded time, lost time, and repeat offenders.
 func (b *pageBuilder) tiles() []page.Tile {
 	gpu, _ := b.recorded()
 	value, unit := split(gpuHours(gpu))
@@ -90,18 +90,18 @@ func (b *pageBuilder) tiles() []page.Tile {
 	return append(list, repeats)
 }
 
-// split divides "3.20 GPU-hours" into the number and the unit.
+// split splits "3.20 GPU-hours" into the number and the unit.
 func split(text string) (value, unit string) {
-	_, _ = fmt.Sscanf(text, "%s %s", &value, &unit) // it has a space
+	_, _ = fmt.Sscanf(text, "%s %s", &value, &unit) // the text always has a space
 	return value, unit
 }
 
-// table returns a figure of one of the tables of the report.
+// table returns a figure with one of the tables of the report.
 func (b *pageBuilder) table(t *table.Table) *page.Figure {
 	return page.TableOf(t, maxRows, defined, b.src.Command(fleetFlag, "--table="+t.Name()))
 }
 
-// losses shows what each kind of finding cost, day by day and altogether.
+// losses shows what each kind of finding cost, by day and in total.
 func (b *pageBuilder) losses() page.Section {
 	totals := b.totalReport()
 	s := page.Section{ID: "losses", Title: "GPU-hours lost", Lead: totals.Title + "."}
@@ -114,7 +114,7 @@ func (b *pageBuilder) losses() page.Section {
 	return s
 }
 
-// lossChart draws the GPU time that was lost to each kind by day; nil if none was.
+// lossChart draws the GPU time lost to each kind by day; nil if none was lost.
 func (b *pageBuilder) lossChart() *page.Figure {
 	unit, size := "GPU-hours", 3600*1e9
 	if len(b.Totals) > 0 && b.Totals[0].GPU < size {
@@ -140,7 +140,7 @@ func (b *pageBuilder) lossChart() *page.Figure {
 		Caption: "Each point is a day with runs. Kinds don't add up: one second may be lost to several of them.", Body: body}
 }
 
-// panels returns those of days, with a mark where a version came.
+// panels returns an empty chart by day, with a mark where each new version appears.
 func (b *pageBuilder) panels() *chart.Panels {
 	const half = trace.Time(12 * 3600 * 1e9)
 	days := b.daily.Days
@@ -164,7 +164,7 @@ func (b *pageBuilder) panels() *chart.Panels {
 	return p
 }
 
-// steps shows the step times of each series by day, and when versions came.
+// steps shows the step times of each series by day, and when new versions appeared.
 func (b *pageBuilder) steps() page.Section {
 	s := page.Section{ID: "steps", Title: "Step times"}
 	for i := range b.Days {
@@ -189,7 +189,7 @@ func (b *pageBuilder) steps() page.Section {
 	return s
 }
 
-// stepPanels has a panel for each series of step times.
+// stepPanels returns a panel for each series of step times.
 func (b *pageBuilder) stepPanels() (panels []chart.Panel) {
 	at := map[string]int{}
 	for i, t := range b.daily.Days {

@@ -13,7 +13,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// offenderReport makes a table of what was found late or slow.
+// offenderReport returns a table of subjects that were found late or slow.
 func (f *Fleet) offenderReport() *table.Table {
 	type O = Offender
 	r := table.New("sgtrace.report."+offenderTable+"/v1", "Late or slow in some runs", f.Offenders, []table.Field[O]{
@@ -53,7 +53,7 @@ func (f *Fleet) offenderReport() *table.Table {
 	return r
 }
 
-// between says when the first and the last of some runs began, if that is known.
+// between returns in words when the first and the last of some runs began; "" if unknown.
 func between(first, last trace.Time) string {
 	switch {
 	case first == 0 || last == 0:
@@ -69,17 +69,17 @@ func kindList(kinds []finding.Kind) string {
 	return strings.Join(texts, ", ")
 }
 
-// runTime returns a column of when a run began; 0 is unknown.
+// runTime returns a column with the beginning of a run; 0 is unknown.
 func runTime[T any](name, doc string, of func(*T) trace.Time) table.Field[T] {
 	return table.TimeField(name, doc, func(row *T) (trace.Time, bool) { return of(row), of(row) != 0 })
 }
 
-// hoursColumn returns a column of times that are ns.
+// hoursColumn returns a column in hours of times in ns.
 func hoursColumn[T any](name, doc string, of func(*T) float64) table.Field[T] {
 	return table.NumberColumn(name, doc, func(row *T) float64 { return hours(of(row)) })
 }
 
-// totalReport makes a table of what each kind of finding cost in all runs.
+// totalReport returns a table of what each kind of finding cost in all runs.
 func (f *Fleet) totalReport() *table.Table {
 	gpu, requests := f.recorded()
 	title := fmt.Sprintf("%s recorded in %s", gpuHours(gpu), words.Counted(len(f.Runs), "run"))
@@ -101,7 +101,7 @@ func (f *Fleet) totalReport() *table.Table {
 	return r
 }
 
-// runReport makes a table of the runs.
+// runReport returns a table of the runs.
 func (f *Fleet) runReport() *table.Table {
 	type R = *Run
 	r := table.New("sgtrace.report.fleet.runs/v1", "Runs", f.Runs, []table.Field[R]{
@@ -120,13 +120,13 @@ func (f *Fleet) runReport() *table.Table {
 	return r
 }
 
-// A runLoss is a row of what runs lost.
+// A runLoss is a loss with its run.
 type runLoss struct {
 	run *Run
 	Loss
 }
 
-// lossReport makes a table of what each run lost to each kind of finding.
+// lossReport returns a table of what each run lost to each kind of finding.
 func (f *Fleet) lossReport() *table.Table {
 	var rows []runLoss
 	for _, r := range f.Runs {
@@ -145,7 +145,7 @@ func (f *Fleet) lossReport() *table.Table {
 	})
 }
 
-// dayReport makes a table of step times by day.
+// dayReport returns a table of step times by day.
 func (f *Fleet) dayReport() *table.Table {
 	r := table.New("sgtrace.report."+stepTable+"/v1", "Step times by day", f.Days, []table.Field[Day]{
 		table.TextColumn("day", "on which runs began", func(d *Day) string { return d.Day }),
@@ -197,7 +197,7 @@ func (d *Drift) versions() string {
 	return strings.Join(parts, ", ")
 }
 
-// versionReport makes a table of the versions that inputs tell of.
+// versionReport returns a table of the versions in the inputs.
 func (f *Fleet) versionReport() *table.Table {
 	r := table.New("sgtrace.report."+versionTable+"/v1", "Versions", f.Versions, []table.Field[VersionUse]{
 		table.TextColumn("of", "software", func(u *VersionUse) string { return u.Version.Of }),

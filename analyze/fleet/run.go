@@ -12,25 +12,24 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A Run is what the finders say about one run. It holds nothing of the tables that it was made
-// of.
+// A Run is what the finders say about one run. It keeps none of the tables that it was made from.
 type Run struct {
-	From, To     trace.Time // of its inputs; 0 is unknown
+	From, To     trace.Time // bounds of its inputs; 0 if unknown
 	Inputs       int
 	Hosts, Ranks int
-	Findings     int     // as 'sgtrace report' would list them
-	Top          string  // the first of them; "" is none
-	GPUTime      float64 // of all devices that were recorded, ns
-	RankTime     float64 // of all schedulers that worked for requests, ns
-	RequestTime  float64 // E2E of the finished requests, ns
-	Losses       []Loss  // by kind, in the order of the finders
+	Findings     int     // number of findings in 'sgtrace report'
+	Top          string  // text of the first one; "" if none
+	GPUTime      float64 // total recorded time of devices, ns
+	RankTime     float64 // total time of schedulers that worked for requests, ns
+	RequestTime  float64 // total E2E of finished requests, ns
+	Losses       []Loss  // by kind, in order of the finders
 
-	seen     map[key]*sighting // what could have been found late or slow
+	seen     map[key]*sighting // subjects that could have been found late or slow
 	steps    []stepTime
 	versions []version
 }
 
-// Reduce makes a run of what was measured. from and to bound its inputs; 0 is unknown.
+// Reduce makes a run from its measurements. from and to bound its inputs; 0 if unknown.
 func Reduce(m *finders.Measured, from, to trace.Time, inputs int) *Run {
 	found := m.Look(finders.All)
 	r := &Run{From: from, To: to, Inputs: inputs, Findings: len(found.Findings), seen: map[key]*sighting{}}
@@ -52,7 +51,7 @@ func Reduce(m *finders.Measured, from, to trace.Time, inputs int) *Run {
 	return r
 }
 
-// measureTimes adds up of what findings cost a part.
+// measureTimes sets the total times that costs of findings are parts of.
 func (r *Run) measureTimes(m *finders.Measured) {
 	if m.GPUs != nil {
 		r.GPUTime = float64(m.GPUs.Length())
@@ -66,8 +65,8 @@ func (r *Run) measureTimes(m *finders.Measured) {
 	r.RankTime = float64(m.RankLoads.Length) * float64(len(place.NewRankSet(m.Of.Requests).Places))
 }
 
-// recorded returns how long GPUs were recorded, or without profilers, how long schedulers worked for
-// requests; ns, added up over them.
+// recorded returns the total time, in ns, for which GPUs were recorded, or, without profilers,
+// for which schedulers worked for requests.
 func (r *Run) recorded() float64 {
 	if r.GPUTime > 0 {
 		return r.GPUTime
@@ -75,13 +74,12 @@ func (r *Run) recorded() float64 {
 	return r.RankTime
 }
 
-// A Loss is what findings of one kind cost in a run. Findings at different places add up; of
-// those that may be at one place only the one that costs most counts, since the others may be
-// about the same time.
+// A Loss is what findings of one kind cost in a run. Findings at different places add up. Of those
+// that may be at the same place, only the costliest counts, as the others may be about the same time.
 type Loss struct {
 	Kind     finding.Kind
 	Findings int
-	// GPU is of devices and of schedulers that wait, Request of the time of requests; ns.
+	// GPU is time of devices and of waiting schedulers, Request is time of requests; ns.
 	GPU, Request float64
 }
 
@@ -98,7 +96,7 @@ func (r *Run) lose(found []finding.Finding, ranks *ranks) (list []Loss) {
 	return list
 }
 
-// gpuTime returns the cost of a finding in recorded GPU time, ns; 0 if its cost is of something else.
+// gpuTime returns the cost of a finding in recorded GPU time, in ns; 0 if its basis is another one.
 func (r *Run) gpuTime(f *finding.Finding) float64 {
 	if f.CostBasis == finding.GPUTime || f.CostBasis == finding.RankTime {
 		return f.Cost * r.recorded()
@@ -106,7 +104,7 @@ func (r *Run) gpuTime(f *finding.Finding) float64 {
 	return 0
 }
 
-// requestTime returns the cost of a finding to requests, ns; 0 if its cost is of something else.
+// requestTime returns the cost of a finding to requests, in ns; 0 if its basis is another one.
 func (r *Run) requestTime(f *finding.Finding) float64 {
 	if f.CostBasis == finding.RequestTime {
 		return f.Cost * r.RequestTime
@@ -114,8 +112,8 @@ func (r *Run) requestTime(f *finding.Finding) float64 {
 	return 0
 }
 
-// apart adds up what findings cost, each rank once, and most at most. A finding that is wider
-// than a rank may be about the same time as all of them.
+// apart adds up what findings cost, each rank once, up to most. A finding about more than one
+// rank may cover the same time as all of the others.
 func apart(list []*finding.Finding, ranks *ranks, cost func(*finding.Finding) float64, most float64) float64 {
 	type at struct {
 		where place.Location
@@ -126,7 +124,7 @@ func apart(list []*finding.Finding, ranks *ranks, cost func(*finding.Finding) fl
 	for _, f := range list {
 		where, c := f.At, cost(f)
 		if x := ranks.rankOf(f); x != nil {
-			where = x.where // with the host if only the rank's recording tells
+			where = x.where // with the host, even if only the rank's recording has it
 		}
 		if where.Scope != place.OneRank {
 			widest = max(widest, c)
@@ -143,10 +141,10 @@ func apart(list []*finding.Finding, ranks *ranks, cost func(*finding.Finding) fl
 	return min(most, max(sum, widest))
 }
 
-// hours are ns in hours.
+// hours converts ns to hours.
 func hours(ns float64) float64 { return ns / (3600 * 1e9) }
 
-// gpuHours writes the time of GPUs, in ns, for people: "3.20 GPU-hours", "51.2 GPU-seconds".
+// gpuHours formats GPU time in ns for people: "3.20 GPU-hours", "51.2 GPU-seconds".
 func gpuHours(ns float64) string {
 	if h := hours(ns); h >= 0.1 {
 		return words.ThreeDigits(h) + " GPU-hours"
@@ -154,7 +152,7 @@ func gpuHours(ns float64) string {
 	return words.ThreeDigits(ns/1e9) + " GPU-seconds"
 }
 
-// share is NaN of nothing.
+// share returns part/whole, or NaN if whole is not positive.
 func share(part, whole float64) float64 {
 	if whole <= 0 {
 		return math.NaN()

@@ -17,15 +17,15 @@ import (
 type Level uint8
 
 const (
-	GPU   Level = iota // or a rank of which nobody says on which GPU it ran
+	GPU   Level = iota // or a rank whose GPU is unknown
 	Host               // a machine
-	Hosts              // KV caches go from one host to the other
+	Hosts              // a host that sends KV caches to another one
 )
 
 // String returns the word that reports print.
 func (l Level) String() string { return [...]string{"gpu", "host", "hosts"}[l] }
 
-// levels are the kinds of findings that say that something is late or slow, and what.
+// levels are the kinds of findings that say that something is late or slow, with the levels of what they are about.
 var levels = map[finding.Kind][]Level{
 	finding.Straggler: {GPU, Host},
 	finding.Slower:    {Host},
@@ -33,24 +33,24 @@ var levels = map[finding.Kind][]Level{
 	finding.Transfer:  {Hosts},
 }
 
-// unknownHost is how reports print a host that nobody knows.
+// unknownHost is the name of an unknown host in reports.
 const unknownHost = naming.Unknown
 
-// A key is the same for one subject in all runs: a GPU by its UUID, else by the host and its
-// number there, else by the host and the rank that ran on it.
+// A key identifies a subject in all runs: a GPU by its UUID, or else by the host and its
+// number there, or else by the host and the rank that ran on it.
 type key struct {
 	level Level
 	id    string
 }
 
-// A Subject is what may be late or slow, as a run describes it.
+// A Subject is something that may be late or slow, as described by a run.
 type Subject struct {
 	Level Level
-	Host  string // "" is unknown
-	To    string // the other one of two Hosts
-	GPU   int32  // as the machine counts; -1 is unknown
-	UUID  string // "" is unknown
-	Rank  string // that ran on a GPU in this run
+	Host  string // "" if unknown
+	To    string // the second one of two Hosts
+	GPU   int32  // as the machine counts; -1 if unknown
+	UUID  string // "" if unknown
+	Rank  string // rank that ran on the GPU in this run
 }
 
 func (k key) compare(o key) int {
@@ -71,7 +71,7 @@ func (s *Subject) key() key {
 	return key{GPU, s.Host + "\x00" + s.Rank}
 }
 
-// String names the subject: "GPU 5 of node7", "node7", "node3 to node7".
+// String returns the name of the subject: "GPU 5 of node7", "node7", "node3 to node7".
 func (s *Subject) String() string {
 	of := ""
 	if s.Host != "" {
@@ -90,30 +90,30 @@ func (s *Subject) String() string {
 	return s.Rank
 }
 
-// sighting is a subject in one run.
+// A sighting is a subject in one run.
 type sighting struct {
 	Subject
-	could bool           // there was enough to find it late or slow
-	kinds []finding.Kind // that found it so
-	on    map[key]bool   // of a host: the GPUs on it that were found
-	// gpuTime and requestTime are what the finding about it cost that cost most, ns.
+	could bool           // there was enough data to find it late or slow
+	kinds []finding.Kind // kinds of the findings about it
+	on    map[key]bool   // for a host: the GPUs on it that were found
+	// gpuTime and requestTime are the largest costs of any finding about it, ns.
 	gpuTime, requestTime float64
 }
 
-// A ranked is a rank of a run, and where it ran.
+// A ranked is a rank of a run, with the place where it ran.
 type ranked struct {
 	Subject
 	where place.Location
 }
 
-// ranks are those of a run.
+// ranks are the ranks of a run.
 type ranks struct {
 	list     []ranked
-	profiled map[string]int // of list, by the names in profile.Set
+	profiled map[string]int // index into list, by name in profile.Set
 	hosts    map[string]string
 }
 
-// findRanks lists the ranks that profilers recorded, and those that worked for requests.
+// findRanks returns the ranks that profilers recorded, and those that worked for requests.
 func findRanks(m *finders.Measured) *ranks {
 	r := &ranks{profiled: map[string]int{}, hosts: map[string]string{}}
 	if m.GPUs != nil {
@@ -130,11 +130,10 @@ func findRanks(m *finders.Measured) *ranks {
 	return r
 }
 
-// addProfiled adds the ranks whose devices were recorded. A trace says which device a process
-// used as the process counts, which is as the machine does unless several ranks of a host used
-// the same.
+// addProfiled adds the ranks whose devices were recorded. A trace numbers devices as the process
+// does, which is how the machine does, unless several ranks of a host used the same number.
 func (r *ranks) addProfiled(m *finders.Measured) {
-	var devices order.Groups[int32, []int32] // of ranks
+	var devices order.Groups[int32, []int32] // devices by rank
 	for i := range m.GPUs.GPUs {
 		of := devices.Of(m.GPUs.GPUs[i].RankIndex)
 		*of = append(*of, m.GPUs.GPUs[i].Device)
@@ -164,7 +163,7 @@ func (r *ranks) addProfiled(m *finders.Measured) {
 	}
 }
 
-// addServing adds a rank that worked for requests, unless it is one that a profiler recorded.
+// addServing adds a rank that worked for requests, unless it is a profiled one, which gets its place.
 func (r *ranks) addServing(where place.Location) {
 	if i := r.serving(&where); i >= 0 {
 		r.list[i].where = where
@@ -177,7 +176,7 @@ func (r *ranks) addServing(where place.Location) {
 	r.list = append(r.list, ranked{Subject{Level: GPU, Host: host, GPU: -1, Rank: where.String()}, where})
 }
 
-// serving returns which rank that a profiler recorded is at a place; -1 is none, or several.
+// serving returns the index of the profiled rank at a place; -1 if there is none, or several.
 func (r *ranks) serving(where *place.Location) int {
 	found := -1
 	for _, i := range r.profiled {
@@ -193,7 +192,7 @@ func (r *ranks) serving(where *place.Location) int {
 	return found
 }
 
-// rankOf returns the rank that a finding is about; nil is none.
+// rankOf returns the rank that a finding is about, or nil.
 func (r *ranks) rankOf(f *finding.Finding) *ranked {
 	if f.At.Scope != place.OneRank {
 		return nil
