@@ -6,8 +6,8 @@ import (
 	"github.com/sgtrace/sgtrace/profile"
 )
 
-// attentionWork returns the work of attention in one layer. Over a cache, it follows from the heads in the
-// shapes and the lengths of the sequences of the step.
+// attentionWork returns the work of attention in one layer. Over a cache, it follows from the heads in
+// the shapes and the lengths of the sequences of the step.
 func attentionWork(name string, in *inputs, s setting) (w Work, ok bool) {
 	if l, ok := latentOf(name, in); ok {
 		return l.work(s)
@@ -25,7 +25,7 @@ func attentionWork(name string, in *inputs, s setting) (w Work, ok bool) {
 	return paged(rule, in, s.Lengths, s.Mask)
 }
 
-// apart returns the work of attention whose sequences have a dimension of their own. Of causal attention,
+// apart returns the work of attention whose inputs have a dimension of sequences. Of causal attention,
 // half of the pairs count.
 func apart(rule profile.Attention, in *inputs, m profile.Mask) (w Work, ok bool) {
 	query, key, value := in.Dims(rule.Query), in.Dims(rule.Query+1), in.Dims(rule.Query+2)
@@ -47,9 +47,9 @@ func apart(rule profile.Attention, in *inputs, m profile.Mask) (w Work, ok bool)
 	return w, true
 }
 
-// attentionPairs returns for how many pairs of a token and a key of a sequence a head computes. It is NaN if that is
-// unknown, also for causal attention with other queries than keys: which keys a query attends to differs
-// between libraries.
+// attentionPairs returns for how many pairs of a query and a key of a sequence a head computes. It is
+// NaN if that is unknown, as for causal attention with different numbers of queries and keys: libraries
+// differ in which keys a query attends to.
 func attentionPairs(queries, keys int64, m profile.Mask) float64 {
 	q, k, window := float64(queries), float64(keys), float64(m.Window)
 	if window == 0 || window > k {
@@ -59,20 +59,20 @@ func attentionPairs(queries, keys int64, m profile.Mask) float64 {
 	case m.Causal == profile.Bidirectional:
 		return q * window
 	case m.Causal == profile.Causal && queries == keys:
-		return window * (k - window/2) // the first ones have fewer before them
+		return window * (k - window/2) // the first queries have fewer keys before them
 	}
 	return math.NaN()
 }
 
-// pairs returns for how many pairs of a token and a key a head computes a step: of a chunk of a prompt, half
-// of its own square is masked.
+// pairs returns for how many pairs of a token and a key a head computes in a step. Half of the square
+// of a chunk of a prompt is masked.
 func pairs(l *profile.Lengths) (context, generation float64) {
 	return float64(l.ContextPairs) - float64(l.ContextSquares)/2, float64(l.GenerationPairs)
 }
 
-// paged returns the work of attention over a cache of keys and values. These are inputs: those of the tokens
-// of the step, or the cache itself, with a dimension of pages. Attention to a window whose arguments were not
-// recorded needs less: it then seems to be faster than memory can be.
+// paged returns the work of attention over a cache of keys and values. These are inputs: those of the
+// tokens of the step, or the cache itself, with a dimension of pages. Attention to a window needs less;
+// if its arguments were not recorded, it seems to be faster than memory can be.
 func paged(rule profile.Attention, in *inputs, l *profile.Lengths, m profile.Mask) (w Work, ok bool) {
 	query, key, value := in.Dims(rule.Query), in.Dims(rule.Query+1), in.Dims(rule.Query+2)
 	n := len(key)
@@ -104,13 +104,13 @@ func paged(rule profile.Attention, in *inputs, l *profile.Lengths, m profile.Mas
 	return w, true
 }
 
-// A batch is requests of a step of which only sums are known: they count as if each were like any other.
+// A batch is requests of a step of which only sums are known: each counts as if all were equal.
 type batch struct {
 	tokens, keys float64
-	squares      float64 // of the tokens of each
+	squares      float64 // sum of the squares of the tokens of each
 }
 
-// requests returns how many there are.
+// requests returns how many equal requests have these sums.
 func (b *batch) requests() float64 {
 	if b.squares == 0 {
 		return 0
@@ -118,12 +118,12 @@ func (b *batch) requests() float64 {
 	return b.tokens * b.tokens / b.squares
 }
 
-// read returns how many keys are read for attention to a window: the tokens of a request have their own each,
-// and those of the first one before.
+// read returns how many keys attention to a window reads: for each token of a request its own, and for
+// the first token those before it in the window.
 func (b *batch) read(window float64) float64 { return min(b.keys, b.tokens+b.requests()*(window-1)) }
 
-// pairs returns for how many pairs of a token and a key a head computes, of chunks of prompts: the first tokens
-// of a prompt have fewer keys before them than the window.
+// pairs returns for how many pairs of a token and a key a head computes, for chunks of prompts: the
+// first tokens of a prompt have fewer keys before them than the window.
 func (b *batch) pairs(window float64) float64 {
 	n := b.requests()
 	if n == 0 {
@@ -134,8 +134,8 @@ func (b *batch) pairs(window float64) float64 {
 	return n * (fewer*before + fewer*fewer/2 + (tokens-fewer)*window)
 }
 
-// A latent is attention over a cache that has one compressed row for each token, which all heads
-// share: multi-head latent attention of DeepSeek's models.
+// A latent is attention over a cache with one compressed row for each token, which all heads share:
+// multi-head latent attention of DeepSeek's models.
 type latent struct {
 	heads  float64
 	dim    float64 // of queries and keys, and so of a row of the cache
@@ -144,7 +144,8 @@ type latent struct {
 	cached float64 // bytes of a number of the cache
 }
 
-// A latentRule says where the queries are, with their part that has positions or without, and the cache.
+// A latentRule says which inputs are the queries, without or with their part that has positions, that
+// part if it is separate, and the cache.
 type latentRule struct{ query, rope, cache int }
 
 const noInput = -1
@@ -157,10 +158,10 @@ var latents = map[string]latentRule{
 	"sgl_kernel::fwd":                  {5, 0, 1}, // FlashAttention 3 with queries for values, its sixth input
 }
 
-// ropeDim is how many numbers of a row have positions, in all models of this kind.
+// ropeDim is how many numbers of a row encode positions, in all models of this kind.
 const ropeDim = 64
 
-// latentOf reads the inputs of attention over a compressed cache; ok is false if it is another one.
+// latentOf reads the inputs of attention over a compressed cache; ok is false for other operators.
 func latentOf(name string, in *inputs) (a latent, ok bool) {
 	rule, known := latents[name]
 	query := in.Dims(rule.query)
@@ -177,7 +178,7 @@ func latentOf(name string, in *inputs) (a latent, ok bool) {
 	return a, a.value > 0 && !math.IsNaN(a.dim)
 }
 
-// work returns what it has to do: a row of the cache is read once, as key and as value.
+// work returns the work of the attention: a row of the cache is read once, as key and as value.
 func (a *latent) work(s setting) (w Work, ok bool) {
 	if s.Lengths == nil {
 		return w, false

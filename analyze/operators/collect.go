@@ -10,8 +10,8 @@ import (
 
 // A spent is time in operators, ns.
 type spent struct {
-	self  int64 // not in one within
-	class int64 // in all, counted once where one is in another of its class
+	self  int64 // not in an operator within
+	class int64 // with operators within; counted once where one is in another of its class
 	name  int64 // the same, for operators of one name
 }
 
@@ -21,7 +21,7 @@ func (s *spent) add(o *spent) {
 	s.name = distribution.AddTimes(s.name, o.name)
 }
 
-// count counts time in an operator, besides its own.
+// count adds time in an operator to class and name.
 func (s *spent) count(f *frame, dur int64) {
 	if f.nested&inClass == 0 {
 		s.class = distribution.AddTimes(s.class, dur)
@@ -47,19 +47,19 @@ func (s *sum) add(o *sum) {
 	s.gpu.add(&o.gpu)
 }
 
-// outside says why no operator has some work of devices.
+// An outside says why some work of devices has no operator.
 type outside uint8
 
 const (
-	noOperator outside = iota // its call is in none
-	inGraph                   // its call launched a CUDA graph, and is in none
+	noOperator outside = iota // its call is in no operator
+	inGraph                   // its call launched a CUDA graph, and is in no operator
 	noCall                    // its call is not in the files
 	numOutside
 )
 
-// A place is where a call was: operator frame of thread, or outside of all.
+// A place is where a call was: in an operator, which is a frame of a thread, or outside of all.
 type place struct {
-	thread int32 // plus one; 0 is a call that was not met
+	thread int32 // plus one; 0 if the call was not met
 	frame  int32 // of the thread; none
 	graph  bool  // it launched a CUDA graph
 }
@@ -82,7 +82,7 @@ type collector struct {
 	roofs    *roofs   // nil if nobody asks
 }
 
-// A pass says what is asked for of a stream.
+// A pass says what to collect from a stream.
 type pass struct {
 	selected selection
 	copies   bool
@@ -91,7 +91,7 @@ type pass struct {
 	roofs    *roofs // nil is not asked for
 }
 
-// A selection tells under which name a frame is summed up; false leaves it out.
+// A selection returns the name under which a frame is summed up; false leaves it out.
 type selection func(*profile.Frame) (trace.Sym, bool)
 
 // selectOperators selects operators.
@@ -105,7 +105,7 @@ func collectAll(set *profile.Set, opt *profilewalk.Options, what func(*trace.Sym
 	streams := make([]*collector, len(set.Streams))
 	profilewalk.EachStream(set, func(i int, s profile.Stream) {
 		c := collect(set, i, s, opt, pass{selected: what(set.Syms), copies: copies, graphs: g})
-		c.threads.list, c.ranks, c.calls, c.replay = nil, nil, nil, nil // sums are all that is needed of it
+		c.threads.list, c.ranks, c.calls, c.replay = nil, nil, nil, nil // only the sums are needed from here on
 		streams[i] = c
 	})
 	return streams
@@ -211,7 +211,7 @@ func (c *collector) placeOf(e *profile.Event) *place {
 	return nil
 }
 
-// work counts what a device did for the operators that its call was in.
+// work counts what a device did for the operators around its call. It returns false if that call was not met.
 func (c *collector) work(k *profile.Kernel) bool {
 	if !c.opt.Keeps(&k.Event) {
 		return true
@@ -241,13 +241,13 @@ func (c *collector) work(k *profile.Kernel) bool {
 	return true
 }
 
-// launched counts work for the operator that launched it, and for those around.
+// launched counts work for the operator that launched it, and for the operators around that.
 func (c *collector) launched(t *thread, at int32, dur int64) {
 	c.own(t.frames[at].class, dur)
 	c.around(t, at, dur)
 }
 
-// own counts work of the innermost operator.
+// own counts work for the innermost operator.
 func (c *collector) own(class int32, dur int64) {
 	own := &c.sums[class]
 	own.work++

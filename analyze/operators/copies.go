@@ -13,22 +13,22 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A CopyRow is the copies of one operation and between two kinds of memory that one operator,
-// or nobody known, launched itself from one Python function.
+// A CopyRow is the copies of one operation between two kinds of memory that one operator launched
+// itself, or that have none, from one Python function.
 type CopyRow struct {
-	Row       profilewalk.Row // Name is the operator, or why it is not known
+	Row       profilewalk.Row // Name is the operator, or why there is none
 	Copied    profilewalk.Copied
 	Kind      profile.CopyKind
 	Operation string
-	Function  string // the innermost one that is of no library; "" is unknown
+	Function  string // the innermost one that belongs to no library; "" is unknown
 	Share     float64
 }
 
-// A copyKey says what a CopyRow is of.
+// A copyKey identifies a CopyRow.
 type copyKey struct {
 	rank                          int32
 	operator, operation, function trace.Sym // 0 is unknown
-	why                           outside   // of no operator
+	why                           outside   // why there is no operator
 	kind                          profile.CopyKind
 }
 
@@ -41,17 +41,17 @@ func (k copyKey) compare(o copyKey) int {
 type copyCall struct {
 	at trace.Time
 	threadID
-	function trace.Sym  // around it; 0 is none so far
-	from     trace.Time // when that began
+	function trace.Sym  // innermost one around it that belongs to no library; 0 if there is none so far
+	from     trace.Time // when that function began
 }
 
-// copyCalls are those of all copies of a stream.
+// copyCalls are the calls that launched the copies of a stream.
 type copyCalls struct {
 	byRank []profilewalk.Paged[int32] // by rank and correlation: index of list, plus one
 	list   []copyCall
 }
 
-// readCopyCalls numbers the calls that launched copies. Nothing else is known of them yet.
+// readCopyCalls numbers the calls that launched copies. Their times and threads are not known yet.
 func readCopyCalls(set *profile.Set, s profile.Stream) *copyCalls {
 	calls := &copyCalls{byRank: make([]profilewalk.Paged[int32], len(set.Ranks))}
 	for c := range s.Copies {
@@ -85,8 +85,8 @@ func (c *copyCalls) called(call *profile.Call) {
 	}
 }
 
-// findFunctions finds the Python functions around all calls. It takes the frames as they
-// come, and holds none.
+// findFunctions finds the Python functions around all calls. It takes frames as they come, and keeps
+// none.
 func (c *copyCalls) findFunctions(s profile.Stream, syms *trace.Symbols) {
 	byThread := map[threadID][]*copyCall{}
 	for i := range c.list {
@@ -137,7 +137,7 @@ func (c *collector) sumCopies(s profile.Stream) {
 	}
 }
 
-// operatorAt returns the operator of a place, 0 and why if it is outside of all.
+// operatorAt returns the operator of a place, or 0 and why there is none.
 func (c *collector) operatorAt(p *place) (name trace.Sym, why outside) {
 	switch {
 	case p.frame != none:

@@ -39,8 +39,8 @@ func RoutedTokensOf(set *recorder.Experts) *RoutedTokens {
 	return r
 }
 
-// hit returns how many experts some tokens go to, of so many of which each token goes to k. Without a record of
-// as many experts, each is as likely as any other.
+// hit returns how many experts get at least one of some tokens, if each token goes to k of them.
+// Without a record for that many experts, each is equally likely.
 func (r *RoutedTokens) hit(tokens, k, experts float64) float64 {
 	var sum, layers float64
 	if r != nil {
@@ -60,12 +60,12 @@ func (r *RoutedTokens) hit(tokens, k, experts float64) float64 {
 	return experts * (1 - math.Pow((experts-k)/experts, tokens))
 }
 
-// maxChosen bounds how many experts a token goes to: an input with more columns has something for each expert.
+// maxChosen bounds how many experts a token goes to: an input with more columns has a number for each expert.
 const maxChosen = 64
 
-// expertsOf returns the work of fused experts, which operators of several libraries do with about the same
-// inputs: hidden states, two weights of all experts, and which of them each token goes to. The weights of the
-// experts that are hit are read, with their scales. What is added up in the end are results of k experts.
+// expertsOf returns the work of fused experts. Operators of several libraries do that, with about the same
+// inputs: hidden states, two weights for all experts, and the experts that each token goes to. Only the weights
+// of experts that are hit are read, with their scales. In the end, the results of k experts are added up.
 func expertsOf(name string, in *inputs, routed *RoutedTokens) (w Work, ok bool) {
 	lower := strings.ToLower(name)
 	if !strings.Contains(lower, "moe") && !strings.Contains(lower, "experts") {
@@ -111,10 +111,10 @@ func expertsOf(name string, in *inputs, routed *RoutedTokens) (w Work, ok bool) 
 	return w, true
 }
 
-// expertProduct returns the work of one product of experts, whose inputs are those of the operator that launches it, tokens
-// and what the router says of each expert, and the tensors that it makes views of before: the weights of all experts, and rows,
-// one for each expert that a token goes to. As many results as the weights have columns are written, or half of these where an
-// activation multiplies both halves. A scale for each block of a weight is not among them, and counts as nothing.
+// expertProduct returns the work of one product of experts. Its inputs are those of the operator that launches it,
+// tokens and what the router says about each expert, and the tensors that this makes views of before: the weights of
+// all experts, and rows, one for each expert that a token goes to. Results have as many columns as the weights, or half
+// if an activation multiplies both halves. Scales for blocks of weights are not among the inputs, and do not count.
 func expertProduct(name string, in *inputs, routed *RoutedTokens) (w Work, ok bool) {
 	lower := strings.ToLower(name)
 	tokens, router := in.Dims(0), in.Dims(1)
@@ -128,7 +128,7 @@ func expertProduct(name string, in *inputs, routed *RoutedTokens) (w Work, ok bo
 			continue
 		}
 		if weights >= 0 {
-			return w, false // of several, which one this is, is not known
+			return w, false // there are several, and which one this is, is unknown
 		}
 		weights = i
 	}
@@ -159,8 +159,8 @@ func expertProduct(name string, in *inputs, routed *RoutedTokens) (w Work, ok bo
 	return w, false
 }
 
-// rowsOf returns how many rows the largest matrix but one has whose rows have one of some widths, and that width; 0 is
-// none. The first width counts if there is one of it.
+// rowsOf returns the most rows of any matrix, except for input but, whose rows have one of some widths,
+// and that width; 0 if there is none. The first width that any matrix has counts.
 func (in *inputs) rowsOf(but int, widths ...int64) (rows, width int64) {
 	for _, width = range widths {
 		for i, d := range in.dims {

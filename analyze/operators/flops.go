@@ -20,10 +20,10 @@ type Computed struct {
 	GPUName string  // "" is unknown, or several
 }
 
-// achieved returns the FLOPs in a second of GPU time, in tera.
+// achieved returns the FLOPs per second of GPU time, in tera.
 func (c *Computed) achieved() float64 { return c.FLOPs / float64(c.GPU) / 1e3 }
 
-// peak returns what the GPU is made for, in TFLOP/s; NaN is unknown.
+// peak returns the peak of the GPU for the type, in TFLOP/s; NaN is unknown.
 func (c *Computed) peak() float64 { return peakOf(c.GPUName, c.Type) }
 
 // findComputed finds the rows that multiply matrices, and those that compute attention.
@@ -46,7 +46,7 @@ func (o *Operators) findComputed(set *profile.Set) {
 	slices.SortStableFunc(o.Attention, func(a, b Attention) int { return cmp.Compare(b.GPU, a.GPU) })
 }
 
-// computedFields returns the columns of rows with FLOPs; shape has those that say of what.
+// computedFields returns the columns of rows with FLOPs, including those in shape.
 func computedFields[T any](o *Operators, of func(*T) *Computed, shape []table.Field[T]) []table.Field[T] {
 	fields := append(profilewalk.RankFields(o.ByRank, func(row *T) *profilewalk.Row { return &of(row).Row.Row }),
 		table.NsColumn("gpu", "what it launched, and operators in it", func(row *T) int64 { return of(row).GPU }),
@@ -63,7 +63,7 @@ func computedFields[T any](o *Operators, of func(*T) *Computed, shape []table.Fi
 		table.TextColumn("operator", "name of the operator", func(row *T) string { return of(row).Row.Row.Name }))
 }
 
-// notePeak says what the peak of some rows is of, or why there is none.
+// notePeak says which GPU the peaks are of, or why there are none.
 func notePeak[T any](o *Operators, t *table.Table, rows []T, of func(*T) *Computed) {
 	if len(rows) == 0 {
 		return
@@ -96,12 +96,12 @@ func peakOf(gpu, typ string) float64 {
 // A GEMM is a row of operators that multiply matrices of one shape: M x K by K x N, for each
 // of a batch.
 type GEMM struct {
-	Computed   // 2BMNK in a call, and BMN where something is added
+	Computed   // FLOPs are 2BMNK per call, and BMN more if something is added
 	B, M, N, K int64
 }
 
-// gemmOf returns what a row multiplies; false if it is none, launched nothing, or its shapes
-// do not fit.
+// gemmOf returns the product that a row computes; ok is false if it computes none, launched nothing, or
+// its shapes do not fit.
 func gemmOf(r *Row, gpu string) (GEMM, bool) {
 	if r.Working == 0 || r.GPU == 0 {
 		return GEMM{}, false
@@ -113,8 +113,8 @@ func gemmOf(r *Row, gpu string) (GEMM, bool) {
 	return GEMM{Computed: Computed{Row: *r, Type: of.Type, FLOPs: of.FLOPs * float64(r.Working), GPUName: gpu}, B: of.B, M: of.M, N: of.N, K: of.K}, true
 }
 
-// Attention is a row of operators that compute attention for inputs of one shape. Numbers are
-// request.Unknown where shapes do not tell them.
+// Attention is a row of operators that compute attention for inputs of one shape. Numbers that shapes
+// do not show are request.Unknown.
 type Attention struct {
 	Computed
 	B              int64 // sequences
@@ -124,8 +124,8 @@ type Attention struct {
 	paged          bool
 }
 
-// attentionOf returns the attention that a row computes; false if it computes none, or
-// launched nothing.
+// attentionOf returns the attention that a row computes; ok is false if it computes none, or launched
+// nothing.
 func attentionOf(r *Row, gpu string) (Attention, bool) {
 	rule, known := profile.AttentionOf(r.Row.Name)
 	if !known || r.Working == 0 || r.GPU == 0 {
@@ -146,12 +146,12 @@ func attentionOf(r *Row, gpu string) (Attention, bool) {
 		return a, true
 	}
 	a.B, a.Heads, a.KVHeads, a.Queries, a.Keys, a.Dim, a.ValueDim = query[0], query[heads], key[heads], query[tokens], key[tokens], query[3], value[3]
-	// Of the two products of each call.
+	// Both products of each call count.
 	a.FLOPs = 2 * float64(a.B) * float64(a.Heads) * attentionPairs(a.Queries, a.Keys, a.Mask) * float64(a.Dim+a.ValueDim) * float64(r.Working)
 	return a, true
 }
 
-// windowColumn returns how many keys a token attends to.
+// windowColumn returns the column with how many keys a token attends to.
 func windowColumn[T any](of func(*T) profile.Mask) table.Field[T] {
 	return table.CountColumn("window", "of attention: keys that a token attends to at most, its own with them; empty is all, or unknown", func(r *T) int64 {
 		if w := of(r).Window; w > 0 {
@@ -179,7 +179,7 @@ func (o *Operators) attentionReport() *table.Table {
 	return t
 }
 
-// noteLengths says of which operators the lengths of sequences are unknown.
+// noteLengths says for how many rows the lengths of sequences, and so FLOPs, are unknown.
 func (o *Operators) noteLengths(t *table.Table) {
 	paged := 0
 	for i := range o.Attention {

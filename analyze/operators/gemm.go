@@ -11,11 +11,11 @@ type gemmRule struct {
 	left, right int
 	added       bool    // its first input, a matrix or a vector, is added to the product
 	four        bool    // both matrices hold two numbers of 4 bits in each byte, whatever their type
-	out         float64 // bytes of a number of the product; 0 is 2, or more for larger numbers
+	out         float64 // bytes of a number of the product; 0 is those of the inputs, but 2 at least
 }
 
-// gemms are the operators that launch multiplications of matrices. aten::linear and
-// aten::matmul are not among them: they call those that are.
+// gemms are the operators that launch multiplications of matrices. aten::linear and aten::matmul are
+// not among them: they call these.
 var gemms = map[string]gemmRule{
 	"aten::mm": {right: 1}, "aten::bmm": {right: 1}, "aten::_scaled_mm": {right: 1}, "aten::_int_mm": {right: 1, out: 4},
 	"aten::addmm": {left: 1, right: 2, added: true}, "aten::baddbmm": {left: 1, right: 2, added: true}, "aten::_addmm_activation": {left: 1, right: 2, added: true},
@@ -36,9 +36,9 @@ type gemmWork struct {
 	B, M, N, K int64
 }
 
-// gemmOfInputs returns what an operator multiplies; ok is false if it multiplies nothing, or its shapes do not fit.
-// Inputs that are neither a matrix nor have the shape of the product are its scales and what is added: each
-// is read once.
+// gemmOfInputs returns the product that an operator computes; ok is false if it computes none, or its
+// shapes do not fit. Inputs that are neither matrices nor have the shape of the product are scales, or
+// are added: each is read once.
 func gemmOfInputs(name string, in inputs) (g gemmWork, ok bool) {
 	rule, known := gemms[name]
 	if !known {
@@ -63,7 +63,7 @@ func gemmOfInputs(name string, in inputs) (g gemmWork, ok bool) {
 	}
 	results := float64(g.B) * float64(g.M) * float64(g.N)
 	g.FLOPs = 2 * results * float64(g.K)
-	out := max(2, sizeOf(g.Type)) // what scales its product gives 16 bits
+	out := max(2, sizeOf(g.Type)) // scaled products have 16 bits
 	if rule.out > 0 {
 		out = rule.out
 	}
@@ -82,8 +82,8 @@ func gemmOfInputs(name string, in inputs) (g gemmWork, ok bool) {
 	return g, true
 }
 
-// columnsOf returns how many columns the product with a matrix has, which is stored as K x N or as N x K;
-// packed tells that it has two numbers in each byte where the other matrix has one.
+// columnsOf returns how many columns the product with a matrix has, which is stored as K x N or as N x
+// K. packed reports that it has two numbers in each byte where the other matrix has one.
 func columnsOf(k int64, right []int64, mayPack bool) (n int64, packed, ok bool) {
 	rows, columns := right[len(right)-2], right[len(right)-1]
 	switch {
@@ -100,7 +100,7 @@ func columnsOf(k int64, right []int64, mayPack bool) (n int64, packed, ok bool) 
 }
 
 // groupedOf returns the work of products of rows with the matrix of their group. Groups without rows
-// are not read: of fewer rows than groups, each has at most one of its own.
+// are not read: if there are fewer rows than groups, at most one group per row is.
 func groupedOf(name string, in *inputs) (w Work, ok bool) {
 	if name != "aten::_grouped_mm" && name != "aten::_scaled_grouped_mm" && !strings.HasPrefix(name, "primus_turbo::grouped_gemm") {
 		return w, false
@@ -123,8 +123,8 @@ func groupedOf(name string, in *inputs) (w Work, ok bool) {
 	return w, true
 }
 
-// layerOf returns the work of operators whose shapes say it only with the values of their other inputs, which are as
-// [profile.Frame.Values] has them; ok is false if it is another operator, or these are not known.
+// layerOf returns the work of operators that depends on the values of other inputs, too, in the form of
+// [profile.Frame.Values]; ok is false for other operators, or if the values are unknown.
 func layerOf(name string, in *inputs, values string) (w Work, ok bool) {
 	convolves, normalizes := name == "aten::convolution", strings.HasSuffix(name, "_batch_norm")
 	if !convolves && !normalizes {
@@ -140,10 +140,10 @@ func layerOf(name string, in *inputs, values string) (w Work, ok bool) {
 	return batchNorm(in, v)
 }
 
-// batchNorm moves and scales channels. While it trains, it computes their mean and variance, too, and writes
-// these.
+// batchNorm returns the work of shifting and scaling channels. In training, it also computes their mean
+// and variance, and writes these.
 func batchNorm(in *inputs, values []string) (w Work, ok bool) {
-	const training = 5 // which input tells
+	const training = 5 // index of the input that says so
 	d := in.Dims(0)
 	if len(d) < 2 || len(values) <= training {
 		return w, false
@@ -157,8 +157,8 @@ func batchNorm(in *inputs, values []string) (w Work, ok bool) {
 	return w, true
 }
 
-// convolution multiplies a window around each place of its input with each filter. A transposed one spreads each place
-// over a window.
+// convolution returns the work of multiplying a window around each place of the input with each filter.
+// A transposed convolution spreads each place over a window.
 func convolution(in *inputs, values []string) (w Work, ok bool) {
 	const stride, padding, dilation, transposed, added, numValues = 3, 4, 5, 6, 7, 9
 	x, filter := in.Dims(0), in.Dims(1)
@@ -179,7 +179,7 @@ func convolution(in *inputs, values []string) (w Work, ok bool) {
 			places *= float64((x[i+2]+2*p-reach)/s + 1)
 		}
 	}
-	each := product(filter[1:]) // products of a result, or of a number that is spread
+	each := product(filter[1:]) // multiplications per result, or per number that is spread
 	w.Type = in.Type(0)
 	results, multiplied := places*float64(filter[0]), 0.0
 	if spread {
@@ -201,7 +201,7 @@ func convolution(in *inputs, values []string) (w Work, ok bool) {
 	return w, true
 }
 
-// sizeAt returns a number of a list: "[16, 16]". A list of one is for all. -1 is unknown.
+// sizeAt returns a number of a list such as "[16, 16]". A list of one number is for all. -1 is unknown.
 func sizeAt(list string, i int) int64 {
 	var sizes []int64
 	if json.Unmarshal([]byte(list), &sizes) != nil || len(sizes) == 0 || i >= len(sizes) && len(sizes) > 1 {

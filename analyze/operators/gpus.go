@@ -8,17 +8,17 @@ import (
 	"github.com/sgtrace/sgtrace/profile"
 )
 
-// A GPU is what one is made for. 0 is not possible, or not known.
+// A GPU is what a model of GPU can do. 0 is not possible, or unknown.
 type GPU struct {
-	Name string // words in that of the device
+	Name string // words in the name of the device
 	// Units are its streaming multiprocessors, or compute units.
 	Units int64
-	// PerClock are operations on 16-bit numbers of dense matrices that a unit does in a cycle of its clock.
+	// PerClock is how many operations of dense matrices of 16-bit numbers a unit does per clock cycle.
 	PerClock int64
-	// Half, Eight and Four are TFLOP/s of dense matrices of numbers of 16, 8, and 4 bits.
+	// Half, Eight and Four are TFLOP/s for dense matrices of numbers of 16, 8, and 4 bits.
 	Half, Eight, Four float64
-	// TF32 is of dense matrices whose numbers of 32 bits are rounded to 19 (XF32 of AMD), and Single of those of 32
-	// bits as they are, on whatever units are fastest.
+	// TF32 is TFLOP/s for dense matrices of 32-bit numbers that are rounded to 19 bits (XF32 of AMD),
+	// and Single for those that are not, on whichever units are fastest.
 	TF32, Single float64
 	Bandwidth    float64 // of its memory, TB/s
 	// Link is the bandwidth to other GPUs of its host, GB/s: half of what sheets give for both directions.
@@ -26,11 +26,11 @@ type GPU struct {
 	Source string
 }
 
-// reached are which part of the peak of 16-bit matrices the best kernels reach, where it is far from all: at the
-// clock that power allows, as AMD measured. https://rocm.blogs.amd.com/software-tools-optimization/measuring-max-achievable-flops-part2/README.html
+// reached is the share of the peak for 16-bit matrices that the best kernels reach, for GPUs where that is far from all: at the clock that
+// power allows, as AMD measured. https://rocm.blogs.amd.com/software-tools-optimization/measuring-max-achievable-flops-part2/README.html
 var reached = map[string]float64{"MI300X": 708.0 / 1307.4, "MI325X": 843.0 / 1307.4}
 
-// reached returns which part of what bounds some work the best kernels reach, as far as that is known; else 1.
+// reached returns the share of what bounds some work that the best kernels reach, as far as that is known, and 1 otherwise.
 func (g *GPU) reached(by Bound) float64 {
 	if part, ok := reached[g.Name]; ok && by == ByCompute {
 		return part
@@ -46,8 +46,8 @@ func (g *GPU) rated() float64 {
 	return g.Half * 1e6 / float64(g.Units*g.PerClock)
 }
 
-// atClock returns what a GPU is made for while its units have a clock, in MHz: they compute as much slower, or
-// faster, and memory and links do not. Without a clock, it is that of the data sheet.
+// atClock returns the limits of a GPU while its units have a clock, in MHz: computing scales with it,
+// and memory and links do not. If mhz is 0, they are those of the data sheet.
 func (g GPU) atClock(mhz float64) GPU {
 	if rated := g.rated(); mhz > 0 && rated > 0 {
 		for _, peak := range []*float64{&g.Half, &g.Eight, &g.Four, &g.TF32, &g.Single} {
@@ -57,8 +57,8 @@ func (g GPU) atClock(mhz float64) GPU {
 	return g
 }
 
-// gpus are of the data sheets, at boost clock and without sparsity, for which most sheets of NVIDIA
-// give twice as much. The first one whose name fits counts.
+// gpus are from data sheets, at boost clock and without sparsity, for which most sheets of NVIDIA give
+// twice as much. The first one whose name fits counts.
 var gpus = []GPU{
 	{"GB300", 152, 8192, 2500, 5000, 15000, 1250, 80, 8.0, 900, "NVIDIA GB300 NVL72: a 72nd, dense"},
 	{"B300", 148, 8192, 2250, 4500, 14000, 1125, 75, 8.0, 900, "NVIDIA HGX B300: an eighth, dense"},
@@ -79,14 +79,14 @@ var gpus = []GPU{
 	{"MI300X", 304, 2048, 1307.4, 2614.9, 0, 653.7, 163.4, 5.3, 448, "AMD Instinct MI300X"},
 }
 
-// multiprocessor has the limits of one of NVIDIA's multiprocessors.
+// multiprocessor has the limits of a multiprocessor of NVIDIA.
 type multiprocessor struct {
 	names           []string // of the GPUs
 	threads, blocks int64
 	shared          int64 // bytes
 }
 
-// multiprocessors are by compute capability, of the table of NVIDIA's CUDA C++ Programming Guide.
+// multiprocessors are by compute capability, from the table in NVIDIA's CUDA C++ Programming Guide.
 var multiprocessors = []multiprocessor{
 	{[]string{"L40S", "L4"}, 1536, 24, 100 << 10},
 	{[]string{"A100 SXM4 40GB", "A100 PCIE 40GB", "A100"}, 2048, 32, 164 << 10},
@@ -96,11 +96,11 @@ var multiprocessors = []multiprocessor{
 const (
 	registersOfUnit = 65536
 	warp            = 32
-	registerGroup   = 256  // registers of a warp are given out in such groups
-	sharedOfSystem  = 1024 // of each block, since compute capability 8.0
+	registerGroup   = 256  // registers of a warp are allocated in groups of this size
+	sharedOfSystem  = 1024 // bytes that the system takes of each block, since compute capability 8.0
 )
 
-// A Limit says what bounds how many blocks a multiprocessor holds.
+// A Limit is what limits how many blocks a multiprocessor holds.
 type Limit string
 
 const (
@@ -110,8 +110,8 @@ const (
 	ByBlocks    Limit = "blocks"
 )
 
-// Resident returns how many blocks of a kernel one multiprocessor holds, which part of its threads that is, and
-// what bounds it. ok is false for GPUs of which that is not known, and for kernels whose registers were not recorded.
+// Resident returns how many blocks of a kernel one multiprocessor holds, the share of its threads that they
+// use, and what limits this. ok is false for unknown GPUs, and for kernels whose registers were not recorded.
 func (g *GPU) Resident(s profile.LaunchShape) (blocks int64, occupancy float64, by Limit, ok bool) {
 	i := slices.IndexFunc(multiprocessors, func(m multiprocessor) bool { return slices.Contains(m.names, g.Name) })
 	if i < 0 || s.Threads == 0 || s.Registers == 0 {
@@ -132,7 +132,7 @@ func (g *GPU) Resident(s profile.LaunchShape) (blocks int64, occupancy float64, 
 	return blocks, float64(blocks*warps*warp) / float64(m.threads), by, blocks > 0
 }
 
-// GPUOf returns what a GPU is made for; ok is false if it is not known.
+// GPUOf returns the limits of a GPU by its name; ok is false if they are unknown.
 func GPUOf(name string) (g GPU, ok bool) {
 	i := slices.IndexFunc(gpus, func(g GPU) bool { return hasWords(name, g.Name) })
 	if i < 0 {
@@ -141,8 +141,8 @@ func GPUOf(name string) (g GPU, ok bool) {
 	return gpus[i], true
 }
 
-// peak returns the TFLOP/s for a type of numbers, as PyTorch writes it; NaN is unknown. Of 32-bit numbers
-// it is, until [Work.on] tells which units a kernel uses.
+// peak returns the TFLOP/s for a type of numbers, by PyTorch's name for it; NaN is unknown. It is
+// unknown for 32-bit numbers until [Work.on] says which units a kernel uses.
 func (g *GPU) peak(typ string) float64 {
 	of := 0.0
 	switch {
@@ -163,7 +163,7 @@ func (g *GPU) peak(typ string) float64 {
 	return of
 }
 
-// hasWords reports whether a name has some words as whole ones: "NVIDIA L4" is no L40S, and
+// hasWords reports whether a name contains some words as whole words: "NVIDIA L4" is not an L40S, and
 // "NVIDIA A100-SXM4-80GB" is an A100.
 func hasWords(name, words string) bool {
 	split := func(s string) string {

@@ -7,12 +7,12 @@ import (
 	"github.com/sgtrace/sgtrace/profile"
 )
 
-// hostGPUs is how many GPUs are in a host whose links data sheets give. Ranks are numbered host by host.
+// hostGPUs is the number of GPUs in a host whose links data sheets describe. Ranks are numbered host by host.
 const hostGPUs = 8
 
-// communicationOf returns the work of a collective whose sizes were recorded: what each rank has to send, and to read and
-// write at least. Between hosts another network bounds it, and where ranks are is not known of groups without a list of
-// them: then ok is false, as it is for other operators.
+// communicationOf returns the work of a collective whose sizes were recorded: what each rank has to
+// send, and to read and write at least. Another network is the bound between hosts, and without a list
+// of ranks it is unknown where those of a group are: then ok is false, as it is for other operators.
 func communicationOf(name, values string) (w Work, ok bool) {
 	if name != profile.CommunicationOperator {
 		return w, false

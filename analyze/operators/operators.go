@@ -25,8 +25,8 @@ type Row struct {
 	Shapes, Types string // of the inputs; "" is not recorded, or pooled
 	Mask          profile.Mask
 	Calls         int64
-	SelfCPU, CPU  int64 // without and with operators in it; an operator in one of its own row counts once
-	SelfGPU, GPU  int64 // of kernels and copies launched by it, and by operators in it, too
+	SelfCPU, CPU  int64 // without and with operators in it; where one is in another of the same row, time counts once
+	SelfGPU, GPU  int64 // of kernels and copies that it launched itself, and with those of operators in it
 	Work          int64 // kernels and copies that it launched itself
 	Working       int64 // calls that launched some, themselves or by operators in them
 	Share         float64
@@ -35,15 +35,15 @@ type Row struct {
 // Operators sums up operators. Rows with the most GPU time of their own come first, then
 // those with the most CPU time.
 type Operators struct {
-	// Names has a row for every name, and rows of what no operator launched: the GPU times
-	// of their own add up to the time of all kernels and copies.
+	// Names has a row for every name, and rows for what no operator launched: their self GPU times add
+	// up to the time of all kernels and copies.
 	Names []Row
 	// Shapes divides the rows of operators by the shapes and types of inputs; nil if none
 	// were recorded.
 	Shapes []Row
 	// GEMMs are the rows of Shapes that multiply matrices, those with the most GPU time first.
 	GEMMs []GEMM
-	// Attention are those that compute attention, in the same order.
+	// Attention are the rows of Shapes that compute attention, in the same order.
 	Attention []Attention
 	// Copies divides the copies and fills in the rows of Names by operation, kinds of memory
 	// and Python function, those with the most GPU time first.
@@ -55,20 +55,20 @@ type Operators struct {
 
 	ranks    int            // in the set
 	frames   int64          // operators that were recorded
-	outside  int64          // time of what no operator launched, ns
-	gpu      int64          // of all rows, of their own, ns
+	outside  int64          // GPU time of what no operator launched, ns
+	gpu      int64          // self GPU time of all rows, ns
 	whole    int64          // time of CUDA graphs whose kernels were not recorded, ns
-	export   bool           // some is of Nsight Systems
+	export   bool           // some inputs are exports of Nsight Systems
 	graphs   *graphs.Graphs // nil without captures of graphs
 	opt      profilewalk.Options
-	replayed bool // some kernels are of graphs, and of no operator
+	replayed bool // some kernels of graphs have no operator
 }
 
-// outsideNames name the rows of what no operator launched.
+// outsideNames name the rows for what no operator launched.
 var outsideNames = [numOutside]string{noOperator: "(no operator)", inGraph: "(CUDA graph)", noCall: "(launch not recorded)"}
 
-// Sum sums up operators. The window bounds operators, and kernels and copies, which may be of
-// operators before it.
+// Sum sums up operators. The window selects operators, and it selects kernels and copies, whose
+// operators may lie before it.
 func Sum(set *profile.Set, opt profilewalk.Options) *Operators {
 	g := graphs.Collect(set)
 	streams := collectAll(set, &opt, selectOperators, g, true)
@@ -104,7 +104,7 @@ func Sum(set *profile.Set, opt profilewalk.Options) *Operators {
 	return o
 }
 
-// rows makes the rows of operators whose classes have one key.
+// rows makes a row for each key of classes.
 func (o *Operators) rows(set *profile.Set, streams []*collector, keyOf func(class) class, shapes bool) []Row {
 	var all []profilewalk.Member[class, sum]
 	for _, c := range streams {
@@ -131,7 +131,7 @@ func (o *Operators) rows(set *profile.Set, streams []*collector, keyOf func(clas
 	return rows
 }
 
-// othersOf makes the rows of what no operator launched, under names.
+// othersOf makes the rows for what no operator launched, under names.
 func (o *Operators) othersOf(set *profile.Set, streams []*collector, names [numOutside]string) []Row {
 	var rows []Row
 	for why, name := range names {
@@ -169,7 +169,7 @@ func (c class) compare(o class) int {
 	return cmp.Or(cmp.Compare(c.name, o.name), cmp.Compare(c.shapes, o.shapes), cmp.Compare(c.types, o.types), cmp.Compare(c.mask.Causal, o.mask.Causal), cmp.Compare(c.mask.Window, o.mask.Window), cmp.Compare(c.values, o.values), cmp.Compare(c.rank, o.rank))
 }
 
-// nameOf returns a text that may not have been recorded.
+// nameOf returns the text of a symbol; "" if it was not recorded.
 func nameOf(set *profile.Set, sym trace.Sym) string {
 	if sym == 0 {
 		return ""
@@ -189,8 +189,8 @@ func finish(rows []Row) {
 	})
 }
 
-// selectModules selects calls of modules by their class: numbers of modules do not tell which
-// layer of a model they are in.
+// selectModules selects calls of modules by their class: the numbers of modules do not show which layer
+// of a model they are in.
 func selectModules(syms *trace.Symbols) selection {
 	classes := trace.Renamed(syms, profile.ModuleClass) // "" is no module
 	return func(f *profile.Frame) (trace.Sym, bool) {
@@ -213,7 +213,7 @@ func (o *Operators) sumModules(set *profile.Set, opt *profilewalk.Options, g *gr
 	}
 }
 
-// A Visitor takes what operators of a stream did, one by one.
+// A Visitor receives what operators of a stream did, one by one.
 type Visitor struct {
 	// Call takes a call of an operator, and how long its thread was in it and in no operator
 	// within, in ns.
@@ -225,7 +225,7 @@ type Visitor struct {
 	outside [numOutside]trace.Sym
 }
 
-// Each passes what operators did, several streams at once, each to a visitor of its own.
+// Each passes what operators did to visitors, one for each stream. Several streams are read at once.
 func Each(set *profile.Set, opt profilewalk.Options, visitor func(stream int) Visitor) {
 	g := graphs.Collect(set)
 	profilewalk.EachStream(set, func(i int, s profile.Stream) {
@@ -253,7 +253,7 @@ func (c *collector) visitCalls(t *thread) {
 	}
 }
 
-// Up to fewOperators operators that take half of the time of all are told.
+// Up to fewOperators operators that take half of the time of all, together, are a finding.
 const (
 	fewOperators = 3
 	maxOfAll     = 0.5
@@ -265,8 +265,8 @@ type ownTime struct {
 	time int64
 }
 
-// Largest tells which operators take most of the time of processors. It is for captures in
-// which no device ran: these are exact shares, whatever the number of calls.
+// Largest finds the operators that take most of the time of processors. It is for captures in which no
+// device ran. Shares are exact, whatever the number of calls.
 func Largest(set *profile.Set, opt profilewalk.Options) ([]finding.Finding, finding.Check) {
 	list, calls := ownTimes(set, opt)
 	check := finding.Check{What: "operators that take most of the time", Of: "call", N: calls, Needed: 1}
@@ -299,8 +299,7 @@ func Largest(set *profile.Set, opt profilewalk.Options) ([]finding.Finding, find
 	return []finding.Finding{f}, check
 }
 
-// ownTimes returns the operators of all ranks, that of the longest time first, and how many
-// calls of them there are.
+// ownTimes returns the operators of all ranks, the longest time first, and the number of their calls.
 func ownTimes(set *profile.Set, opt profilewalk.Options) (list []ownTime, calls int) {
 	type sums struct {
 		times map[trace.Sym]int64

@@ -14,7 +14,7 @@ type replay struct {
 	classes  map[capturedBy]*capturedClasses
 }
 
-// capturedBy says for whom a capture is counted.
+// A capturedBy identifies what a capture is counted for.
 type capturedBy struct {
 	capture *graphs.Capture
 	rank    int32
@@ -22,11 +22,11 @@ type capturedBy struct {
 
 // capturedClasses are the classes of the frames of a capture.
 type capturedClasses struct {
-	class  []int32   // by frame; none is not selected
-	nested []nesting // by frame, as of those of a thread
+	class  []int32   // by frame; none if it is not selected
+	nested []nesting // by frame, like those of a thread
 }
 
-// has reports whether some work is of a replay whose capture is known.
+// has reports whether some work belongs to a replay whose capture is known.
 func (r *replay) has(e *profile.Event) bool {
 	if r == nil {
 		return false
@@ -64,7 +64,7 @@ func (c *collector) classify(capture *graphs.Capture, rank int32) *capturedClass
 	return of
 }
 
-// likeness tells how an operator is like one around it.
+// likeness returns in what an operator is like one around it.
 func (c *collector) likeness(of, around int32) nesting {
 	switch {
 	case of == around:
@@ -136,7 +136,7 @@ func (c *collector) countReplay(l *graphs.Launch) {
 	}
 }
 
-// launchedIn tells how an operator is like those that a call lies in.
+// launchedIn returns in what an operator is like those around a call.
 func (c *collector) launchedIn(p *place, class int32) (nested nesting) {
 	if p == nil || p.frame == none {
 		return 0

@@ -50,11 +50,11 @@ func (o *Operators) shapeReport() *table.Table {
 	return t
 }
 
-// maxShapes and maxTypes are how wide these are for people: the first three inputs are the
+// maxShapes and maxTypes are the widths of these columns for people: the first three inputs are the
 // tensors that matter.
 const maxShapes, maxTypes = 60, 40
 
-// fields returns the columns of rows that what names; more follow the name.
+// fields returns the columns of rows of operators or modules, as what says; more follow the name.
 func (o *Operators) fields(what string, more []table.Field[Row]) []table.Field[Row] {
 	row := func(r *Row) *profilewalk.Row { return &r.Row }
 	fields := append(profilewalk.RankFields(o.ByRank, row),

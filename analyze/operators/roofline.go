@@ -15,39 +15,39 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A Roofed is the operators of one name and shape in steps of one kind whose longest kernel has one name, and
-// how near these come to what the GPU can do.
+// A Roofed is the operators of one name and shape, in steps of one kind, whose longest kernel has one
+// name, and how close they come to the limits of the GPU.
 type Roofed struct {
 	Row           profilewalk.Row // Name is the operator; "" is unknown
-	Kernel        string          // the longest of an operator
+	Kernel        string          // the longest kernel of an operator
 	Shapes, Types string
 	Mask          profile.Mask     // of attention
 	Step          profile.StepKind // StepOther is unknown, or both
 	Instances     int64
-	Time          int64   // ns of their kernels, each from when the one before it on its stream ended
+	Time          int64   // ns of their kernels, each counted from the end of the one before it on its stream
 	Work          Work    // of all; NaN is unknown
-	Roof          float64 // ns in which the GPU can do it; NaN is unknown
+	Roof          float64 // ns that the GPU needs at least; NaN is unknown
 	Bound         Bound
 	Share         float64 // of the time of all rows
-	Reached       float64 // part of the roof that the best kernels reach
+	Reached       float64 // share of the roof that the best kernels reach
 }
 
-// Of returns the roof as part of the time; NaN is unknown. Above 1, the work is not what the formula says.
+// Of returns the roof as a share of the time; NaN is unknown. Above 1, the work is not what the formula says.
 func (r *Roofed) Of() float64 { return r.Roof / float64(r.Time) }
 
-// Known reports whether the roof is known, and not beaten.
+// Known reports whether the roof is known, and no kernel is faster.
 func (r *Roofed) Known() bool { return r.Of() <= 1 }
 
-// Rooflines are how near kernels come to what their GPUs can do.
+// Rooflines are how close kernels come to the limits of their GPUs.
 type Rooflines struct {
 	Rows   []Roofed // the longest time first
 	ByRank bool
-	gpus   []string  // that are known, by rank; "" is unknown
+	gpus   []string  // names of the GPUs, by rank; "" is unknown
 	clocks []float64 // of their units, MHz; 0 is unknown
 	ranks  int
 }
 
-// A roofKey says what a row is of.
+// A roofKey identifies a row.
 type roofKey struct {
 	class
 	kernel trace.Sym
@@ -63,11 +63,11 @@ type roofSum struct {
 	n     int64
 	time  int64
 	work  Work
-	roof  float64           // ns; NaN is unknown of some instance
-	bound map[Bound]float64 // ns of the instances that each bounds
+	roof  float64           // ns; NaN if that of some instance is unknown
+	bound map[Bound]float64 // roof of the instances that each bounds, ns
 }
 
-// An instance is a call of an operator, or one of a replay, with the kernels that count for it.
+// An instance is a call of an operator, or of a captured one in a replay, with the kernels that count for it.
 type instance struct {
 	key     roofKey
 	time    int64 // ns
@@ -75,11 +75,11 @@ type instance struct {
 	lengths *profile.Lengths
 }
 
-// A modelKey says what work follows from.
+// A modelKey is everything that the work of an instance follows from.
 type modelKey struct {
 	class
 	lengths profile.Lengths
-	among   int       // GPUs
+	among   int       // number of GPUs that an all-reduce adds up over; 0 is unknown
 	kernel  trace.Sym // 0 if its name does not matter
 }
 
@@ -99,18 +99,18 @@ type roofs struct {
 	sums   map[roofKey]*roofSum
 	inputs map[class]inputs
 	known  map[modelKey]modeled
-	model  map[class]bool // whether a formula may be known
+	model  map[class]bool // whether there may be a formula
 	names  *trace.PerName[kernelFacts]
 	eager  map[[2]int32]*instance // by thread and frame of the operator
-	ends   map[laneID]trace.Time  // of the last kernel of each stream
+	ends   map[laneID]trace.Time  // end of the last kernel of each stream
 	parts  *graphs.Parts
-	part   map[launchID]class // what calls launched parts of operators
+	part   map[launchID]class // part of an operator, by the call that launched it
 }
 
 // kernelFacts are what the name of a kernel says of it.
 type kernelFacts struct {
 	among   int  // GPUs over which it adds up; 0 is unknown
-	units   bool // its work may depend on it
+	units   bool // it shows which units multiply, so the work may depend on it
 	product bool // it multiplies matrices
 }
 
@@ -119,7 +119,7 @@ func factsOf(kernel string) kernelFacts {
 	return kernelFacts{gpusOf(kernel), unitsOf(kernel) != "", kind == kernelname.KindExperts || kind == kernelname.KindGEMM}
 }
 
-// A launchID is a call that launched something.
+// A launchID identifies a call that launched something.
 type launchID struct {
 	rank        int32
 	correlation int64
@@ -136,7 +136,7 @@ func newRoofs(set *profile.Set, steps *profilewalk.KernelSteps, routed *RoutedTo
 }
 
 // alone returns how long a kernel ran after the one before it on its stream had ended: programmatic
-// dependent launch starts kernels early, to wait.
+// dependent launch starts kernels early, and they wait.
 func (r *roofs) alone(k *profile.Kernel) int64 {
 	lane := laneID{k.Rank, k.Device, k.Stream}
 	start := k.Start
@@ -152,7 +152,7 @@ func (r *roofs) inputsOf(c class) inputs {
 	return order.Memo(r.inputs, c, func() inputs { return parseInputs(nameOf(r.set, c.shapes), nameOf(r.set, c.types)) })
 }
 
-// hasModel reports whether a formula may be known for operators of a class.
+// hasModel reports whether there may be a formula for operators of a class.
 func (r *roofs) hasModel(c class) bool {
 	return c.name != 0 && order.Memo(r.model, c, func() bool {
 		_, known := workOf(r.set.Syms.Name(c.name), r.inputsOf(c), setting{Lengths: &someLengths, Mask: c.mask, Values: nameOf(r.set, c.values)})
@@ -160,10 +160,10 @@ func (r *roofs) hasModel(c class) bool {
 	})
 }
 
-// someLengths are those of any step.
+// someLengths stand for those of any step.
 var someLengths = profile.Lengths{GenerationTokens: 1, GenerationKeys: 1, GenerationSquares: 1, GenerationPairs: 1}
 
-// modeled returns what an instance has to do, and how fast its GPU can do that. What is not known is NaN.
+// modeled returns the work of an instance, and how fast its GPU can do it. NaN is unknown.
 func (r *roofs) modeled(i *instance) modeled {
 	key := modelKey{class: i.key.class}
 	if i.lengths != nil {
@@ -201,13 +201,13 @@ func (r *roofs) modeled(i *instance) modeled {
 	return m
 }
 
-// begin begins an instance with the first of its kernels.
+// begin begins an instance with its first kernel.
 func (r *roofs) begin(k *profile.Kernel, c class) *instance {
 	kind, _ := r.steps.Kind(&k.Event)
 	return &instance{key: roofKey{class: c, step: kind}, lengths: r.steps.Lengths(&k.Event)}
 }
 
-// add counts a kernel for an instance.
+// add adds a kernel to an instance.
 func (i *instance) add(k *profile.Kernel, time int64) {
 	i.time += time
 	if dur := k.Dur(); dur >= i.longest {
@@ -215,7 +215,7 @@ func (i *instance) add(k *profile.Kernel, time int64) {
 	}
 }
 
-// finish counts an instance for its row.
+// finish adds an instance to its row.
 func (r *roofs) finish(i *instance) {
 	s := order.Memo(r.sums, i.key, func() *roofSum { return &roofSum{bound: map[Bound]float64{}} })
 	s.n++
@@ -250,8 +250,8 @@ func (c *collector) notePart(call *profile.Call, thread, at int32) {
 	}
 }
 
-// countEager counts a kernel for the innermost operator around its call of which a formula is known. Where there is
-// none, it counts by itself for the innermost one.
+// countEager counts a kernel for the innermost operator around its call that has a formula. If there is
+// none, it is an instance of its own, for the innermost operator.
 func (c *collector) countEager(k *profile.Kernel, p *place) {
 	time := c.roofs.alone(k)
 	if p == nil || p.frame == none {
@@ -276,14 +276,14 @@ func (c *collector) countEager(k *profile.Kernel, p *place) {
 	i.add(k, time)
 }
 
-// single counts a kernel by itself.
+// single counts a kernel as an instance of its own.
 func (r *roofs) single(k *profile.Kernel, time int64, of class) {
 	i := r.begin(k, of)
 	i.add(k, time)
 	r.finish(i)
 }
 
-// countCaptured does the same for the kernels of a replay whose capture is known.
+// countCaptured is countEager for the kernels of a replay whose capture is known.
 func (c *collector) countCaptured(l *graphs.Launch) {
 	of := c.classesOf(l.Capture, l.Rank)
 	byFrame := map[int32]*instance{}
@@ -328,7 +328,7 @@ func (c *collector) countCaptured(l *graphs.Launch) {
 	}
 }
 
-// A RooflineSum sums up how near kernels come to what their GPUs can do, stream by stream.
+// A RooflineSum sums up how close kernels come to the limits of their GPUs, stream by stream.
 type RooflineSum struct {
 	set     *profile.Set
 	graphs  *graphs.Graphs
@@ -353,7 +353,7 @@ func (x *RooflineSum) Add(i int, s profile.Stream, steps *profilewalk.KernelStep
 	x.streams[i] = r.sums
 }
 
-// Rooflines returns those of all streams that were added.
+// Rooflines returns the rooflines of all streams that were added.
 func (x *RooflineSum) Rooflines() *Rooflines {
 	set, clocks, opt := x.set, x.clocks, &x.opt
 	o := &Rooflines{ByRank: opt.ByRank, ranks: len(set.Ranks), gpus: set.GPUs, clocks: clocks}
@@ -378,7 +378,7 @@ func (x *RooflineSum) Rooflines() *Rooflines {
 		row.Reached = 1
 		if g, ok := GPUOf(set.GPU(p.Key.rank)); ok {
 			row.Reached = g.reached(row.Bound)
-			if row.Bound == ByCompute && slices.Max(clocks) > 0 { // what is reached is at the clock that power allows
+			if row.Bound == ByCompute && slices.Max(clocks) > 0 { // the roof is already at the measured clock, which is the one that power allows
 				row.Reached = 1
 			}
 		}

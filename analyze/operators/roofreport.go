@@ -41,12 +41,12 @@ func (o *Rooflines) Report() *table.Table {
 	return t
 }
 
-// Any tells whether the work of any row is known, and so its roof.
+// Any reports whether the roof of any row is known.
 func (o *Rooflines) Any() bool {
 	return slices.ContainsFunc(o.Rows, func(r Roofed) bool { return !math.IsNaN(r.Of()) })
 }
 
-// atClock says at which clock the peaks of a GPU are.
+// atClock says at which clock the peaks of a GPU are given.
 func (o *Rooflines) atClock(name string, g *GPU) string {
 	least, most, unknown := math.Inf(1), 0.0, false
 	for rank, clock := range o.clocks {
@@ -74,8 +74,8 @@ func (o *Rooflines) atClock(name string, g *GPU) string {
 	return text
 }
 
-// faster says of attention that is faster than its roof how much of its keys it has time for, and which layers of the same
-// shapes attend to all; "" is that there are none.
+// faster says how large a share of its keys attention that is faster than its roof has time to read,
+// and which layers of the same shapes attend to all; "" if there are none.
 func (o *Rooflines) faster(r *Roofed) string {
 	if _, attends := profile.AttentionOf(r.Row.Name); !attends || !(r.Of() > 1) || r.Bound != ByMemory {
 		return ""
@@ -91,11 +91,11 @@ func (o *Rooflines) faster(r *Roofed) string {
 		r.Row.Name, words.Counted(int(r.Instances), "call"), profile.BareName(r.Kernel), 100/r.Of(), profile.BareName(all.Kernel), float64(all.Time)/float64(all.Instances)/(float64(r.Time)/float64(r.Instances)))
 }
 
-// farFromRoof is from where on kernels are said to be far from the roof. Large kernels that are written
-// well reach 75 to 95 %.
+// farFromRoof is the share of the roof below which kernels are far from it. Large kernels that are
+// written well reach 75 to 95 %.
 const farFromRoof = 0.4
 
-// note says how much of the time is far from the roof, and of how much it is not known.
+// note says how much of the time is far from the roof, and for how much that is unknown.
 func (o *Rooflines) note(t *table.Table) {
 	if len(o.Rows) == 0 {
 		return
@@ -132,14 +132,14 @@ func (o *Rooflines) note(t *table.Table) {
 	}
 }
 
-// A Beside is what inputs beside profiles say of what GPUs could do.
+// A Beside is what inputs other than profiles say about the limits of GPUs.
 type Beside struct {
-	Routed *RoutedTokens // nil where it was not recorded which experts tokens went to
-	Clocks []float64     // of the units of the GPU of each rank while it was recorded, MHz; 0 is unknown, as is what is missing
+	Routed *RoutedTokens // nil if it was not recorded which experts tokens went to
+	Clocks []float64     // of the units of each rank's GPU while it was recorded, MHz; 0, or missing, is unknown
 }
 
-// clockCounters are the profilers' names of the clock of the units that compute, in MHz: Nsight Systems samples that of
-// the graphics processing clusters, in which multiprocessors are, and RPD asks ROCm's SMI.
+// clockCounters are the profilers' names for the clock of the units that compute, in MHz: Nsight Systems samples
+// the clock of graphics processing clusters, which contain the multiprocessors, and RPD asks ROCm's SMI.
 var clockCounters = []string{"GPC Clock Frequency", "sclk"}
 
 // clocksOf returns the clock of the units of each rank's GPU, in MHz: the median of what the recording itself
@@ -180,5 +180,5 @@ func clocksOf(set *profile.Set, beside []float64, opt *profilewalk.Options) []fl
 	return clocks
 }
 
-// severalSources is no source of a counter.
+// severalSources marks a rank whose counters have several sources.
 const severalSources = ^trace.Sym(0)

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// A rule says what an operator does whose name has some text; those of PyTorch itself are called that.
+// A rule has the work of operators whose names contain some text or, for those of PyTorch itself, equal it.
 type rule struct {
 	text string
 	work func(name string, in *inputs) Work
@@ -15,7 +15,7 @@ type rule struct {
 // rules are those of operators that multiply no matrices. The first one whose text is in the name counts.
 var rules = []rule{
 	{"rotary_embedding", rope},
-	{"embedding", unknown}, {"gather", unknown}, {"index", unknown}, // what of a table is read, its shape does not say
+	{"embedding", unknown}, {"gather", unknown}, {"index", unknown}, // their shapes do not show how much of a table is read
 	{"all_reduce", allReduce}, {"allreduce_rmsnorm", unknown},
 	{"fused_add_rms", addNorm}, {"add_rmsnorm", addNorm}, {"rmsnorm2d_fwd_with_add", addNorm},
 	{"rms_norm", norm}, {"rmsnorm", norm}, {"aten::layer_norm", layerNorm}, {"aten::native_layer_norm", layerNorm},
@@ -45,14 +45,14 @@ func (r *rule) fits(name string) bool {
 // unknown returns the work of operators whose shapes do not say what they do.
 func unknown(string, *inputs) Work { return Work{Bytes: math.NaN()} }
 
-// norm divides the rows of its first input with two dimensions by their length. Some write the result
-// to an input, and some return it: it is as large.
+// norm divides the rows of its first input by their length. Some operators write the result to an
+// input, and some return it: it is as large.
 func norm(_ string, in *inputs) Work {
 	n, c := in.count(0), in.width(0)
 	return Work{FLOPs: n/c*(2*c+2) + 2*n, Bytes: 2*in.bytes(0) + c*sizeOf(in.Type(0))}
 }
 
-// addNorm adds the residual before: it reads two inputs, and writes two results.
+// addNorm adds the residual first: it reads two inputs, and writes two results.
 func addNorm(name string, in *inputs) Work {
 	w := norm(name, in)
 	w.FLOPs += in.count(0)
@@ -60,7 +60,7 @@ func addNorm(name string, in *inputs) Work {
 	return w
 }
 
-// layerNorm subtracts the mean of rows, too, and reads a weight and a bias.
+// layerNorm also subtracts the mean of rows, and reads a weight and a bias.
 func layerNorm(_ string, in *inputs) Work {
 	n, c := in.count(0), in.width(0)
 	return Work{FLOPs: 5*n + 6*n/c, Bytes: 2*in.bytes(0) + 2*c*sizeOf(in.Type(0))}
@@ -84,7 +84,7 @@ func gate(_ string, in *inputs) Work {
 	return Work{FLOPs: 5 * n / 2, Bytes: 1.5 * n * sizeOf(in.Type(0))}
 }
 
-// rope turns queries and keys in place, which follow the positions.
+// rope rotates queries and keys, which follow the positions, in place.
 func rope(_ string, in *inputs) Work {
 	n := in.count(1) + in.count(2)
 	return Work{FLOPs: 3 * n, Bytes: 2 * n * sizeOf(in.Type(1))}
@@ -93,7 +93,7 @@ func rope(_ string, in *inputs) Work {
 // writeKV reads keys and values, and writes them to the cache.
 func writeKV(_ string, in *inputs) Work { return Work{Bytes: 2 * (in.bytes(0) + in.bytes(1))} }
 
-// quantize reads numbers of 16 bits, or more, and writes as many of 8 with their scales: the largest inputs are both.
+// quantize reads numbers of 16 bits, or more, and writes as many of 8, with their scales. Both are among its inputs.
 func quantize(_ string, in *inputs) Work {
 	w, most := Work{}, 0.0
 	for i := range in.dims {
@@ -109,9 +109,9 @@ func quantize(_ string, in *inputs) Work {
 	return w
 }
 
-// compiled reads or writes each of its inputs once: kernels that torch.compile made have their results among
-// them. One that is larger than twice any other is read and written in place, unless results are smaller. What is
-// computed, a name does not say: it names each function once. Numbers of rows pick some of a table.
+// compiled reads or writes each of its inputs once: kernels that torch.compile made have their results among them. One that is more than
+// twice as large as any other is read and written in place, unless the kernel reduces or only fills it. The name does not show what is
+// computed, as it lists each function once. If inputs are numbers of rows, they select some rows of a table, and the work is unknown.
 func compiled(name string, in *inputs) Work {
 	w := Work{FLOPs: math.NaN()}
 	var largest, second, size float64
@@ -135,18 +135,18 @@ func compiled(name string, in *inputs) Work {
 	return w
 }
 
-// reduce reads all numbers of its input. How many results there are, shapes do not say.
+// reduce reads all numbers of its input. Shapes do not show how many results there are.
 func reduce(_ string, in *inputs) Work { return Work{FLOPs: in.count(0), Bytes: in.bytes(0)} }
 
-// unary computes a number of each.
+// unary computes one number from each.
 func unary(_ string, in *inputs) Work { return Work{FLOPs: in.count(0), Bytes: 2 * in.bytes(0)} }
 
-// binary computes a number of two. The smaller input is as large as the result in no dimension that it lacks.
+// binary computes one number from two. An input that lacks a dimension of the result is repeated along it.
 func binary(_ string, in *inputs) Work {
 	a, b := in.count(0), in.count(1)
 	size := sizeOf(in.Type(0))
 	switch {
-	case math.IsNaN(b): // a number for all
+	case math.IsNaN(b): // one number for all
 		return Work{FLOPs: a, Bytes: 2 * in.bytes(0)}
 	case math.IsNaN(a):
 		return Work{FLOPs: b, Bytes: 2 * in.bytes(1)}
@@ -155,7 +155,7 @@ func binary(_ string, in *inputs) Work {
 	return Work{FLOPs: n, Bytes: in.bytes(0) + in.bytes(1) + n*max(size, sizeOf(in.Type(1)))}
 }
 
-// results returns how many numbers come of two tensors that are stretched to one shape.
+// results returns how many numbers two tensors have once they are broadcast to one shape.
 func results(a, b []int64) float64 {
 	n := 1.0
 	for i := 1; i <= max(len(a), len(b)); i++ {
@@ -171,17 +171,17 @@ func results(a, b []int64) float64 {
 	return n
 }
 
-// inPlace computes a number of two, in place of the first one.
+// inPlace computes one number from two, in place of the first one.
 func inPlace(_ string, in *inputs) Work {
 	second := in.bytes(1)
 	if math.IsNaN(second) {
-		second = 0 // a number for all
+		second = 0 // one number for all
 	}
 	return Work{FLOPs: in.count(0), Bytes: 2*in.bytes(0) + second}
 }
 
-// allReduce adds up a tensor over GPUs: each sends, and receives, the parts that others add up, and then the
-// sums. How many GPUs there are, the operator does not say: two send the least.
+// allReduce adds up a tensor over GPUs: each sends, and receives, the parts that others add up, and
+// then the sums. The operator does not show the number of GPUs: if there are two, they send the least.
 func allReduce(_ string, in *inputs) Work {
 	for i := range in.dims {
 		if in.Dims(i) != nil && in.count(i) > 1 {
@@ -191,8 +191,8 @@ func allReduce(_ string, in *inputs) Work {
 	return Work{Bytes: math.NaN()}
 }
 
-// amongGPUs returns the work of an all-reduce over so many GPUs: 2 (n-1)/n of the tensor is sent, of which two
-// GPUs have one half each.
+// amongGPUs returns the work of an all-reduce over n GPUs: each sends 2 (n-1)/n of the tensor. w has
+// what each of two GPUs sends: as much as the tensor.
 func (w Work) amongGPUs(n int) Work {
 	w.Sent *= 2 * float64(n-1) / float64(n)
 	return w

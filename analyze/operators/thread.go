@@ -28,33 +28,32 @@ type frame struct {
 // none is no operator.
 const none = -1
 
-// nesting tells which operators around a frame are like it, so that totals count it once, and
-// whether work of it was met.
+// nesting says in what the operators around a frame are like it, so that totals count it once, and
+// whether it launched work.
 type nesting uint8
 
 const (
-	inName  nesting = 1 << iota // one has its name
-	inClass                     // one has its class
-	working                     // it or an operator in it launched some
+	inName  nesting = 1 << iota // an operator around it has its name
+	inClass                     // an operator around it has its class
+	working                     // it or an operator in it launched work
 )
 
-// A threadID tells the threads of a stream apart.
+// A threadID identifies a thread of a stream.
 type threadID struct {
 	rank, pid int32
 	tid       int64
 }
 
-// A thread is the operators of one, in order once all are there.
+// A thread is the operators of a thread, in order once all are read.
 type thread struct {
 	frames []frame
-	last   int // frame that the last call was after
-	// launched is when the call before was that launched something.
+	last   int // first frame that began after the last call
+	// launched is the time of the last call that launched something.
 	launched trace.Time
 }
 
-// settle puts the frames in order and finds the operator around each. What begins with
-// another and ends before it is in that one; of equals, the one that was written first is
-// around the other.
+// settle sorts the frames, and finds the operator around each. A frame that begins with another one and
+// ends before it is in that one; of equal frames, the one that was written first is around the other.
 func (t *thread) settle(classes []class) {
 	slices.SortStableFunc(t.frames, func(a, b frame) int {
 		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(b.end, a.end))
@@ -72,8 +71,8 @@ func (t *thread) settle(classes []class) {
 	}
 }
 
-// open returns the innermost operator that is still open at an instant, of frame i and those
-// around it.
+// open returns the innermost operator, among frame i and those around it, that is still open at an
+// instant.
 func (t *thread) open(i int32, at trace.Time) int32 {
 	for i != none && t.frames[i].end <= at {
 		i = t.frames[i].around
@@ -81,9 +80,9 @@ func (t *thread) open(i int32, at trace.Time) int32 {
 	return i
 }
 
-// at returns the innermost operator that a call begins in. Calls come in about their order.
+// at returns the innermost operator that a call begins in. Calls come roughly in order.
 func (t *thread) at(start trace.Time) int32 {
-	const near = 8 // steps that are cheaper than to search
+	const near = 8 // steps that are cheaper than a search
 	i := t.last
 	for range near {
 		if i >= len(t.frames) || t.frames[i].start > start {
@@ -98,7 +97,7 @@ func (t *thread) at(start trace.Time) int32 {
 	return t.open(int32(i)-1, start)
 }
 
-// before returns the last operator that began by a time; none.
+// before returns the last operator that began at a time or earlier; none.
 func (t *thread) before(at trace.Time) int {
 	i, _ := slices.BinarySearchFunc(t.frames, at+1, func(f frame, to trace.Time) int { return cmp.Compare(f.start, to) })
 	return i - 1
@@ -108,7 +107,7 @@ func (t *thread) before(at trace.Time) int {
 type threads struct {
 	list    []*thread
 	number  map[threadID]int32
-	last    threadID // that was asked for
+	last    threadID // the one that was looked up last
 	lastAt  int32
 	classes []class
 	index   map[class]int32

@@ -16,7 +16,7 @@ type Work struct {
 	Type         string  // of the numbers that are multiplied: "c10::BFloat16"
 }
 
-// add adds the work of another.
+// add adds the work of o.
 func (w *Work) add(o Work) {
 	w.FLOPs, w.Bytes, w.Sent, w.Type = w.FLOPs+o.FLOPs, w.Bytes+o.Bytes, w.Sent+o.Sent, o.Type
 }
@@ -27,15 +27,15 @@ const (
 	singleType  = "float on FP32 units"
 )
 
-// unitWords are in names of kernels of cuBLAS, CUTLASS, and Tensile that multiply 32-bit numbers, in lower case: the
-// first ones round them to TF32. "s1688gemm" is the instruction of tensor cores for these.
+// unitWords are words in the names, in lower case, of kernels of cuBLAS, CUTLASS, and Tensile that multiply 32-bit
+// numbers: those with the first ones round them to TF32. "s1688gemm" is the instruction of tensor cores for these.
 var unitWords = []struct{ word, typ string }{
 	{"tf32", roundedType}, {"xf32", roundedType}, {"s1688gemm", roundedType},
 	{"sgemm", singleType}, {"simt", singleType}, {"ffma", singleType}, {"gemv", singleType}, {"f32f32_f32f32", singleType},
 }
 
-// on returns the work as a kernel does it whose name says on which units: of 32-bit numbers, operators do not
-// tell whether they are rounded.
+// on returns the work as done by a kernel whose name shows on which units: operators do not show
+// whether 32-bit numbers are rounded.
 func (w Work) on(kernel string) Work {
 	if typ := unitsOf(kernel); w.Type == "float" && typ != "" {
 		w.Type = typ
@@ -43,7 +43,7 @@ func (w Work) on(kernel string) Work {
 	return w
 }
 
-// unitsOf returns the type of number that a kernel's name says it multiplies; "" is unknown.
+// unitsOf returns the type of numbers that a kernel multiplies, by its name; "" is unknown.
 func unitsOf(kernel string) string {
 	kernel = strings.ToLower(kernel)
 	for _, u := range unitWords {
@@ -54,7 +54,7 @@ func unitsOf(kernel string) string {
 	return ""
 }
 
-// Bound is which roof some work meets first.
+// Bound is the limit that some work meets first.
 type Bound string
 
 const (
@@ -79,16 +79,16 @@ func (w *Work) roof(g *GPU) (ns float64, by Bound) {
 	return ns, by
 }
 
-// A setting is what operators do not say of their work.
+// A setting is what the work of an operator depends on besides its name and the shapes of its inputs.
 type setting struct {
 	Lengths *profile.Lengths // of the sequences of their step; nil is unknown
 	Mask    profile.Mask     // of attention
-	Values  string           // of inputs that are no tensors, as [profile.Frame.Values] has them; "" is unknown
-	// RoutedTokens are how tokens were spread over experts where that was recorded beside; nil is unknown.
+	Values  string           // of inputs that are not tensors, in the form of [profile.Frame.Values]; "" is unknown
+	// Routed is how tokens were spread over experts, if that was recorded; nil is unknown.
 	Routed *RoutedTokens
 }
 
-// workOf returns what an operator must do; ok is false if no formula is known, or shapes and types do
+// workOf returns what an operator must do; ok is false if there is no formula, or shapes and types do
 // not say enough.
 func workOf(name string, in inputs, s setting) (w Work, ok bool) {
 	if g, ok := gemmOfInputs(name, in); ok {
@@ -142,7 +142,7 @@ func sizeOf(typ string) float64 {
 
 // inputs are those of an operator.
 type inputs struct {
-	dims  [][]int64 // nil is no tensor
+	dims  [][]int64 // nil if it is not a tensor
 	types []string
 }
 
@@ -165,7 +165,7 @@ func parseInputs(shapes, types string) (in inputs) {
 	return in
 }
 
-// Dims returns the shape of an input; nil if there is no such input, or it is no tensor.
+// Dims returns the shape of an input; nil if there is no such input, or it is not a tensor.
 func (in *inputs) Dims(i int) []int64 {
 	if i < 0 || i >= len(in.dims) || len(in.dims[i]) == 0 {
 		return nil
