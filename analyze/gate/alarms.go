@@ -21,13 +21,13 @@ type Alarms struct {
 	goodputs []leastGoodput
 }
 
-// A leastGoodput is the part of the requests that must meet the SLO, 0 to 1.
+// A leastGoodput is the share of requests that must meet the SLO, 0 to 1.
 type leastGoodput struct {
 	text  string // as it was given
 	share float64
 }
 
-// goodputAlarm begins the one alarm that is no kind of finding: "goodput<95%".
+// goodputAlarm begins the only alarm that is not a kind of finding: "goodput<95%".
 const goodputAlarm = "goodput"
 
 // ParseAlarms reads a list such as "straggler,errors,goodput<95%".
@@ -63,10 +63,10 @@ func parseGoodput(bound string) (share float64, err error) {
 	return percent / 100, nil
 }
 
-// NeedSLO tells whether any of the alarms is about goodput.
+// NeedSLO reports whether any of the alarms is about goodput.
 func (list *Alarms) NeedSLO() bool { return len(list.goodputs) > 0 }
 
-// Other returns the first of the alarms that is none of some kinds; "" is none.
+// Other returns the first alarm that is not among some kinds; "" if there is none.
 func (list *Alarms) Other(kinds []string) string {
 	for _, kind := range list.kinds {
 		if !slices.Contains(kinds, string(kind)) {
@@ -79,9 +79,9 @@ func (list *Alarms) Other(kinds []string) string {
 	return ""
 }
 
-// Judge says which of the alarms went off. A kind of finding that was not found passes if any
-// finder of it had enough data, and none that applies to the inputs had too little. goodput may
-// be nil if no alarm needs it.
+// Judge says which of the alarms went off. A kind of finding that was not found passes if a finder
+// of that kind had enough data, and none that applies to the inputs had too little. goodput may be
+// nil if no alarm needs it.
 func (list *Alarms) Judge(of *finders.Result, goodput *requests.Goodput) *Result {
 	r := &Result{}
 	for _, kind := range list.kinds {
@@ -94,7 +94,7 @@ func (list *Alarms) Judge(of *finders.Result, goodput *requests.Goodput) *Result
 	return r
 }
 
-// newJudgment is of a condition that compares nothing.
+// newJudgment returns a judgment of a condition that compares nothing. It passes until it is changed.
 func newJudgment(condition string) Judgment {
 	return Judgment{Condition: condition, State: Passed, Before: math.NaN(), After: math.NaN(), Ratio: math.NaN(), Low: math.NaN(), High: math.NaN(), P: math.NaN()}
 }
@@ -117,7 +117,7 @@ func judgeKind(kind finding.Kind, of *finders.Result) Judgment {
 	return j
 }
 
-// judge fails a goodput that is below the least at a level of probability.
+// judge fails a goodput that is below the least, at a level of significance.
 func (l *leastGoodput) judge(g *requests.Goodput, level float64) Judgment {
 	j := newJudgment(l.text)
 	judged := g.All.Judged()
@@ -136,8 +136,8 @@ func (l *leastGoodput) judge(g *requests.Goodput, level float64) Judgment {
 	return j
 }
 
-// lookedFor reports whether any finder of a kind had what it needs, which had too little, and
-// why those do not apply that do not.
+// lookedFor reports whether any finder of a kind had enough data, which ones had too little, and why
+// others do not apply.
 func lookedFor(kind finding.Kind, of *finders.Result) (looked bool, short []string, reason string) {
 	var reasons []string
 	for i := range of.Checks {

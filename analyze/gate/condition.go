@@ -13,7 +13,7 @@ import (
 	"github.com/sgtrace/sgtrace/internal/similar"
 )
 
-// A Condition is that a metric grew or fell by more than a part of what it was.
+// A Condition holds if a metric grew or fell by more than a share of what it was.
 type Condition struct {
 	Text         string // as it was given
 	metric       *metric.Metric
@@ -22,7 +22,7 @@ type Condition struct {
 	bound        float64 // of after / before
 }
 
-// Conditions are judged together, since each of them may hold by chance.
+// Conditions are judged together, since any of them may hold by chance.
 type Conditions []Condition
 
 // Parse reads conditions such as "ttft.p99>+10%" and "requests.rate<-5%".
@@ -40,7 +40,7 @@ func Parse(texts []string) (Conditions, error) {
 
 func parseCondition(text string) (Condition, error) {
 	c := Condition{Text: strings.TrimSpace(text)}
-	at := strings.LastIndexAny(c.Text, "<>") // names of kernels have some, too
+	at := strings.LastIndexAny(c.Text, "<>") // names of kernels may contain these, too
 	if at < 0 {
 		return c, fmt.Errorf("condition %q: want METRIC>+N%% or METRIC<-N%%, such as ttft.p99>+10%%", text)
 	}
@@ -63,7 +63,7 @@ func parseCondition(text string) (Condition, error) {
 	return c, nil
 }
 
-// unknown returns the error of a word that is none of those known.
+// unknown returns the error for a word that is not among those known.
 func unknown(what, word string, known []string) error {
 	hint := "."
 	if best := similar.Best(word, known); best != "" {
@@ -72,11 +72,10 @@ func unknown(what, word string, known []string) error {
 	return fmt.Errorf("unknown %s %q%s Known: %s", what, word, hint, strings.Join(known, ", "))
 }
 
-// level is the probability of failing by chance at which a run of conditions fails: for all of
-// them together.
+// level is the largest probability that a run fails by chance, over all of its conditions together.
 const level = 0.01
 
-// Judge holds the conditions against two captures.
+// Judge judges the conditions for two captures.
 func (list Conditions) Judge(d *diff.Diff) *Result {
 	r := &Result{Judgments: make([]Judgment, len(list))}
 	each := level / float64(max(1, len(list)))
@@ -101,8 +100,8 @@ func (list Conditions) Judge(d *diff.Diff) *Result {
 	return r
 }
 
-// judge measures a condition. It returns how likely it holds by chance, or NaN and a state that
-// says that nobody can tell at the level.
+// judge measures a condition. It returns the probability that the condition holds by chance, or NaN if
+// the captures are too short to tell at the level; then it sets the state.
 func (c *Condition) judge(d *diff.Diff, level float64, j *Judgment) float64 {
 	j.Condition, j.Before, j.After, j.Ratio, j.Low, j.High = c.Text, math.NaN(), math.NaN(), math.NaN(), math.NaN(), math.NaN()
 	g := d.Gauge(c.metric, c.name, c.number)
@@ -116,7 +115,7 @@ func (c *Condition) judge(d *diff.Diff, level float64, j *Judgment) float64 {
 	if c.below {
 		crossing = g.Below(c.bound)
 	}
-	if short := g.Shortage(crossing, level); short != "" && !(crossing.P >= 1-level) { // else it is surely not so
+	if short := g.Shortage(crossing, level); short != "" && !(crossing.P >= 1-level) { // otherwise it surely does not hold
 		j.State, j.Reason = Unjudged, "not enough data: "+short
 		return math.NaN()
 	}
@@ -131,8 +130,8 @@ func (c *Condition) holds(ratio float64) bool {
 	return ratio > c.bound
 }
 
-// parse finds the metric that a text names, and the name and number in it; nil if there is
-// none.
+// parse returns the metric that a text names, and the name and the statistic in the text; m is nil
+// if there is none.
 func parse(text string) (m *metric.Metric, name, number string) {
 	for _, m := range metric.All() {
 		rest, ok := strings.CutPrefix(text, m.Name)
@@ -156,7 +155,7 @@ func parse(text string) (m *metric.Metric, name, number string) {
 	return nil, "", ""
 }
 
-// spelled returns the ways in which a metric is written: "ttft.p99", "kernel.NAME.total".
+// spelled returns the ways to write a metric: "ttft.p99", "kernel.NAME.total".
 func spelled(m *metric.Metric) []string {
 	if m.IsMean() {
 		return []string{m.Name}
@@ -175,7 +174,7 @@ func spelled(m *metric.Metric) []string {
 	return list
 }
 
-// Metrics returns the ways in which all metrics are written.
+// Metrics returns the ways to write all metrics.
 func Metrics() []string {
 	var list []string
 	for _, m := range metric.All() {

@@ -9,7 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/words"
 )
 
-// Schema is that of the table of conditions.
+// Schema is the schema of the table of conditions.
 const Schema = "sgtrace.report.gate/v1"
 
 // State is the outcome of a condition.
@@ -18,11 +18,11 @@ type State string
 const (
 	Passed   State = "passed"
 	Failed   State = "failed"
-	Unjudged State = "not judged" // which does not pass either
+	Unjudged State = "not judged" // so it does not pass, either
 )
 
-// A Judgment is what came of one condition. Numbers are NaN where it has none: times are in
-// ns, P is corrected for all conditions of the run (Holm).
+// A Judgment is the outcome of one condition. Numbers are NaN if it has none. Times are in ns, and P
+// is corrected for all conditions of the run (Holm).
 type Judgment struct {
 	Condition     string
 	State         State
@@ -35,7 +35,7 @@ type Judgment struct {
 	P             float64
 }
 
-// A Result is what came of all conditions of a run.
+// A Result is the outcome of all conditions of a run.
 type Result struct{ Judgments []Judgment }
 
 // A Failure is the error of a gate that did not pass.
@@ -80,7 +80,7 @@ func (r *Result) title() string {
 	return verdict + ": " + strings.Join(parts, ", ")
 }
 
-// maxReason is how wide a reason is for people.
+// maxReason is the width of the column of reasons for people.
 const maxReason = 100
 
 // Report returns the table of conditions.

@@ -10,7 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// inspectRequests says what dumps of requests hold.
+// inspectRequests returns tables of what dumps of requests hold.
 func inspectRequests(s *request.Set) []*table.Table {
 	v := survey(s)
 	return []*table.Table{reportFiles(s.Files), reportServices(v.services), reportRanks(v.ranks), reportGaps(v.ranks), reportCounts(v.counts)}
@@ -21,7 +21,7 @@ func withRows(reports []*table.Table) []*table.Table {
 	return slices.DeleteFunc(reports, func(r *table.Table) bool { return r.Len() == 0 })
 }
 
-// extent is how many spans there are of something, and when.
+// An extent is how many spans something has, and from when to when.
 type extent struct {
 	spans       int
 	first, last trace.Time
@@ -29,7 +29,7 @@ type extent struct {
 
 func (e *extent) add(span *request.Row) { e.cover(span.Start, span.End) }
 
-// cover adds what lasts from one time to another.
+// cover adds a span from one time to another.
 func (e *extent) cover(from, to trace.Time) {
 	if e.spans == 0 || from < e.first {
 		e.first = from
@@ -113,7 +113,7 @@ func survey(s *request.Set) *surveyed {
 	return v
 }
 
-// mergeServices makes one row of all resources that differ in their instance.
+// mergeServices makes one row of resources that differ only in their instance.
 func mergeServices(s *request.Set, resources []serviceRow) []serviceRow {
 	type key struct{ service, language, sdk, version string }
 	rows := map[key]*serviceRow{}

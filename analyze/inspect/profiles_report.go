@@ -33,7 +33,7 @@ var Tables = []string{
 	"files", "services", "ranks", "counts", "diagnostics",
 }
 
-// clockWord says what the times of a file count from.
+// clockWord says whether a file has recorded what its times count from.
 func clockWord(absolute bool) string {
 	if absolute {
 		return "recorded"

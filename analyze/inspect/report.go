@@ -67,7 +67,7 @@ type gapRow struct {
 	Gap request.Gap
 }
 
-// reportGaps tells when spans of which ranks were lost, as far as others show it.
+// reportGaps makes a table of when spans of which ranks were lost, as far as other spans show it.
 func reportGaps(ranks []rankRow) *table.Table {
 	var rows []gapRow
 	for i := range ranks {

@@ -1,10 +1,10 @@
-// Package metric is the one list of what is measured: what each metric is called, in which unit it
-// is, of what, how it is measured, and whether more of it is better. Reports, gates, pages, options,
-// and help read it, so that a metric is the same wherever it is printed.
+// Package metric is the one list of what is measured: the name of each metric, its unit, how it is
+// measured, and whether more of it is better. Reports, gates, pages, options, and help read it, so
+// that a metric is the same wherever it is printed.
 //
-// A metric of requests has all that it takes to measure it: a row in [Requests] or [Loads] is in
-// the report of latencies, in comparisons, in conditions of gates, and on pages. What profilers
-// recorded has many durations under one name, [Groups], which the reports about it measure.
+// A metric of requests has everything that it takes to measure it: a row in [Requests] or [Loads] is
+// in the report of latencies, in comparisons, in conditions of gates, and on pages. Profiles have many
+// durations under one name, [Groups], which the reports about these measure.
 package metric
 
 import (
@@ -21,41 +21,41 @@ import (
 type Metric struct {
 	Name  string // as options, conditions, and programs write it: "ttft", "requests.rate"
 	Title string // as people read it: "TTFT", "requests per second"
-	Long  string // as sentences write it, of what devices do: "exposed communication"
+	Long  string // as sentences write it, for what devices do: "exposed communication"
 	Doc   string // how it is measured
-	// Word explains Title, for people who do not know the word; "" of others.
+	// Word explains Title to people who do not know the term; "" if it explains itself.
 	Word   string
 	Unit   table.Unit
 	Better Better
-	// Numbers are the statistics of many values, "p50", "p99", and others; nil of what is a mean.
+	// Numbers are the statistics of many values, "p50", "p99", and others; nil if the metric is a mean.
 	Numbers []string
 	Named   Naming
 	Weight  Weight
-	Curve   bool // pages draw how it is distributed over requests
+	Curve   bool // pages draw its distribution over requests
 
-	// Of is the value that a request has, in ns; request.Unknown where nobody knows. It is set of
-	// all metrics in Requests.
+	// Of returns the value of a request, in ns, or request.Unknown. It is set for all metrics in
+	// Requests.
 	Of func(*request.Metrics) int64
-	// each are the values of a request that has several; nil if it has the one that Of returns.
+	// each returns the values of a request that may have several; nil if it has only that of Of.
 	each func(*request.Set, *request.Request) []int64
-	// Ratio returns what a request adds to a mean, and of how much; ok is false if it adds nothing. It
-	// is set of all metrics in Loads.
+	// Ratio returns what a request adds to the numerator and the denominator of a mean; ok is false if
+	// it adds nothing. It is set for all metrics in Loads.
 	Ratio func(*Arrival) (sum, of float64, ok bool)
-	// During tells that the ratio depends on how long requests take, so that those that overlap are
-	// alike.
+	// During reports that the ratio depends on what happens while requests run, so that requests that
+	// overlap are alike.
 	During bool
 }
 
-// Better tells which way a metric should go.
+// Better says which way a metric should go.
 type Better uint8
 
 const (
-	Either Better = iota // it is what the load is
+	Either Better = iota // it describes the load
 	Less
 	More
 )
 
-// Naming tells whether conditions have a name behind that of the metric: "kernel.NAME.total".
+// Naming says whether a name follows that of the metric in conditions: "kernel.NAME.total".
 type Naming uint8
 
 const (
@@ -64,30 +64,30 @@ const (
 	MustName
 )
 
-// Weight tells how much a metric says to people.
+// Weight says how much a metric matters to people.
 type Weight uint8
 
 const (
 	Rest     Weight = iota
-	Part            // of E2E
+	Part            // a part of E2E
 	Noticed         // by users
 	Headline        // noticed, and on the first screen
 )
 
-// Numbers that are told of many values.
+// Statistics of many values.
 var (
 	Spread = []string{"p50", "p99", "mean"}
 	Sums   = []string{"p50", "p99", "mean", "total"}
 	Total  = []string{"total"}
 )
 
-// An Arrival is a request, beside the one that came before it.
+// An Arrival is a request, with how long after the previous one it came.
 type Arrival struct {
 	Request *request.Request
-	Since   int64 // ns since the start of the request before; -1 of the first
-	SLO     bool  // Good and Judged say something
+	Since   int64 // ns since the start of the previous request; -1 for the first
+	SLO     bool  // there is an SLO: Good and Judged are set
 	Good    bool  // it meets the SLO
-	// Judged tells that it is known whether it does.
+	// Judged reports that it is known whether it does.
 	Judged bool
 }
 
@@ -105,15 +105,15 @@ func (m *Metric) Values(list []int64, s *request.Set, r *request.Request) []int6
 	return list
 }
 
-// IsMean tells that a metric is a mean, which nothing else is told of.
+// IsMean reports whether a metric is a mean, which has no other statistics.
 func (m *Metric) IsMean() bool { return m.Numbers == nil }
 
-// At returns the metrics of requests that weigh at least so much, in their order.
+// At returns the metrics of requests with at least some weight, in their order.
 func At(least Weight) []*Metric {
 	return slices.DeleteFunc(slices.Clone(Requests), func(m *Metric) bool { return m.Weight < least })
 }
 
-// Named returns the metric of requests with a name, in any case of letters; nil is none.
+// Named returns the metric of requests with a name, in upper or lower case; nil if there is none.
 func Named(name string) *Metric {
 	for _, m := range Requests {
 		if strings.EqualFold(m.Name, name) {
@@ -123,7 +123,7 @@ func Named(name string) *Metric {
 	return nil
 }
 
-// Names returns those of some metrics.
+// Names returns the names of metrics.
 func Names(list []*Metric) (names []string) {
 	return order.Each(list, func(m *Metric) string { return m.Name })
 }
@@ -131,8 +131,8 @@ func Names(list []*Metric) (names []string) {
 // All returns all metrics, in the order of help.
 func All() []*Metric { return slices.Concat(Requests, Loads, Speeds[:], Groups) }
 
-// Devices are the uses of a device's time. What is exposed runs while nothing runs that is
-// worth more: computing, then communicating, then copying.
+// Metrics of a device's time. Exposed work runs while nothing that is worth more does: computing,
+// then communicating, then copying.
 var (
 	Busy         = device(More, "busy", "busy", "GPU busy", "some kernel or copy runs")
 	Idle         = device(Less, "idle", "idle", "idle", "nothing runs")
@@ -151,11 +151,11 @@ func device(better Better, name, title, long, doc string) *Metric {
 	return &Metric{Name: name, Title: title, Long: long, Unit: table.Duration, Better: better, Doc: doc}
 }
 
-// What has many durations under each of its names.
+// Metrics with many durations under each name.
 var (
 	Stage = &Metric{Name: "stage", Unit: table.Duration, Better: Less, Numbers: Sums, Named: MustName,
 		Doc: "a stage of requests; total is per request and rank"}
-	// DecodeStep compares like with like.
+	// DecodeStep compares steps of equal batch sizes only.
 	DecodeStep = &Metric{Name: "decode_step", Unit: table.Duration, Better: Less, Numbers: []string{"mean"},
 		Doc: "decode steps, compared with steps of the same batch size"}
 	Step = &Metric{Name: "step", Unit: table.Duration, Better: Less, Numbers: Sums, Named: MayName,
@@ -168,11 +168,11 @@ var (
 		Doc: "where the time of devices went: busy, idle, compute, ...; per step"}
 )
 
-// Groups are in the order of help.
+// Groups are the metrics with many durations under each name, in the order of help.
 var Groups = []*Metric{Stage, DecodeStep, Step, Kernel, Copy, GPU}
 
-// Speeds are how fast a rank computes tokens, of the time that its devices take for steps, by kind of
-// step. Of profile.StepOther, only mixtures tell their tokens.
+// Speeds are how many tokens a rank computes per second of the time that its devices take for steps, by
+// kind of step. In profile.StepOther, only mixed steps have their number of tokens.
 var Speeds = [...]*Metric{
 	profile.StepOther:   speed("mixed"),
 	profile.StepPrefill: speed("prefill"),
@@ -217,14 +217,14 @@ var (
 		Doc:  "gap between consecutive tokens, each by itself",
 		Word: "inter-token latency: from one output token of a request to its next",
 		Of:   meanGap, each: (*request.Set).Gaps}
-	// UserTTFT is TTFT from the user's view, which differs where there is a gateway. Objectives
-	// mean it by "ttft".
+	// UserTTFT is TTFT from the user's view, which differs where there is a gateway. It is what SLOs
+	// call "ttft".
 	UserTTFT = &Metric{Name: "user_ttft", Title: "user TTFT", Unit: table.Duration, Better: Less, Numbers: Spread,
 		Doc: "time from the start of the outermost span to the first token",
 		Of:  func(m *request.Metrics) int64 { return m.UserTTFT }}
 )
 
-// AsSeen returns a metric from the user's view: of TTFT another one, since users wait for the gateway, too.
+// AsSeen returns a metric from the user's view: UserTTFT for TTFT, since users also wait for the gateway.
 func (m *Metric) AsSeen() *Metric {
 	if m == TTFT {
 		return UserTTFT
@@ -232,8 +232,8 @@ func (m *Metric) AsSeen() *Metric {
 	return m
 }
 
-// Requests are the durations of a request, in the order of reports. UserTTFT is none of them, as it
-// would be there twice without a gateway.
+// Requests are the durations of a request, in the order of reports. UserTTFT is not among them, as
+// without a gateway it equals TTFT.
 var Requests = []*Metric{E2E, TTFT, TPOT, Queue, Prefill, Transfer, Decode, Unaccounted, ITL}
 
 // GoodShare is the part of the requests that meet the SLO.
@@ -241,7 +241,7 @@ var GoodShare = &Metric{Name: "goodput.share", Title: "goodput: share of request
 	Doc:   "share of requests that meet `--slo`",
 	Ratio: func(a *Arrival) (sum, of float64, ok bool) { return number(a.Good), 1, a.Judged }}
 
-// meanGap returns the mean gap between the tokens of a request; its TPOT where the dump shows no steps.
+// meanGap returns the mean gap between the tokens of a request, or its TPOT if the dump has no steps.
 func meanGap(m *request.Metrics) int64 {
 	if m.ITL.N > 0 {
 		return m.ITL.Mean
@@ -249,8 +249,8 @@ func meanGap(m *request.Metrics) int64 {
 	return m.TPOT
 }
 
-// Loads say what requests asked for, and how many of them were answered as they should be: means over
-// requests.
+// Loads are means over requests: what they asked for, and how many of them were answered as they
+// should be.
 var Loads = []*Metric{
 	{Name: "requests.rate", Title: "requests per second", Unit: table.Number, Doc: "requests per second",
 		Ratio: func(a *Arrival) (sum, of float64, ok bool) { return 1, float64(a.Since) / 1e9, a.Since >= 0 }},
@@ -276,7 +276,7 @@ var Loads = []*Metric{
 		}},
 }
 
-// perRequest returns a count that a request has.
+// perRequest returns what a count adds to a mean per request; ok is false if it is unknown.
 func perRequest(n int64) (sum, of float64, ok bool) { return float64(n), 1, n >= 0 }
 
 func number(is bool) float64 {
