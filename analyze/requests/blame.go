@@ -9,18 +9,18 @@ import (
 	"github.com/sgtrace/sgtrace/request"
 )
 
-// A Cause is what made requests miss an objective.
+// A Cause is a reason why requests missed an objective.
 type Cause struct {
-	Objective string // "ttft"; "finish" of requests that got no answer
-	Cause     string // as causes are called, or how the request ended
+	Objective string // "ttft"; "finish" if the request got no answer
+	Cause     string // the name of a cause, or how the request ended
 	Phrase    string // Cause in a sentence
-	Requests  []int  // indexes into Set.Requests, by start
-	More      int64  // ns beyond what requests that meet the SLO spend on it, of all together
+	Requests  []int  // indexes into Set.Requests, sorted by start
+	More      int64  // ns beyond the mean of requests that meet the SLO, summed over Requests
 }
 
-// Blame finds for each request that missed the SLO what made it do so: of the objective that it
-// exceeds by the largest factor, the cause on which it spent most beyond the mean of requests
-// that meet the SLO. The attributions may lack requests, whose cause is unknown then.
+// Blame finds the reason why each request missed the SLO: for the objective that it exceeds by the largest factor,
+// the cause that took the most time beyond the mean of requests that meet the SLO. Requests that list lacks have an
+// unknown cause.
 func (g *Goodput) Blame(list []cause.Attribution) {
 	usual, of := g.usual(list), map[int]*cause.Attribution{}
 	for i := range list {
@@ -41,7 +41,7 @@ func (g *Goodput) Blame(list []cause.Attribution) {
 	})
 }
 
-// blameTime blames what took most time in a request; a is nil where nobody knows.
+// blameTime blames the cause with the most extra time in a request; a is nil if that is unknown.
 func (g *Goodput) blameTime(i int, a *cause.Attribution, usual *usualTimes) {
 	worst, factor := "", 1.0
 	for k := range g.Objectives {
@@ -74,7 +74,7 @@ func (g *Goodput) blame(i int, objective, name, phrase string, more int64) {
 	c.Requests, c.More = append(c.Requests, i), c.More+more
 }
 
-// usualTimes are the means over requests that meet the SLO, in ns.
+// usualTimes are means over requests that meet the SLO, in ns.
 type usualTimes struct {
 	e2e, ttft [cause.Count]float64
 	gap       [cause.Count]float64 // per gap between tokens
@@ -99,15 +99,14 @@ func (g *Goodput) usual(list []cause.Attribution) *usualTimes {
 	return &u
 }
 
-// beyond returns how much longer than usual a request was in a cause, as far as that counts for
-// a metric.
+// beyond returns how much longer than usual a request spent on a cause, in ns, if that counts for a metric.
 func (u *usualTimes) beyond(of string, c cause.Cause, a *cause.Attribution) int64 {
 	switch {
 	case of == metric.TTFT.Name:
 		return a.First[c] - int64(u.ttft[c])
 	case of == metric.E2E.Name:
 		return a.E2E[c] - int64(u.e2e[c])
-	case c.PerToken() || c == cause.Retraction || c == cause.OutputLength: // which is decoding at the usual pace
+	case c.PerToken() || c == cause.Retraction || c == cause.OutputLength: // these, and decoding at the usual pace
 		return a.E2E[c] - int64(u.gap[c]*float64(a.Gaps))
 	}
 	return 0

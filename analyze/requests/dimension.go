@@ -14,12 +14,12 @@ import (
 	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
-// A Dimension is something that spans can be grouped by.
+// A Dimension is a property that spans can be grouped by.
 type Dimension struct {
 	Name string
 	Doc  string
 	axis func(*request.Set) *Axis
-	// whole dimensions never divide the spans of a request.
+	// whole dimensions are the same for all spans of a request.
 	whole bool
 }
 
@@ -44,9 +44,8 @@ func processName(s *request.Set, proc int) string {
 
 func statusName(_ *request.Set, r *request.Request) string { return r.Status.String() }
 
-// ParseDimensions reads a list such as "role,host". Durations of different
-// stages have nothing to do with each other, so that stage comes first when the
-// list does not place it elsewhere.
+// ParseDimensions parses a list such as "role,host". It puts stage first unless the list has it, because durations of
+// different stages are not comparable.
 func ParseDimensions(list string) ([]Dimension, error) {
 	var by []Dimension
 	for name := range strings.SplitSeq(list, ",") {
@@ -66,20 +65,18 @@ func dimensionNames() []string {
 	return order.Each(Dimensions, func(d Dimension) string { return d.Name })
 }
 
-// A Spot is where a span was met: all that a dimension can go by. None is
-// unknown.
+// A Spot is the span, proc, and request that a dimension is computed from. Each may be None.
 type Spot struct{ Span, Proc, Request int }
 
-// An Axis is a dimension of one set: it gives every place a small number, so
-// that grouping a span costs no string.
+// An Axis is a dimension of one set. It maps every spot to a small number, so that grouping a span needs no strings.
 type Axis struct {
 	Code func(Spot) int32
-	Text func() []string // by code, of all codes given so far; "" is unknown
-	// compare orders the texts; nil is the order of the codes.
+	Text func() []string // texts by code, for all codes so far; "" is unknown
+	// compare orders the texts; nil keeps the order of the codes.
 	compare func(x, y string) int
 }
 
-// ranks returns the place of every code in the order of display.
+// ranks returns the position of every code in the order of display.
 func (a *Axis) ranks() []int32 {
 	text := a.Text()
 	codes := order.Sorted(len(text), func(x, y int32) int {
@@ -95,7 +92,7 @@ func (a *Axis) ranks() []int32 {
 	return ranks
 }
 
-// A coder numbers strings in the order in which it meets them.
+// A coder numbers strings in the order in which it first sees them.
 type coder struct {
 	texts []string
 	codes map[string]int32
@@ -109,17 +106,17 @@ func (c *coder) code(s string) int32 {
 	return order.At(c.codes, &c.texts, s, func() string { return s })
 }
 
-// procAxis makes an axis of what procs are called.
+// procAxis makes an axis of the names of procs.
 func procAxis(name func(s *request.Set, proc int) string) func(*request.Set) *Axis {
 	return func(s *request.Set) *Axis { return ProcAxis(s, name) }
 }
 
-// ofProc makes an axis of a value of each proc by itself.
+// ofProc makes an axis of a property of each proc.
 func ofProc(name func(p *request.Proc) string) func(*request.Set) *Axis {
 	return procAxis(func(s *request.Set, proc int) string { return name(&s.Procs[proc]) })
 }
 
-// ProcAxis returns a dimension of the process, numbered in the order of display.
+// ProcAxis returns an axis of the names of procs, numbered in the order of display.
 func ProcAxis(s *request.Set, name func(s *request.Set, proc int) string) *Axis {
 	c := newCoder()
 	codes := make([]int32, len(s.Procs))
@@ -135,7 +132,7 @@ func ProcAxis(s *request.Set, name func(s *request.Set, proc int) string) *Axis 
 	}}
 }
 
-// requestAxis keeps requests apart that have the same rid.
+// requestAxis distinguishes requests with the same rid.
 func requestAxis(s *request.Set) *Axis {
 	text := make([]string, len(s.Requests)+1)
 	for i := range s.AllRequests() {
@@ -149,7 +146,7 @@ func requestAxis(s *request.Set) *Axis {
 	}}
 }
 
-// requestTextAxis returns a property of requests, in alphabetical order.
+// requestTextAxis returns an axis of a property of requests, sorted alphabetically.
 func requestTextAxis(property func(*request.Set, *request.Request) string) func(*request.Set) *Axis {
 	return func(s *request.Set) *Axis {
 		c := newCoder()
@@ -175,8 +172,7 @@ func fileAxis(s *request.Set) *Axis {
 	}}
 }
 
-// StageAxis orders stages by the way of a request through the system, and
-// those that no table knows behind them by name.
+// StageAxis sorts stages by the way of a request through the system, and unknown stages after them by name.
 func StageAxis(s *request.Set) *Axis {
 	c := newCoder()
 	names := s.Syms.Names()

@@ -20,15 +20,14 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Requests that failed, or were turned away, are a finding if there are at least
-// fewFailed and one in failedOneIn. A single one may be the client's fault.
+// Requests that failed or were turned away are a finding if there are at least fewFailed, and one in failedOneIn. A
+// single one may be the client's fault.
 const (
 	fewFailed   = 2
 	failedOneIn = 1000
 )
 
-// FailureFindings tells of requests that got no answer, through no fault of their
-// clients.
+// FailureFindings finds requests that got no answer through no fault of their clients.
 func FailureFindings(s *request.Set) ([]finding.Finding, finding.Check) {
 	failed := requestsThat(s, func(r *request.Request) bool { return r.Status == request.Failed })
 	full := requestsThat(s, s.TurnedAway)
@@ -36,7 +35,7 @@ func FailureFindings(s *request.Set) ([]finding.Finding, finding.Check) {
 	all := slices.Concat(failed, full)
 	slices.Sort(all)
 	switch {
-	case areMany(s, failed) && areMany(s, full): // a queue is full for other reasons
+	case areMany(s, failed) && areMany(s, full): // a full queue has other reasons
 		return []finding.Finding{failedFinding(s, failed), failedFinding(s, full)}, check
 	case areMany(s, all):
 		return []finding.Finding{failedFinding(s, all)}, check
@@ -44,15 +43,15 @@ func FailureFindings(s *request.Set) ([]finding.Finding, finding.Check) {
 	return nil, check
 }
 
-// areMany reports whether so many of all requests are worth a finding.
+// areMany reports whether a number of requests is worth a finding.
 func areMany(s *request.Set, list []int) bool {
 	return len(list) >= fewFailed && len(list)*failedOneIn >= len(s.Requests)
 }
 
-// TurnedAway is the subkind of findings about requests that found the queue full, nearly all of them.
+// TurnedAway is the subkind of findings about requests that nearly all found the queue full.
 const TurnedAway = "turned away"
 
-// RetractionFindings tells of requests that were removed from their batch.
+// RetractionFindings finds requests that were removed from their batch.
 func RetractionFindings(s *request.Set, b *cause.Costs, preempted bool) ([]finding.Finding, finding.Check) {
 	retracted := requestsThat(s, func(r *request.Request) bool { return r.Metrics.Retractions > 0 })
 	n, all := len(retracted), len(s.Requests)
@@ -72,7 +71,7 @@ func RetractionFindings(s *request.Set, b *cause.Costs, preempted bool) ([]findi
 	}}), check
 }
 
-// requestsThat returns the indexes of the requests for which is holds.
+// requestsThat returns the indexes of the requests for which is returns true.
 func requestsThat(s *request.Set, is func(*request.Request) bool) []int {
 	var list []int
 	for i := range s.AllRequests() {
@@ -111,14 +110,14 @@ func failedFinding(s *request.Set, failed []int) finding.Finding {
 		f.Evidence = append(f.Evidence, finding.Sentence("the servers with most of them: %s", strings.Join(counts, ", ")))
 	}
 	full := slices.DeleteFunc(slices.Clone(failed), func(i int) bool { return s.Requests[i].Status == request.Failed })
-	if areMany(s, full) { // beside too few others to matter
+	if areMany(s, full) { // the others are too few to matter
 		f.Subkind, f.Brief = TurnedAway, fmt.Sprintf("%s found the queue full", words.Counted(len(full), "request"))
 	}
 	return f
 }
 
-// failingServers counts requests by the server that failed them, as reasons have it, the most
-// first, and says in words which one had most of them; "" is none, or nobody knows.
+// failingServers groups requests by the server that failed them, the most first. most says in words which server had
+// most of them; "" if none had, or that is unknown.
 func failingServers(s *request.Set, failed []int) (list []reason, most string) {
 	by := map[string][]int{}
 	for k := range memory.Each(len(failed), request.RequestSize) {
@@ -148,8 +147,8 @@ func serverOf(s *request.Set, proc int) string {
 	return fmt.Sprintf("%s (%s)", at.Role, at.ServerName())
 }
 
-// commonServers names the servers of disaggregation that all of some requests were on, where there are others of the
-// role: what fails between two servers may be the fault of either.
+// commonServers names the prefill and decode servers that all of some requests were on, if there are other servers of
+// the role: either side of a failing pair may be at fault.
 func commonServers(s *request.Set, list []int) []string {
 	on := map[string]int{}
 	for k := range memory.Each(len(list), request.RequestSize) {
@@ -179,8 +178,8 @@ func commonServers(s *request.Set, list []int) []string {
 	return common
 }
 
-// failingProc returns who ended a request: the thread that says so, else the tokenizer of
-// the server that should have answered; None if no server has it.
+// failingProc returns the proc that ended a request: that of the thread that recorded it, or else the tokenizer of
+// the server that should have answered; None if no server has the request.
 func failingProc(s *request.Set, r *request.Request) int {
 	for _, p := range s.PartsOf(r) {
 		for _, t := range s.ThreadsOf(&s.Parts[p]) {
@@ -195,8 +194,7 @@ func failingProc(s *request.Set, r *request.Request) int {
 	return s.Parts[s.Answering(r)].Proc
 }
 
-// showEnds returns the commands that list requests which ended like these, and the stages in
-// which they did.
+// showEnds returns the commands that list requests that ended in the same way, and the stages in which they did.
 func showEnds(s *request.Set, failed []int) [][]string {
 	list := []string{"requests"}
 	for _, status := range [...]request.Status{request.Failed, request.Aborted} {
@@ -207,13 +205,13 @@ func showEnds(s *request.Set, failed []int) [][]string {
 	return [][]string{list, {"--by", "status,stage"}}
 }
 
-// A reason is why some requests failed.
+// A reason is a text with the requests that it applies to.
 type reason struct {
 	text     string
-	requests []int // indexes into Set.Requests, by start
+	requests []int // indexes into Set.Requests, sorted by start
 }
 
-// reasonsOf says why requests failed, the most common reason first.
+// reasonsOf returns the reasons why requests failed, the most common first.
 func reasonsOf(s *request.Set, failed []int) []reason {
 	by := map[string][]int{}
 	for _, i := range failed {
@@ -223,7 +221,7 @@ func reasonsOf(s *request.Set, failed []int) []reason {
 	return ranked(by)
 }
 
-// ranked lists reasons, the most common first.
+// ranked sorts reasons, the most common first.
 func ranked(by map[string][]int) (reasons []reason) {
 	for text, list := range by {
 		reasons = append(reasons, reason{text, list})
@@ -234,8 +232,7 @@ func ranked(by map[string][]int) (reasons []reason) {
 	return reasons
 }
 
-// mainReasons names the most common reasons in a sentence, with how many requests have
-// each if there are several.
+// mainReasons names the most common reasons in a sentence, with the number of requests for each if there are several.
 func mainReasons(reasons []reason) string {
 	const most = 3
 	if len(reasons) == 1 {
@@ -248,9 +245,9 @@ func mainReasons(reasons []reason) string {
 	return strings.Join(told, ", ")
 }
 
-// failingSince returns when the first of the failed requests started, if it is not by
-// chance that none failed before; else 0. If every request were as likely to fail, all
-// would lie behind the first n by a probability of at most ((all - n) / all)^failed.
+// failingSince returns the start of the first failed request if it is not by chance that none failed before, or else
+// 0. If every request were equally likely to fail, all failures would be after the first n requests with a
+// probability of at most ((all - n) / all)^failed.
 func failingSince(s *request.Set, failed []int) trace.Time {
 	const chance = 0.01
 	all := float64(len(s.Requests))
@@ -260,32 +257,31 @@ func failingSince(s *request.Set, failed []int) trace.Time {
 	return s.Requests[failed[0]].Start
 }
 
-// reasonGist returns what a reason says before it names the request: "Prefill transfer
-// failed".
+// reasonGist returns a reason without the name of the request: "Prefill transfer failed".
 func reasonGist(reason string) string {
-	const most = 100 // characters; what SGLang says first is what matters
+	const most = 100 // characters; SGLang puts the main information first
 	reason, _, _ = strings.Cut(reason, " for request")
 	return table.CutMiddle(cmp.Or(strings.TrimRight(reason, ". "), "no reason given"), most, table.Style{ASCII: true})
 }
 
-// A Loss is what others show to be lost of a dump.
+// A Loss is the spans that other spans prove to be lost from a dump.
 type Loss struct {
-	Lost, Shown int        // spans that others show to be lost, and to have been written
-	From, To    trace.Time // of the lost ones; 0 without
-	// Incomplete requests miss spans; what the end or the beginning of the dump cuts off
-	// is missing, too. They are left out where their times would not add up.
+	Lost, Shown int        // spans proven to be lost, and spans proven to have been written
+	From, To    trace.Time // of the lost spans; 0 if there are none
+	// Incomplete is the number of requests with missing spans, including those cut off by the beginning or the end of
+	// the dump. They are left out where their times would not add up. Requests is the number of all requests.
 	Incomplete, Requests int
-	Procs                []ProcLoss // that lost some, the one with most first
+	Procs                []ProcLoss // procs that lost spans, the most first
 }
 
-// A ProcLoss is what one process lost.
+// A ProcLoss is the loss of one process.
 type ProcLoss struct {
 	Proc        int // index into Set.Procs
 	Name        string
 	Lost, Shown int
 }
 
-// FindLoss sums up what is lost of s.
+// FindLoss sums up the lost spans of s.
 func FindLoss(s *request.Set) *Loss {
 	l := &Loss{Lost: len(s.Missing), Requests: len(s.Requests)}
 	for _, n := range s.Shown {
@@ -314,11 +310,11 @@ func FindLoss(s *request.Set) *Loss {
 	return l
 }
 
-// share returns the part of the spans that is lost, as far as others show it.
+// share returns the share of spans that are lost, among those that others prove to have been written.
 func (l *Loss) share() float64 { return distribution.Ratio(float64(l.Lost), float64(l.Shown)) }
 
-// Text says how much is lost, and when. It is the least: where all is lost that shows a
-// span, nobody knows of it.
+// Text says how much is lost, and when. The true loss may be larger, because a span is not noticed if all spans that
+// prove it are lost, too.
 func (l *Loss) Text() string {
 	about := "less than 0.1"
 	if share := l.share(); share >= 0.001 {
@@ -332,7 +328,7 @@ func (l *Loss) Text() string {
 	return fmt.Sprintf("%s %% of the spans were lost on their way to the dump, between %s and %s; %s", about, from, to, incomplete)
 }
 
-// Findings tells of the loss, and where it was.
+// Findings returns the loss as a finding, with the processes that lost most.
 func (l *Loss) Findings() ([]finding.Finding, finding.Check) {
 	check := finding.Check{What: "lost spans", Of: "span", N: l.Shown, Needed: 1}
 	if l.Lost == 0 {

@@ -18,25 +18,24 @@ import (
 // GivenUp is the subkind of findings about clients that give up.
 const GivenUp = "given up"
 
-// Clients that give up after the same time have a time-out: at least fewGivenUp of them and one
-// request in givenUpOneIn, and half of all that give up. Any other may be a user who has read
-// enough.
+// Clients that give up after the same time have a timeout, if they are at least fewGivenUp, one in givenUpOneIn
+// requests, and half of all that give up. Others may be users who have read enough.
 const (
 	fewGivenUp   = 5
 	givenUpOneIn = 100
-	sameTime     = 50          // one part of it in so many, by which they may be apart
-	sameTimeNs   = 50_000_000  // or so much
-	minTimeOut   = 100_000_000 // ns; whoever leaves earlier has no time-out
+	sameTime     = 50          // they may differ by one part in sameTime of that time,
+	sameTimeNs   = 50_000_000  // or by sameTimeNs, if that is longer
+	minTimeOut   = 100_000_000 // ns; a client that leaves earlier has no timeout
 )
 
-// A timeOut is after how long clients give up.
+// A timeOut is the time after which clients give up.
 type timeOut struct {
 	ns   int64
-	gone []int // requests that were given up, as indexes into Set.Requests, by end
-	n    int   // of them, after that time
+	gone []int // abandoned requests, as indexes into Set.Requests, sorted by end
+	n    int   // number of gone that ended after about that time
 }
 
-// GiveUpFindings tells of clients that give up after the same time, and since when.
+// GiveUpFindings finds clients that give up after the same time, and since when.
 func GiveUpFindings(s *request.Set) ([]finding.Finding, finding.Check) {
 	t := findTimeOut(s)
 	check := finding.Check{What: "failures", Of: "request", N: len(s.Requests), Needed: fewFailed}
@@ -56,7 +55,7 @@ func GiveUpFindings(s *request.Set) ([]finding.Finding, finding.Check) {
 	return []finding.Finding{f}, check
 }
 
-// findTimeOut finds the time after which most clients give up that do.
+// findTimeOut finds the time after which most clients give up, among those that do.
 func findTimeOut(s *request.Set) (t timeOut) {
 	var took []int64
 	for i := range s.AllRequests() {
@@ -80,13 +79,13 @@ func findTimeOut(s *request.Set) (t timeOut) {
 	return t
 }
 
-// Attempts returns the requests that were given up by who asks again: those of the same prompt, one after the other, as far as its length
-// tells, with the one that has an answer, if any has.
+// Attempts groups abandoned requests into sequences that are likely retries by the same client: requests with the
+// same prompt length, each soon after the one before, including a final one that was answered.
 func Attempts(s *request.Set, gone []int) [][]int {
 	const soon = trace.Time(30e9)
 	in := order.Set(gone)
 	var lists [][]int
-	open := map[int64][]int{} // of lists, those that nobody has gone on with, by tokens
+	open := map[int64][]int{} // indexes into lists that may still continue, by prompt tokens
 	for i := range s.AllRequests() {
 		r := &s.Requests[i]
 		tokens := r.Metrics.PromptTokens
@@ -116,7 +115,7 @@ func Attempts(s *request.Set, gone []int) [][]int {
 	return lists
 }
 
-// date says since when more clients give up than before, if that began at some time.
+// date adds since when more clients give up than before, if that has an onset.
 func (t *timeOut) date(s *request.Set, f *finding.Finding) {
 	const surely = 0.01
 	gone := map[int]bool{}
@@ -141,7 +140,7 @@ func (t *timeOut) date(s *request.Set, f *finding.Finding) {
 	}
 	k, to, count := changes[0].At, len(is), changepoint.Count(is)
 	was := count.Share(0, k)
-	for _, c := range changes[1:] { // as long as more do than before
+	for _, c := range changes[1:] { // until the share is no longer much higher
 		if count.Share(c.At, c.To) <= 2*was {
 			to = c.At
 			break

@@ -7,7 +7,7 @@ import (
 	"github.com/sgtrace/sgtrace/request"
 )
 
-// A Count is how many requests meet an objective.
+// A Count is the number of requests that meet an objective or miss it.
 type Count struct{ Met, Missed, Undecided int64 }
 
 // Add counts a request.
@@ -22,26 +22,26 @@ func (c *Count) Add(s State) {
 	}
 }
 
-// Judged returns how many requests it is known of.
+// Judged returns the number of requests that are not undecided.
 func (c *Count) Judged() int64 { return c.Met + c.Missed }
 
-// Share returns the part of the judged requests that meet it; NaN of none.
+// Share returns the share of judged requests that meet the objective; NaN if there are none.
 func (c *Count) Share() float64 { return distribution.Ratio(float64(c.Met), float64(c.Judged())) }
 
-// A Goodput is how many requests meet all objectives.
+// A Goodput is the number of requests that meet all objectives.
 type Goodput struct {
 	Objectives []Objective
 	All        Count
 	Each       []Count // by objective
 	Ranks      []Rank
-	Seconds    float64 // between the first request and the end of the last one
-	Causes     []Cause // see [Goodput.Blame]; most requests first
+	Seconds    float64 // from the start of the first request to the end of the last
+	Causes     []Cause // see [Goodput.Blame]; sorted by number of requests, the most first
 
 	set    *request.Set
 	states []State // by request
 }
 
-// A Rank is a rank that leads others, with the requests that it worked on.
+// A Rank is a leading rank, with the outcomes of the requests that it worked on.
 type Rank struct {
 	Location place.Location
 	Count
@@ -80,15 +80,15 @@ func MeasureGoodput(s *request.Set, objectives []Objective) *Goodput {
 // State returns the outcome of a request, by its index in the set.
 func (g *Goodput) State(request int) State { return g.states[request] }
 
-// PerSecond returns how many requests a second meet all objectives; NaN if the time is unknown.
+// PerSecond returns the number of requests per second that meet all objectives; NaN if the time is unknown.
 func (g *Goodput) PerSecond() float64 { return g.perSecond(&g.All) }
 
 func (g *Goodput) perSecond(c *Count) float64 {
 	return distribution.Ratio(float64(c.Met), g.Seconds)
 }
 
-// Mark adds to a timeline of the same requests how many of those that arrived in each bucket
-// meet all objectives.
+// Mark adds to each bucket of a timeline of the same requests how many of those that arrived in it meet all
+// objectives.
 func (g *Goodput) Mark(t *load.Timeline) {
 	if t.N() == 0 {
 		return

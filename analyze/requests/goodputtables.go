@@ -12,14 +12,14 @@ import (
 	"github.com/sgtrace/sgtrace/request"
 )
 
-// A line is an objective, or all of them.
+// A line is an objective, or all of them together.
 type line struct {
 	name  string
 	limit int64
 	*Count
 }
 
-// Report returns a table of the objectives; the last row is all of them together, the goodput.
+// Report makes the table of the objectives. The last row is all of them together, the goodput.
 func (g *Goodput) Report() *table.Table {
 	var lines []line
 	for i := range g.Objectives {
@@ -50,14 +50,14 @@ func countFields[T any](g *Goodput, of func(*T) *Count) []table.Field[T] {
 	}
 }
 
-// RankReport returns a table of the goodput by rank.
+// RankReport makes the table of the goodput by rank.
 func (g *Goodput) RankReport() *table.Table {
 	fields := place.LocationColumns(func(r *Rank) *place.Location { return &r.Location })
 	fields = append(fields, countFields(g, func(r *Rank) *Count { return &r.Count })...)
 	return table.New("sgtrace.report.slo.ranks/v1", "Goodput by rank: "+ObjectivesInWords(g.Objectives), g.Ranks, fields).Stay("share met")
 }
 
-// CauseReport returns a table of what made requests miss the SLO.
+// CauseReport makes the table of why requests missed the SLO.
 func (g *Goodput) CauseReport() *table.Table {
 	return table.New("sgtrace.report.slo.causes/v1", "Why requests missed the SLO", g.Causes, []table.Field[Cause]{
 		table.TextColumn("objective", "what was missed by the largest factor; finish: the request got no answer", func(c *Cause) string { return c.Objective }),
@@ -74,8 +74,8 @@ func (g *Goodput) CauseReport() *table.Table {
 	})
 }
 
-// Words sum the goodput up: "96.0 % of 300 requests, 13.2 /s, meet ttft <= 500 ms; 12 missed
-// it: 9 waiting for KV cache on decode (ttft), 3 failed".
+// Words sums up the goodput: "96.0 % of 300 requests, 13.2 /s, meet ttft <= 500 ms; 12 missed it: 9 waiting for KV
+// cache on decode (ttft), 3 failed".
 func (g *Goodput) Words() string {
 	if g.All.Judged() == 0 {
 		return "no request can be judged by " + ObjectivesInWords(g.Objectives)
@@ -101,17 +101,17 @@ func (g *Goodput) Words() string {
 	return text
 }
 
-// FewestJudged is how many judged requests it takes to tell that a goodput is too small.
+// FewestJudged is the fewest judged requests that show whether a goodput is too small.
 const FewestJudged = 30
 
-// Below returns the probability of as few requests that meet all objectives if each of those judged
-// does with a share, 0 to 1, as its probability; NaN with fewer than [FewestJudged].
+// Below returns the probability that at most as many requests meet all objectives if each judged request does with
+// the probability share, 0 to 1. It is NaN for fewer than [FewestJudged] requests.
 func (g *Goodput) Below(share float64) float64 {
 	judged := g.All.Judged()
 	switch {
 	case judged < FewestJudged:
 		return math.NaN()
-	case share >= 1: // where a single miss is one too many
+	case share >= 1: // a single miss is too many
 		if g.All.Missed > 0 {
 			return 0
 		}

@@ -10,8 +10,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// GroupStages groups the stages of all requests, the spans of gateways and
-// those of services without rules. It holds 20 B per span while it works.
+// GroupStages groups the stages of all requests, the spans of gateways, and those of services without rules. It needs
+// 20 B per span temporarily.
 func GroupStages(s *request.Set, by []Dimension) *Stages {
 	g := newGrouper(s, by)
 	for r := range s.AllRequests() {
@@ -25,25 +25,24 @@ func GroupStages(s *request.Set, by []Dimension) *Stages {
 type grouper struct {
 	set     *request.Set
 	axes    []*Axis
-	whole   []int // axes that requests are divided by, not their spans
+	whole   []int // axes that are whole dimensions
 	ids     numbering
-	codes   [][]int32 // of every group, by axis
-	covered []int64   // of every group
+	codes   [][]int32 // by axis: the code of every group
+	covered []int64   // ns, of every group
 	scopes  numbering // of the codes on the whole axes
-	e2e     []int64   // by scope
-	open    []visit   // spans of the request at hand
+	e2e     []int64   // ns, by scope
+	open    []visit   // spans of the current request
 	out     Stages
 
-	// The durations that were added, with the group of each.
+	// All durations, and the group of each.
 	durations []int64
 	groups    []int32
 }
 
-// A numbering gives every sequence of codes a number, in the order in which it
-// meets them. It takes one step per code: the number so far and the code make
-// a key, and the key has a new number. No strings are involved.
+// A numbering gives every sequence of codes a number, in the order in which it first sees them. It takes one step per
+// code: the number so far and the code are a key, which gets a new number. No strings are involved.
 type numbering struct {
-	next []map[uint64]int32 // one per code
+	next []map[uint64]int32 // one per position in a sequence
 }
 
 func newNumbering(codes int) numbering {
@@ -54,14 +53,13 @@ func newNumbering(codes int) numbering {
 	return n
 }
 
-// step returns the number for the i-th code of a sequence, given the number of
-// what precedes it.
+// step returns the number of a sequence up to its i-th code, given the number of the codes before it.
 func (n numbering) step(i int, before, code int32) int32 {
 	key := uint64(before)<<32 | uint64(code)
 	return order.Memo(n.next[i], key, func() int32 { return int32(len(n.next[i])) })
 }
 
-// A visit is a span's time in a group.
+// A visit is the time of a span in a group.
 type visit struct {
 	group    int32
 	from, to trace.Time
@@ -82,7 +80,7 @@ func newGrouper(s *request.Set, by []Dimension) *grouper {
 	return g
 }
 
-// group returns the group of a place, a new one if it is the first there.
+// group returns the group of a spot, and adds it if it is new.
 func (g *grouper) group(p Spot) int32 {
 	id := int32(0)
 	for i, a := range g.axes {
@@ -97,7 +95,7 @@ func (g *grouper) group(p Spot) int32 {
 	return id
 }
 
-// scope returns the number of the requests that code places on the whole axes.
+// scope returns the number of the requests with the given codes on the whole axes.
 func (g *grouper) scope(code func(axis int) int32) int32 {
 	id := int32(0)
 	for i, axis := range g.whole {
@@ -109,7 +107,7 @@ func (g *grouper) scope(code func(axis int) int32) int32 {
 	return id
 }
 
-// add counts the span at p, unless its times cannot be right.
+// add adds the span at p, unless its times cannot be right.
 func (g *grouper) add(p Spot) {
 	s := g.set.Row(p.Span)
 	if g.set.Implausible(p.Span) {
@@ -127,7 +125,7 @@ func (g *grouper) add(p Spot) {
 	}
 }
 
-// addRequest adds the stages of request r, and its gateway's span.
+// addRequest adds the stages of request r, and its gateway's spans.
 func (g *grouper) addRequest(r int) {
 	s := g.set
 	req := &s.Requests[r]
@@ -139,12 +137,12 @@ func (g *grouper) addRequest(r int) {
 	g.cover(req)
 }
 
-// cover adds to every group the time that its spans cover of the request.
+// cover adds to every group the time of the request that its spans cover.
 func (g *grouper) cover(r *request.Request) {
 	slices.SortFunc(g.open, func(x, y visit) int {
 		return cmp.Or(cmp.Compare(x.group, y.group), cmp.Compare(x.from, y.from))
 	})
-	var until trace.Time // end of what is counted of the group
+	var until trace.Time // end of the time already counted for the group
 	for i, v := range g.open {
 		if i == 0 || g.open[i-1].group != v.group {
 			until = r.Start
@@ -159,7 +157,7 @@ func (g *grouper) cover(r *request.Request) {
 	g.open = g.open[:0]
 }
 
-// finish orders the groups and summarizes them.
+// finish sorts the groups and summarizes them.
 func (g *grouper) finish() *Stages {
 	inOrder := g.order()
 	durations := g.byGroup()
@@ -190,7 +188,7 @@ func (g *grouper) order() []int32 {
 	})
 }
 
-// byGroup brings the durations of every group together.
+// byGroup groups the durations.
 func (g *grouper) byGroup() [][]int64 {
 	counts := make([]int, len(g.covered))
 	for _, id := range g.groups {
@@ -209,22 +207,21 @@ func (g *grouper) byGroup() [][]int64 {
 	return out
 }
 
-// Tokens is how evenly one rank produced the tokens of a request.
+// Tokens describes how evenly one rank produced the tokens of a request.
 type Tokens struct {
 	Gaps distribution.Summary // between consecutive tokens
-	// Outliers are the longest gaps, longest first: three at most, and only
-	// those of twice the median or more.
+	// Outliers are the longest gaps, longest first: at most three, each at least twice the median.
 	Outliers []Gap
 }
 
 // A Gap is the time between two consecutive tokens.
 type Gap struct {
-	Start trace.Time // the earlier token
+	Start trace.Time // the time of the earlier token
 	Dur   int64      // ns
-	Batch int64      // size of the batch that ran last in the gap; request.Unknown
+	Batch int64      // size of the last batch in the gap; request.Unknown
 }
 
-// measureTokens looks at the tokens of thread t; nil if it has fewer than two.
+// measureTokens measures the gaps between tokens of thread t; nil if it has fewer than two tokens.
 func measureTokens(s *request.Set, t int) *Tokens {
 	times, batches := tokenTimes(s, t)
 	if len(times) < 2 {
@@ -246,15 +243,14 @@ func measureTokens(s *request.Set, t int) *Tokens {
 	return out
 }
 
-// A batch is a schedule event: the batch that a request was put into.
+// A batch is a schedule event: a batch that the request was put into.
 type batch struct {
 	time trace.Time
 	size int64
 }
 
-// tokenTimes returns when thread t produced tokens, by the same stages as
-// request.Set.TokenTimes does for the lead rank, and the batches it was in.
-// Both are in order of time.
+// tokenTimes returns when thread t produced tokens, from the same stages as request.Set.TokenTimes for the lead rank,
+// and the batches that it was in. Both are sorted by time.
 func tokenTimes(s *request.Set, t int) (tokens []trace.Time, batches []batch) {
 	role := s.Parts[s.Threads[t].Part].Role
 	answers := role != request.Prefill && role != request.Sender

@@ -11,21 +11,20 @@ import (
 	"github.com/sgtrace/sgtrace/request"
 )
 
-// A Latency is one duration that requests or servers have, over all of them.
+// A Latency sums up one duration over all requests, or over the parts of requests on one kind of server.
 type Latency struct {
 	Of     string // "finished requests", or "decode servers" for parts of requests
 	Metric string // "e2e", "ttft", ...
 	distribution.Summary
 }
 
-// Finished is the value of Latency.Of for requests as users see them.
+// Finished is Latency.Of for requests as users see them.
 const Finished = "finished requests"
 
-// Latencies sums up the metrics of all requests, and how long every kind of
-// server worked on them.
+// Latencies sums up the metrics of all requests, and how long each kind of server worked on them.
 type Latencies struct {
 	Rows []Latency
-	// Left out of the rows of finished requests, by status.
+	// Unfinished counts the requests that are left out of the rows of finished requests, by status.
 	Unfinished map[request.Status]int
 }
 
@@ -67,8 +66,7 @@ func MeasureLatencies(s *request.Set) *Latencies {
 	return l
 }
 
-// partTimes returns how long the request spans of a role took, and what TTFT
-// they report.
+// partTimes returns the durations of the request spans of a role, and the TTFT that they report.
 func partTimes(s *request.Set, role request.Role) (server, ttft []int64) {
 	for i := range s.AllParts() {
 		p := &s.Parts[i]
@@ -85,7 +83,7 @@ func partTimes(s *request.Set, role request.Role) (server, ttft []int64) {
 	return server, ttft
 }
 
-// Report makes a table of the latencies.
+// Report makes the table of the latencies.
 func (l *Latencies) Report() *table.Table {
 	summary := func(l *Latency) *distribution.Summary { return &l.Summary }
 	fields := append([]table.Field[Latency]{
@@ -106,33 +104,31 @@ func (l *Latencies) Report() *table.Table {
 	return r
 }
 
-// Stages are the spans of a set, grouped.
+// Stages are the spans of a set in groups.
 type Stages struct {
 	By     []Dimension
-	Groups []Group // in the order of the dimensions
-	// Implausible counts the spans whose times cannot be right. They are in no
-	// group.
+	Groups []Group // sorted by the dimensions
+	// Implausible is the number of spans whose times cannot be right. They are in no group.
 	Implausible int
-	// Again counts the spans that a retraction began anew and that seem to last since
-	// the first time. They are in no group, either.
+	// Again is the number of spans that were restarted by a retraction, so that they seem to last since the first
+	// time. They are in no group, either.
 	Again int
 }
 
-// A Group is the spans with the same place in every dimension.
+// A Group is the spans with the same value in every dimension.
 type Group struct {
 	Key []string // one per dimension; "" is unknown
 	distribution.Summary
-	// Covered is the time, in ns, in which at least one span of the group was
-	// open, summed over the requests and within their bounds. Ranks that do the
-	// same side by side count once. request.Unknown if no span is of a request.
+	// Covered is the time in which at least one span of the group was open, in ns, summed over the requests and cut
+	// at their bounds. Ranks that do the same work together count once. It is request.Unknown if no span belongs to a
+	// request.
 	Covered int64
-	// E2E is what Covered is a part of: the time, in ns, from start to end of
-	// all requests, or of those with the same status, model and so on where the
-	// groups divide requests by that.
+	// E2E is the denominator for Covered: the total time from start to end of all requests, in ns, or of those with
+	// the same status, model, and so on, if whole dimensions divide the requests.
 	E2E int64
 }
 
-// Report makes a table of the groups.
+// Report makes the table of the groups.
 func (s *Stages) Report() *table.Table {
 	var fields []table.Field[Group]
 	title := "Stages"

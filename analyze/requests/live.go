@@ -13,20 +13,19 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A Live is a request that is under way at a moment, with what it does then.
+// A Live is a request in progress at a moment, with its stage.
 type Live struct {
 	Request *request.Request
 	Age     int64 // ns since the request began
-	// Stage is the row of the stage that it is in, None if no stage was open or recorded.
-	// Of several at once it is the one that does most for the request: computing counts more
-	// than a transfer, that more than waiting; of equal ones, the latest.
+	// Stage is the row of its current stage, or None if no stage was open or recorded. Of several, it is the most
+	// productive one: computing before a transfer before waiting, and the latest of equal ones.
 	Stage int
-	In    int64 // ns since the stage began; Unknown without one
-	// Proc is who has the stage; without one, who got the request last; None is unknown.
+	In    int64 // ns since the stage began; Unknown without a stage
+	// Proc is where the stage is or, without one, the proc that the request reached last; None is unknown.
 	Proc int
 }
 
-// A Moment is all that is under way at a time.
+// A Moment is all requests in progress at a time.
 type Moment struct {
 	At   trace.Time
 	Live []Live // oldest first
@@ -34,13 +33,13 @@ type Moment struct {
 	set *request.Set
 }
 
-// doing orders phases by how much a request gets from them.
+// doing lists phases by how productive they are for a request, from least to most.
 var doing = []request.Phase{
 	request.OtherPhase, request.RoutePhase, request.DispatchPhase, request.BootstrapPhase, request.QueuePhase,
 	request.TransferPhase, request.PrefillPhase, request.DecodePhase,
 }
 
-// At finds what was under way at a time. A request without an end goes on.
+// At returns the requests in progress at a time. A request without an end is taken to continue.
 func At(s *request.Set, at trace.Time) *Moment {
 	m := &Moment{At: at, set: s}
 	for i := range s.AllRequests() {
@@ -58,7 +57,7 @@ func At(s *request.Set, at trace.Time) *Moment {
 	return m
 }
 
-// stageAt returns the stage that a request is in; None if none is open.
+// stageAt returns the current stage of a request; None if none is open.
 func stageAt(s *request.Set, r *request.Request, at trace.Time) int {
 	best := request.None
 	for _, p := range s.PartsOf(r) {
@@ -77,8 +76,7 @@ func stageAt(s *request.Set, r *request.Request, at trace.Time) int {
 	return best
 }
 
-// procAt returns the proc of the thread of a request that began last before a time; None
-// without any.
+// procAt returns the proc of the last thread of a request that began before a time; None if there is none.
 func procAt(s *request.Set, r *request.Request, at trace.Time) int {
 	proc, began := request.None, trace.Time(0)
 	for _, p := range s.PartsOf(r) {
@@ -91,12 +89,12 @@ func procAt(s *request.Set, r *request.Request, at trace.Time) int {
 	return proc
 }
 
-// compareStages orders stages by how much a request gets from them, then by their start.
+// compareStages orders stages by how productive their phases are, then by start.
 func compareStages(a, b *request.Row) int {
 	return cmp.Or(cmp.Compare(slices.Index(doing, a.Phase), slices.Index(doing, b.Phase)), cmp.Compare(a.Start, b.Start))
 }
 
-// state returns the phase that a request is in.
+// state returns the name of a request's current phase.
 func (m *Moment) state(l *Live) string {
 	if l.Stage == request.None {
 		return ""
@@ -104,7 +102,7 @@ func (m *Moment) state(l *Live) string {
 	return m.set.Row(l.Stage).Phase.String()
 }
 
-// title counts the requests by state, those furthest on first.
+// title counts the requests by phase, the most advanced first.
 func (m *Moment) title() string {
 	var parts []string
 	known := 0
@@ -124,7 +122,7 @@ func (m *Moment) title() string {
 	return title
 }
 
-// Report makes a table of what was under way.
+// Report makes the table of the requests in progress.
 func (m *Moment) Report() *table.Table {
 	type L = Live
 	s := m.set

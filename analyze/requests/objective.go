@@ -14,17 +14,17 @@ import (
 	"github.com/sgtrace/sgtrace/request"
 )
 
-// An Objective is that a latency of a request is at most Limit.
+// An Objective is a limit on a latency of a request.
 type Objective struct {
 	Metric string // "ttft"
 	Limit  int64  // ns
 	of     func(*request.Metrics) int64
 }
 
-// objectiveMetrics are the metrics that objectives can be about. The time to the first token is the user's.
+// objectiveMetrics are the metrics that objectives may limit. TTFT is as seen by the user.
 var objectiveMetrics = metric.At(metric.Noticed)
 
-// ParseObjectives reads objectives: "ttft=500ms,itl=50ms".
+// ParseObjectives parses objectives: "ttft=500ms,itl=50ms".
 func ParseObjectives(text string) ([]Objective, error) {
 	var list []Objective
 	for part := range strings.SplitSeq(text, ",") {
@@ -60,13 +60,13 @@ func ObjectivesInWords(list []Objective) string {
 	return strings.Join(texts, ", ")
 }
 
-// FormatObjectives writes objectives as [ParseObjectives] reads them: "ttft=500ms,itl=50ms".
+// FormatObjectives formats objectives for [ParseObjectives]: "ttft=500ms,itl=50ms".
 func FormatObjectives(list []Objective) string {
 	texts := order.EachRow(list, func(o *Objective) string { return o.Metric + "=" + time.Duration(o.Limit).String() })
 	return strings.Join(texts, ",")
 }
 
-// State is whether a request meets an objective, or all of them.
+// State is the outcome of a request for an objective, or for all.
 type State uint8
 
 const (
@@ -75,9 +75,8 @@ const (
 	Missed
 )
 
-// Of judges one request. One that failed or was aborted misses every objective; one that has
-// not ended misses those whose limit it is beyond already. A request of one token has no gaps,
-// and keeps any limit for them.
+// Of judges one request. One that failed or was aborted misses every objective; one that has not ended misses those
+// whose limit it already exceeds. A request with one token has no gaps, so it keeps any limit on them.
 func (o *Objective) Of(r *request.Request) State {
 	value := o.of(&r.Metrics)
 	switch {

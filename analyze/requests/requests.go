@@ -15,13 +15,13 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// List is Requests, with some of them: indexes into s.Requests.
+// List is Requests for some requests, given by indexes into s.Requests.
 func List(s *request.Set, some []int) *table.Table {
 	rows := order.Each(some, func(r int) request.Request { return s.Requests[r] })
 	return listOf(s, rows)
 }
 
-// Requests makes a table of the requests of s, in order of their start.
+// Requests makes the table of the requests of s, sorted by start.
 func Requests(s *request.Set) *table.Table {
 	r := listOf(s, s.Requests)
 	if len(s.Requests) == 0 {
@@ -39,7 +39,7 @@ func Requests(s *request.Set) *table.Table {
 	return r
 }
 
-// listOf makes a table of rows, which are requests of s.
+// listOf makes the table of some requests of s.
 func listOf(s *request.Set, rows []request.Request) *table.Table {
 	return table.New("sgtrace.requests/v1", "Requests", rows, requestFields(s)).
 		Stay("ttft", "e2e", "status").Leave("roles", "tokens", "itl p50", "itl p90")
@@ -76,25 +76,25 @@ func requestFields(s *request.Set) []table.Field[request.Request] {
 	}
 }
 
-// retractionsField returns the column with retractions, which people see where there are any.
+// retractionsField returns the column of retractions, which is hidden if there are none.
 func retractionsField(s *request.Set) table.Field[request.Request] {
 	none := !slices.ContainsFunc(s.Requests, func(r request.Request) bool { return r.Metrics.Retractions > 0 })
 	return table.CountColumn("retractions", "how often it was thrown out of the batch", func(r *request.Request) int64 { return r.Metrics.Retractions }).DetailIf(none)
 }
 
-// reasonField returns the column with reasons, which people see where there are any.
+// reasonField returns the column of reasons, which is hidden if there are none.
 func reasonField(s *request.Set) table.Field[request.Request] {
 	none := !slices.ContainsFunc(s.Requests, func(r request.Request) bool { return r.Reason != 0 })
 	return table.TextColumn("reason", "why it did not finish", func(r *request.Request) string { return s.Syms.Name(r.Reason) }).AtMost(48).DetailIf(none)
 }
 
-// RequestIDs returns all that r can be asked for by.
+// RequestIDs returns all IDs by which r can be found.
 func RequestIDs(s *request.Set, r *request.Request) []string {
 	return append(s.IDs(r), s.Text(r.Room), s.TraceID(r))
 }
 
-// Find returns the requests that id names: by one of their ids, their
-// bootstrap room or trace id, else by how one of these begins.
+// Find returns the requests with an ID, bootstrap room, or trace ID equal to id or, if there are none, with one that
+// begins with id.
 func Find(s *request.Set, id string) []int {
 	if id == "" {
 		return nil
@@ -116,14 +116,14 @@ func Find(s *request.Set, id string) []int {
 	return begin
 }
 
-// NoRequests says of dumps why what is about requests is empty.
+// NoRequests explains why reports on requests are empty.
 const NoRequests = "the dumps hold no requests, but spans of other services only"
 
-// FormatMooncake is the format of Mooncake's traces, which simulators of serving read.
+// FormatMooncake is the format of Mooncake's traces, which serving simulators read.
 const FormatMooncake table.Format = "mooncake"
 
-// A mooncakeLine is a request in a trace of Mooncake. The hashes of the blocks of its prompt are
-// not in dumps, so that no simulator finds a common prefix.
+// A mooncakeLine is a request in a Mooncake trace. Dumps do not contain the hashes of prompt blocks, so simulators
+// find no common prefixes.
 type mooncakeLine struct {
 	Timestamp int64   `json:"timestamp"` // ms after the first request
 	Input     int64   `json:"input_length"`
@@ -131,8 +131,7 @@ type mooncakeLine struct {
 	Hashes    []int64 `json:"hash_ids"`
 }
 
-// WriteMooncake writes the requests whose lengths are known, by arrival. It returns how many were
-// left out.
+// WriteMooncake writes the requests with known lengths, sorted by arrival. left is the number of requests left out.
 func WriteMooncake(w io.Writer, s *request.Set) (left int, err error) {
 	arrivals := order.Sorted(len(s.Requests), func(a, b int) int { return cmp.Compare(s.Requests[a].Start, s.Requests[b].Start) })
 	out := bufio.NewWriter(w)

@@ -17,15 +17,15 @@ import (
 // A Waterfall is one request, stage by stage on every rank.
 type Waterfall struct {
 	Request    *request.Request
-	Lanes      []Lane             // router, prefill, sender, decode; by start within
+	Lanes      []Lane             // router, prefill, sender, decode; sorted by start within each
 	From, To   trace.Time         // of everything shown
-	Holes      []request.Interval // of the request's time that no stage covers
+	Holes      []request.Interval // times of the request that no stage covers
 	ClockNotes []string           // why positions on different hosts may not be comparable
 
 	set *request.Set
 }
 
-// A Lane is what one thread did for the request.
+// A Lane is the stages of a request on one thread.
 type Lane struct {
 	Part   int // index into Set.Parts; None for the gateway
 	Proc   int // index into Set.Procs; None is unknown
@@ -33,27 +33,26 @@ type Lane struct {
 	Name   string // label and rank
 	Reason string // why it was aborted; "" if it was not
 	Rows   []Row
-	Events []EventCount // by name
-	Tokens *Tokens      // nil if it produced fewer than two
+	Events []EventCount // sorted by name
+	Tokens *Tokens      // nil if it produced fewer than two tokens
 }
 
-// An EventCount is how often an event of one name was met.
+// An EventCount is the number of events with one name.
 type EventCount struct {
 	Name string
 	N    int
 }
 
-// A Row is one stage, or several of one name under one parent.
+// A Row is one stage, or several with the same name under one parent.
 type Row struct {
 	Name  string
 	Depth int
 	Phase request.Phase
 	Spans []request.Interval
-	Steps distribution.Summary // of the spans
+	Steps distribution.Summary // durations of the spans
 }
 
-// foldFrom is how many spans of one name make one row: fewer are easier to read
-// one by one.
+// foldFrom is the number of spans with one name from which they are one row. Fewer are easier to read one by one.
 const foldFrom = 4
 
 // NewWaterfall makes the waterfall of request r, an index into s.Requests.
@@ -94,7 +93,7 @@ func gatewayLane(s *request.Set, r *request.Request) (lane Lane, ok bool) {
 	return lane, ok
 }
 
-// threadLane makes the lane of thread t, unless nothing of it is selected.
+// threadLane makes the lane of thread t. ok is false if nothing in it is selected.
 func threadLane(s *request.Set, t int) (lane Lane, ok bool) {
 	th := &s.Threads[t]
 	lane = newLane(s, th.Proc)
@@ -110,7 +109,7 @@ func threadLane(s *request.Set, t int) (lane Lane, ok bool) {
 	return lane, true
 }
 
-// newLane names a lane after its proc.
+// newLane makes an empty lane named after its proc.
 func newLane(s *request.Set, proc int) Lane {
 	if proc == request.None {
 		return Lane{Proc: proc, Host: "?", Name: "?"}
@@ -127,9 +126,8 @@ func (w *Waterfall) addLane(l Lane) {
 	w.Lanes = append(w.Lanes, l)
 }
 
-// appendRows appends rows of siblings, given in order of their start, and of what is
-// below them. Those of one name are folded where they are many, and so is
-// everything below them.
+// appendRows appends rows for siblings, sorted by start, and for their descendants. Siblings with the same name are
+// folded into one row if there are many, and so are all of their descendants.
 func appendRows(out []Row, s *request.Set, siblings []uint32, depth int) []Row {
 	siblings = selected(s, nil, siblings)
 	byName := map[trace.Sym][]uint32{}
@@ -155,8 +153,7 @@ func appendRows(out []Row, s *request.Set, siblings []uint32, depth int) []Row {
 	return out
 }
 
-// selected appends the stages among siblings to out; one that is not selected
-// leaves its place to those below it.
+// selected appends the stages among siblings to out. A span that is not selected is replaced by its children.
 func selected(s *request.Set, out, siblings []uint32) []uint32 {
 	for _, i := range siblings {
 		if s.Kind(int(i)) == request.Stage {
@@ -193,7 +190,7 @@ func countEvents(s *request.Set, counts []EventCount, i int) []EventCount {
 	return counts
 }
 
-// holes returns where the time is that the metrics of r call unaccounted.
+// holes returns the times that the metrics of r count as unaccounted.
 func holes(s *request.Set, r *request.Request) []request.Interval {
 	if r.Metrics.Unaccounted == request.Unknown {
 		return nil
@@ -218,8 +215,8 @@ func holes(s *request.Set, r *request.Request) []request.Interval {
 	return holes
 }
 
-// clockNotes says where a span reaches over the one that caused it on another
-// host: that is impossible, so the clocks of the two differ.
+// clockNotes says where a span extends beyond the span that caused it on another host. That is impossible, so the
+// clocks of the two hosts differ.
 func clockNotes(s *request.Set, r *request.Request) []string {
 	var notes []string
 	note := func(format string, args ...any) {
@@ -258,7 +255,7 @@ func clockNotes(s *request.Set, r *request.Request) []string {
 	return notes
 }
 
-// A shownSpan is a stage with the request and the lane it is in.
+// A shownSpan is a stage with its request and lane.
 type shownSpan struct {
 	of   *Waterfall
 	lane *Lane
@@ -267,7 +264,7 @@ type shownSpan struct {
 	dur  int64
 }
 
-// spans lists the stages of the waterfall, folded ones one by one.
+// spans lists the stages of the waterfall, folded ones separately.
 func (w *Waterfall) spans() (spans []shownSpan) {
 	for i := range w.Lanes {
 		for k := range w.Lanes[i].Rows {

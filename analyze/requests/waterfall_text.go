@@ -16,9 +16,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
-// Write draws the waterfall as text: the facts about the request, one line per
-// stage with a bar on a common time axis, the gaps between tokens, and what is
-// doubtful. Times are ms from the start of the request.
+// Write draws the waterfall as text: the facts about the request, one line per stage with a bar on a common time
+// axis, the gaps between tokens, and what is doubtful. Times are in ms from the start of the request.
 func (w *Waterfall) Write(out io.Writer, style table.Style) error {
 	p := &waterfallPrinter{Waterfall: w, out: bufio.NewWriter(out), style: style}
 	p.measure()
@@ -49,8 +48,8 @@ const (
 
 )
 
-// measure divides the width among names and bars. Names are cut on a terminal
-// only, and only where no bar would fit beside them.
+// measure divides the width between names and bars. Names are only cut on a terminal, and only if no bar would fit
+// next to them.
 func (p *waterfallPrinter) measure() {
 	p.name = len("unaccounted")
 	for _, l := range p.Lanes {
@@ -69,7 +68,7 @@ func (p *waterfallPrinter) measure() {
 
 // rowLabel returns the name of a row, indented below its parent.
 func rowLabel(r Row) string {
-	const deepest = 20 // nobody follows more levels, and forged ones are endless
+	const deepest = 20 // nobody follows more levels, and forged input may have any number
 	label := strings.Repeat("  ", 1+min(r.Depth, deepest)) + words.Clean(r.Name)
 	if r.Steps.N > 1 {
 		label += fmt.Sprintf(" x%d", r.Steps.N)
@@ -79,7 +78,7 @@ func rowLabel(r Row) string {
 
 func (p *waterfallPrinter) printf(format string, args ...any) { fmt.Fprintf(p.out, format, args...) }
 
-// filled prints a text behind a head, on several lines where it is too long for one.
+// filled prints text behind a head, wrapped if it is too long for one line.
 func (p *waterfallPrinter) filled(head, text string) { table.WriteFilled(p.out, p.style, head, text) }
 
 // ms formats ns as ms to the microsecond.
@@ -113,7 +112,7 @@ func (p *waterfallPrinter) header() {
 	p.printf("\n")
 }
 
-// tokenCounts lists the counts that are known.
+// tokenCounts lists the known counts.
 func tokenCounts(m *request.Metrics) string {
 	var counts []string
 	for _, c := range []struct {
@@ -137,7 +136,7 @@ func (p *waterfallPrinter) axis() {
 		from, max(1, p.bar-len(from)), to)
 }
 
-// partHeader says which server the lanes below belong to.
+// partHeader prints which server the lanes below belong to.
 func (p *waterfallPrinter) partHeader(l *Lane) {
 	if l.Part == request.None {
 		p.printf("gateway\n")
@@ -220,7 +219,7 @@ func (p *waterfallPrinter) tokens(t *Tokens) {
 	}
 }
 
-// footer prints what no stage covers, and what is doubtful.
+// footer prints the time that no stage covers, and what is doubtful.
 func (p *waterfallPrinter) footer() {
 	if len(p.Holes) > 0 {
 		p.line(p.Holes[0].From, p.Request.Metrics.Unaccounted, "unaccounted", p.Holes)
@@ -235,19 +234,19 @@ func (p *waterfallPrinter) footer() {
 	}
 }
 
-// Glyphs of a cell of a bar, by how much of the cell is covered.
+// Glyphs for a cell of a bar, by the fraction of it that is covered.
 var (
 	blocks = []string{" ", "▏", "▎", "▍", "▌", "▋", "▊", "▉", "█"}
 	ascii  = []string{" ", ".", "-", "=", "#"}
 )
 
-// bars draws spans on the time axis. A span of no length still shows.
+// bars draws spans on the time axis. A span of zero length is still visible.
 func (p *waterfallPrinter) bars(spans []request.Interval) string {
 	glyphs := blocks
 	if p.style.ASCII {
 		glyphs = ascii
 	}
-	covered := make([]float64, p.bar) // of each cell, 0 to 1
+	covered := make([]float64, p.bar) // by cell, 0 to 1
 	shown := make([]bool, p.bar)
 	length := max(1, float64(p.To-p.From))
 	place := func(t trace.Time) float64 { return float64(t-p.From) / length * float64(p.bar) }
