@@ -16,8 +16,6 @@ import (
 	"github.com/sgtrace/sgtrace/internal/order"
 )
 
-// writeCSV writes all columns, unscaled, with an empty cell for unknown. Names
-// are made safe for terminals as elsewhere; JSON has them exactly.
 func (r *Table) writeCSV(w io.Writer) error {
 	out := csv.NewWriter(w)
 	record := order.Each(r.Columns, Column.Key)
@@ -51,8 +49,6 @@ func csvCell(column Column, c Cell) string {
 	return string(column.appendNumber(nil, c.N))
 }
 
-// appendNumber appends n as programs read it: unscaled, with one decimal if it
-// counts tenths.
 func (c *Column) appendNumber(to []byte, n int64) []byte {
 	if !c.Tenths {
 		return strconv.AppendInt(to, n, 10)
@@ -65,15 +61,10 @@ func (c *Column) appendNumber(to []byte, n int64) []byte {
 	return append(to, '.', byte('0'+tenths%10))
 }
 
-// formatShare prints a share as programs read it, to a millionth.
 func formatShare(share float64) string { return strconv.FormatFloat(share, 'f', 6, 64) }
 
-// formulaStart are the characters with which a spreadsheet begins a formula; in
-// some languages the wide ones do so, too. Tabs and line breaks are escaped before.
 const formulaStart = "=+-@＝＋－＠"
 
-// defuse puts a ' before text that a spreadsheet would take for a formula, unless it
-// is a number.
 func defuse(s string) string {
 	first, _ := utf8.DecodeRuneInString(s)
 	if s == "" || !strings.ContainsRune(formulaStart, first) {
@@ -85,8 +76,6 @@ func defuse(s string) string {
 	return "'" + s
 }
 
-// writeMarkdown writes a GitHub table. tablewriter's own renderer leaves | and
-// < as they are, and C++ names are full of them.
 func (r *Table) writeMarkdown(w io.Writer) error {
 	s := r.textTable()
 	s.fit(Style{})
@@ -128,8 +117,6 @@ func writeMarkdownRow(out *bufio.Writer, cells []string) {
 	out.WriteString("|\n")
 }
 
-// EscapeMarkdown takes away the meaning of everything that ends a cell or
-// begins markup; line breaks are gone already.
 func EscapeMarkdown(s string) string { return markdownEscapes.Replace(s) }
 
 var markdownEscapes = strings.NewReplacer(
@@ -137,7 +124,6 @@ var markdownEscapes = strings.NewReplacer(
 	`\`, `\\`, "|", `\|`, "`", "\\`", "*", `\*`, "[", `\[`, "]", `\]`, "~", `\~`,
 )
 
-// Codec leaves < and & in strings as they are.
 var Codec = sonic.Config{}.Froze()
 
 // columnJSON describes a column to programs.
@@ -147,7 +133,6 @@ type columnJSON struct {
 	Doc  string `json:"doc"`
 }
 
-// String returns the text for programs.
 func (u Unit) String() string { return unitNames[u] }
 
 var unitNames = [...]string{Text: "text", Count: "count", Duration: "ns", Instant: "unix ns", Bytes: "bytes", Share: "ratio", Number: "number", Factor: "ratio"}
@@ -214,9 +199,6 @@ func appendJSON(line []byte, column Column, c Cell) []byte {
 	return column.appendNumber(line, c.N)
 }
 
-// quoteJSON returns s as a JSON string that is also safe to print: what sonic
-// leaves raw and a terminal would obey (C1 controls, DEL, bidirectional
-// overrides) is written as \u009b.
 func quoteJSON(s string) string {
 	quoted, err := Codec.MarshalToString(strings.ToValidUTF8(s, "\ufffd"))
 	if err != nil {
@@ -240,10 +222,8 @@ func quoteJSON(s string) string {
 	return b.String()
 }
 
-// JSONText is a text in an object of JSON, quoted as quoteJSON does; "" is unknown.
 type JSONText string
 
-// MarshalJSON quotes t; unknown is null.
 func (t JSONText) MarshalJSON() ([]byte, error) {
 	if t == "" {
 		return []byte("null"), nil
@@ -251,7 +231,6 @@ func (t JSONText) MarshalJSON() ([]byte, error) {
 	return []byte(quoteJSON(string(t))), nil
 }
 
-// JSONTexts returns texts in an array, which is never null.
 func JSONTexts(list []string) []JSONText {
 	out := make([]JSONText, len(list))
 	for i, s := range list {

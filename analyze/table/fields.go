@@ -14,7 +14,6 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// RealCell is unknown when v is NaN or infinite.
 func RealCell(v float64) Cell { return Cell{Share: v, Unknown: math.IsNaN(v) || math.IsInf(v, 0)} }
 
 // SummaryFields returns the columns of a summary.
@@ -44,7 +43,6 @@ func SummaryFields[T any](of func(*T) *distribution.Summary) []Field[T] {
 	}
 }
 
-// NoteSamples warns of rows with too few values for a p99.
 func NoteSamples[T any](r *Table, rows []T, count func(*T) int64, name func(*T) string) {
 	const enough, named = 100, 3
 	var names []string
@@ -68,27 +66,22 @@ func NoteSamples[T any](r *Table, rows []T, count func(*T) int64, name func(*T) 
 	r.Note("p99 of fewer than %d values is their maximum: %s", enough, list)
 }
 
-// TextColumn returns a column of texts; an empty one is unknown.
 func TextColumn[T any](name, doc string, of func(*T) string) Field[T] {
 	return Field[T]{Column{Name: name, Doc: doc}, func(row *T) Cell { return TextCell(of(row)) }}
 }
 
-// CountColumn returns a column of numbers; request.Unknown is unknown.
 func CountColumn[T any](name, doc string, of func(*T) int64) Field[T] {
 	return Field[T]{Column{Name: name, Unit: Count, Doc: doc}, func(row *T) Cell { return NumberCell(of(row)) }}
 }
 
-// NumberColumn returns a column of numbers that have no unit; NaN and infinite ones are unknown.
 func NumberColumn[T any](name, doc string, of func(*T) float64) Field[T] {
 	return Field[T]{Column{Name: name, Unit: Number, Doc: doc}, func(row *T) Cell { return RealCell(of(row)) }}
 }
 
-// ShareColumn returns a column of parts of a whole, 0 to 1; NaN is unknown.
 func ShareColumn[T any](name, doc string, of func(*T) float64) Field[T] {
 	return Field[T]{Column{Name: name, Unit: Share, Doc: doc}, func(row *T) Cell { return RealCell(of(row)) }}
 }
 
-// PartColumn returns a column of the share that a part has in a whole; of nothing it is unknown.
 func PartColumn[T any](name, doc string, of func(*T) (part, whole int64)) Field[T] {
 	return Field[T]{Column{Name: name, Unit: Share, Doc: doc}, func(row *T) Cell { return ShareCell(of(row)) }}
 }
@@ -98,7 +91,6 @@ func NsColumn[T any](name, doc string, of func(*T) int64) Field[T] {
 	return Field[T]{Column{Name: name, Unit: Duration, Doc: doc}, func(row *T) Cell { return NumberCell(of(row)) }}
 }
 
-// TimeColumn returns a column of points in time, all of which are known.
 func TimeColumn[T any](name, doc string, of func(*T) trace.Time) Field[T] {
 	return Field[T]{Column{Name: name, Unit: Instant, Doc: doc}, func(row *T) Cell { return InstantCell(of(row)) }}
 }
@@ -108,13 +100,10 @@ func BytesColumn[T any](name, doc string, of func(*T) int64) Field[T] {
 	return Field[T]{Column{Name: name, Unit: Bytes, Doc: doc}, func(row *T) Cell { return NumberCell(of(row)) }}
 }
 
-// FactorColumn returns a column of how many times something else a value is; NaN and infinite
-// ones are unknown.
 func FactorColumn[T any](name, doc string, of func(*T) float64) Field[T] {
 	return Field[T]{Column{Name: name, Unit: Factor, Doc: doc}, func(row *T) Cell { return RealCell(of(row)) }}
 }
 
-// YesColumn returns a column that says yes or nothing.
 func YesColumn[T any](name, doc string, of func(*T) bool) Field[T] {
 	return TextColumn(name, doc, func(row *T) string {
 		if of(row) {
@@ -124,33 +113,27 @@ func YesColumn[T any](name, doc string, of func(*T) bool) Field[T] {
 	})
 }
 
-// OnScale returns the column printed in one unit with all others of the scale.
 func (f Field[T]) OnScale(scale string) Field[T] {
 	f.Scale = scale
 	return f
 }
 
-// InDetail returns the column for CSV and JSON only.
 func (f Field[T]) InDetail() Field[T] { return f.DetailIf(true) }
 
-// DetailIf returns the column, for CSV and JSON only if detail is true.
 func (f Field[T]) DetailIf(detail bool) Field[T] {
 	f.Detail = detail
 	return f
 }
 
-// AtMost returns the column with texts cut to a width for people.
 func (f Field[T]) AtMost(width int) Field[T] {
 	f.Most = width
 	return f
 }
 
-// ShareCell is unknown of nothing.
 func ShareCell(part, whole int64) Cell {
 	return Cell{Share: distribution.Fraction(part, whole), Unknown: whole == 0}
 }
 
-// Detail marks all of f as details, and returns them.
 func Detail[T any](f []Field[T]) []Field[T] {
 	for i := range f {
 		f[i].Detail = true
@@ -158,12 +141,10 @@ func Detail[T any](f []Field[T]) []Field[T] {
 	return f
 }
 
-// FileField returns the column of the file that a row is about.
 func FileField[T any](of func(*T) string) Field[T] {
 	return TextColumn("file", "the name that you gave", of).AtMost(44)
 }
 
-// TimeField returns a column of points in time, unknown where ok is false.
 func TimeField[T any](name, doc string, of func(*T) (t trace.Time, ok bool)) Field[T] {
 	return Field[T]{Column{Name: name, Unit: Instant, Doc: doc}, func(r *T) Cell {
 		t, ok := of(r)
@@ -171,21 +152,16 @@ func TimeField[T any](name, doc string, of func(*T) (t trace.Time, ok bool)) Fie
 	}}
 }
 
-// MaxName is how wide a name is for people: names of kernels reach thousands of
-// characters, but their two ends tell most of them apart.
 const MaxName = 90
 
-// DistributionColumns say which columns a distribution has.
 type DistributionColumns[T any] struct {
-	Prefix string // of the names: "proj "
+	Prefix string // prefix of the names: "proj "
 	Unit   Unit
-	What   string // plural of what has been counted: "kernels"
+	What   string // plural of the things counted: "kernels"
 	Of     func(*T) *distribution.Distribution
-	Show   []string // names, without prefix, of the columns for people
+	Show   []string // names, without prefix, of the columns shown to people
 }
 
-// DistributionFields returns the columns of a distribution, in the order of nsys stats,
-// and percentiles. Where nothing was counted, they are unknown.
 func DistributionFields[T any](c DistributionColumns[T]) []Field[T] {
 	fields := []Field[T]{
 		c.number("total", "sum", false, func(d *distribution.Distribution) int64 { return d.Total }),
@@ -200,11 +176,10 @@ func DistributionFields[T any](c DistributionColumns[T]) []Field[T] {
 		c.number("p95", "95th percentile, nearest rank", false, func(d *distribution.Distribution) int64 { return d.P95 }),
 		c.number("p99", "99th percentile, nearest rank", false, func(d *distribution.Distribution) int64 { return d.P99 }),
 	}
-	fields[0].Scale = "" // people compare the others with each other
+	fields[0].Scale = "" // people only compare the other columns with each other
 	return fields
 }
 
-// number is one of the columns.
 func (c *DistributionColumns[T]) number(name, doc string, tenths bool, v func(*distribution.Distribution) int64) Field[T] {
 	return Field[T]{
 		Column{Name: c.Prefix + name, Unit: c.Unit, Doc: doc, Scale: c.Prefix + "scale", Tenths: tenths, Detail: !slices.Contains(c.Show, name)},
@@ -214,19 +189,16 @@ func (c *DistributionColumns[T]) number(name, doc string, tenths bool, v func(*d
 		}}
 }
 
-// InWords returns a time with its unit.
 func InWords(ns int64) string {
 	s := ScaleFor(Duration, []int64{ns})
 	return s.Format(ns, false) + " " + s.Unit
 }
 
-// NoteFewSamples warns of rows with too few values for a p99.
 func NoteFewSamples[T any](r *Table, rows []T, count func(*T) int64, name func(*T) string) {
-	const width = 60 // in a list
+	const width = 60 // of a name in the list
 	NoteSamples(r, rows, count, func(row *T) string { return CutMiddle(name(row), width, Style{}) })
 }
 
-// NoteApproximate tells of rows with too many values to hold.
 func NoteApproximate(r *Table, rows int) {
 	if rows > 0 {
 		r.Note("rows with more values than sgtrace keeps: %d; their medians and percentiles may be off by 0.4 %%, all other numbers are exact", rows)
@@ -237,12 +209,8 @@ const DefaultWidth = 120
 
 const MinBar = 20
 
-// numberWithUnit matches text that stays on one line.
 var numberWithUnit = regexp.MustCompile(`(\d) (%|[num]?s\b|/s\b|[kM]?B\b)`)
 
-// Fill divides a text into lines between words: the first one of at most first columns, all
-// others of at most rest. A word that is longer has a line of its own. A number stays with
-// its unit, behind a no-break space.
 func Fill(text string, first, rest int) (lines []string) {
 	line, used, room := "", 0, first
 	for word := range strings.SplitSeq(numberWithUnit.ReplaceAllString(words.Clean(text), "$1\u00a0$2"), " ") {
@@ -259,7 +227,6 @@ func Fill(text string, first, rest int) (lines []string) {
 	return append(lines, strings.TrimRight(line, " "))
 }
 
-// A Tone is what a text means for whoever reads it. On a terminal it has a color.
 type Tone uint8
 
 const (
@@ -269,10 +236,8 @@ const (
 	Bad          // worse than before; lost, critical
 )
 
-// colors are the ANSI colors of tones, those that every terminal has.
 var colors = [...]string{Good: "32", Warning: "33", Bad: "31"}
 
-// Paint returns the text in the color of its tone, if the style has colors.
 func (s Style) Paint(tone Tone, text string) string {
 	if !s.Color || tone == Plain || text == "" {
 		return text

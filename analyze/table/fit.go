@@ -17,25 +17,20 @@ import (
 	"github.com/sgtrace/sgtrace/trace/redact"
 )
 
-// An Importance is how long a column stays while a table is made as narrow as the terminal.
 type Importance int8
 
 const (
-	Minor     Importance = iota - 1 // leaves first
-	Usual                           // leaves next, from the right
-	Major                           // leaves last
-	nameOfRow                       // tells rows apart: leaves only where rows still differ
+	Minor     Importance = iota - 1 // removed first
+	Usual                           // removed next, from the right
+	Major                           // removed last
+	nameOfRow                       // distinguishes rows: removed only if rows still differ without it
 )
 
 // MinName is the width below which a name is not cut.
 const MinName = 12
 
-// readable is the width to which a long name is cut before a column is left out.
 const readable = 32
 
-// fit makes the table as wide as the terminal. Names beyond readable are cut first as long
-// as they still differ, then columns leave. Only if nothing but names that tell rows apart
-// is left are short names cut, too. Numbers are never cut.
 func (s *textTable) fit(style Style) {
 	widths := s.widths()
 	for c, most := range s.most {
@@ -63,13 +58,10 @@ func (s *textTable) fit(style Style) {
 	}
 }
 
-// total returns the width of a table with columns of these widths.
 func total(widths []int) int {
 	return 2*(len(widths)-1) + order.Total(widths)
 }
 
-// leastWidths returns how narrow columns can be with names that are readable and differ
-// where they did.
 func (s *textTable) leastWidths(widths []int, style Style) []int {
 	least := slices.Clone(widths)
 	for c, right := range s.right {
@@ -84,7 +76,6 @@ func (s *textTable) leastWidths(widths []int, style Style) []int {
 	return least
 }
 
-// shrink makes the widest columns narrower until they fit, or none can be.
 func shrink(widths, least []int, width int) {
 	for excess := total(widths) - width; excess > 0; excess-- {
 		widest := -1
@@ -100,8 +91,6 @@ func shrink(widths, least []int, width int) {
 	}
 }
 
-// leaveOut removes columns until the others fit, and says which. It returns the widths of
-// those that stay.
 func (s *textTable) leaveOut(widths, least []int, width int) (_, _ []int) {
 	all := slices.Clone(s.names)
 	for total(least) > width {
@@ -118,9 +107,6 @@ func (s *textTable) leaveOut(widths, least []int, width int) (_, _ []int) {
 	return widths, least
 }
 
-// leastImportant returns the column that leaves next, of equal ones the rightmost; -1 if
-// no column may. A text stays if rows would look alike without it, and names are worth
-// nothing without at least one column beside them.
 func (s *textTable) leastImportant() int {
 	others := order.Count(s.importance, func(importance Importance) bool { return importance != nameOfRow })
 	next, least := -1, Importance(math.MaxInt8)
@@ -133,7 +119,6 @@ func (s *textTable) leastImportant() int {
 	return next
 }
 
-// redundant reports whether the other texts tell the rows apart as well as with column c.
 func (s *textTable) redundant(c int) bool {
 	with, without := make([]string, len(s.rows)), make([]string, len(s.rows))
 	for i, row := range s.rows {
@@ -165,15 +150,12 @@ func (s *textTable) column(c int) []string {
 	return order.Each(s.rows, func(row []string) string { return row[c] })
 }
 
-// different counts texts that are not equal.
 func different(texts []string) int {
 	return len(order.Set(texts))
 }
 
-// shortened returns texts cut to a width. Those that would look the same show where they
-// differ.
 func shortened(texts []string, width int, style Style) []string {
-	alike := make(map[string]*lookalikes, len(texts)) // by how they look
+	alike := make(map[string]*lookalikes, len(texts)) // by shortened text
 	look := make([]string, len(texts))
 	for i, text := range texts {
 		if look[i] = CutMiddle(text, width, style); look[i] == text {
@@ -193,11 +175,10 @@ func shortened(texts []string, width int, style Style) []string {
 	return look
 }
 
-// lookalikes are texts that look the same when they are shortened.
 type lookalikes struct {
 	first  []rune
 	differ bool
-	prefix int // how many characters all begin with alike, if they differ
+	prefix int // length of their common prefix in characters, if they differ
 }
 
 func (l *lookalikes) add(name string) {
@@ -216,13 +197,11 @@ func (l *lookalikes) add(name string) {
 	}
 }
 
-// cutAround is CutMiddle, but leaves what is at a place in the middle, too. Near an end, there
-// is one cut: all from the place to that end stays.
 func cutAround(s string, at, width int, style Style) string {
 	runes, mark := []rune(s), len([]rune(style.mark()))
 	side := width / 4
 	room := width - 2*side - 2*mark
-	from := max(0, at-min(4, room/2)) // of what is before the place, this tells where it is
+	from := max(0, at-min(4, room/2)) // some context before the position
 	to := from + room
 	switch {
 	case from >= to || len(runes) <= width:
@@ -237,7 +216,6 @@ func cutAround(s string, at, width int, style Style) string {
 	return CutMiddle(s, width, style)
 }
 
-// mark stands for what was cut out.
 func (s Style) mark() string {
 	if s.ASCII {
 		return "..."
@@ -245,16 +223,12 @@ func (s Style) mark() string {
 	return "…"
 }
 
-// CutMiddle cuts the middle out of s until it is as wide as width: the ends of
-// a kernel's or a request's name tell more than its middle.
 func CutMiddle(s string, width int, style Style) string {
 	if textWidth(s) <= width {
 		return s
 	}
 	mark := style.mark()
 	runes := []rune(s)
-	// What is wider than a column by far is cut without measuring it again and
-	// again: a name may have a million characters.
 	half := min((len(runes)+1)/2, 2*max(width, MinName))
 	head, tail := half, len(runes)-min(half, len(runes)/2)
 	for head > 0 {
@@ -273,19 +247,13 @@ func CutMiddle(s string, width int, style Style) string {
 	return string(runes[:head]) + mark + string(runes[tail:])
 }
 
-// FormatFolded is for tables whose rows are stacks: a line for each, of its frames and its
-// weight, as flamegraph.pl, inferno and speedscope read it. Nothing else is in the output.
 const FormatFolded Format = "folded"
 
-// A Folding names the columns that make a line of a row.
 type Folding struct {
-	Stack  string // a text that [FoldStack] made
+	Stack  string // a text made by [FoldStack]
 	Weight string // a number
 }
 
-// FoldStack joins the frames of a stack, the outermost first. Frames keep no semicolon, which
-// stands between frames, and do not end with a number of its own, which would be a weight:
-// "a;b" becomes "a:b", "layer 12" becomes "layer_12".
 func FoldStack(frames []string) string {
 	var b strings.Builder
 	for i, f := range frames {
@@ -308,7 +276,6 @@ func foldFrame(name string) string {
 	return name
 }
 
-// writeFolded writes the rows as folded stacks; an error if they are none, or there are none.
 func (r *Table) writeFolded(w io.Writer) error {
 	if r.Folding == nil {
 		return fmt.Errorf("the rows of table %s are no stacks", r.Name())
@@ -334,8 +301,6 @@ func (r *Table) writeFolded(w io.Writer) error {
 	return out.Flush()
 }
 
-// A Rendered is a table made ready for people, as text and Markdown have it: strings,
-// in the columns that have anything to show. Names are whole.
 type Rendered struct {
 	Columns []RenderedColumn
 	Rows    [][]string // "-" is unknown
@@ -346,10 +311,9 @@ type Rendered struct {
 type RenderedColumn struct {
 	Header string // name and unit
 	Doc    string
-	Right  bool // numbers, which are aligned to the right
+	Right  bool // aligned to the right, as numbers are
 }
 
-// Render returns the table made ready for people.
 func (r *Table) Render() *Rendered {
 	from := r.textTable()
 	s := &Rendered{Rows: from.rows, Notes: from.notes}
@@ -359,26 +323,17 @@ func (r *Table) Render() *Rendered {
 	return s
 }
 
-// Shorten makes names printable and cuts their middle out until they are as wide as
-// width characters: the ends of a kernel's or a request's name tell more. Different
-// names that would look the same show where they differ.
 func Shorten(names []string, width int) []string {
 	clean := order.Each(names, words.Clean)
 	return shortened(clean, width, Style{})
 }
 
-// Printable makes a string from a file safe to show: what does not simply draw
-// itself, such as control characters and bidirectional overrides, appears as \x1b or
-// \u202e.
 func Printable(s string) string { return words.Clean(s) }
 
-// PrintableAll makes strings safe to show, each as [Printable] does.
 func PrintableAll(list []string) []string {
 	return order.Each(list, Printable)
 }
 
-// Redact gives the texts of a report the names of r. Most were made of what has them
-// already; what an inventory tells of files has not.
 func (r *Table) Redact(by *redact.Redactor) {
 	for _, c := range r.Columns {
 		if c.Name == "host" {
@@ -409,7 +364,6 @@ func (r *Table) Redact(by *redact.Redactor) {
 	}
 }
 
-// eachText calls f for the known texts of a column.
 func (r *Table) eachText(column string, f func(string)) {
 	k, err := r.Column(column)
 	if err != nil {

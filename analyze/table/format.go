@@ -20,25 +20,21 @@ type Format string
 
 const (
 	FormatText     Format = "text"     // aligned, for a terminal
-	FormatMarkdown Format = "markdown" // a table as GitHub renders it
+	FormatMarkdown Format = "markdown" // a table for GitHub
 	FormatCSV      Format = "csv"      // one table, unscaled
 	FormatJSON     Format = "json"     // objects, unscaled
 )
 
-// Formats lists the formats that every table has, the default first.
 var Formats = []Format{FormatText, FormatMarkdown, FormatCSV, FormatJSON}
 
-// A Style adapts text to where it is shown; other formats ignore it.
 type Style struct {
-	Width int  // columns of the terminal; 0 is as many as it takes
-	ASCII bool // nothing but ASCII in what the tool itself draws
+	Width int  // columns of the terminal; 0 is unlimited
+	ASCII bool // the tool itself draws only ASCII
 	Color bool // tones have colors
 }
 
-// ascii has what sentences of the tool are written with besides ASCII.
 var ascii = strings.NewReplacer("±", "+-", "→", "->", "…", "...")
 
-// Draw returns a text of the tool itself in the characters that can be shown.
 func (s Style) Draw(text string) string {
 	if s.ASCII {
 		return ascii.Replace(text)
@@ -63,18 +59,12 @@ func (r *Table) Write(w io.Writer, f Format, s Style) error {
 	return fmt.Errorf("no format %q; there are %v", f, Formats)
 }
 
-// A scale is how the times or sizes of a column are printed: in which unit, with
-// how many decimals.
 type scale struct {
 	Unit     string
 	size     float64 // ns or bytes in one unit
 	decimals int
 }
 
-// scaleUnits are the units of what is scaled, smallest first, the place among them
-// of the one for columns that have no value above 0, and the percentile of the values
-// that decides. Sizes of copies reach from one byte to gigabytes, so that the largest
-// one does, but up to MB only, which nsys stats prints.
 var scaleUnits = map[Unit]struct {
 	units   []scale
 	usual   int
@@ -84,9 +74,6 @@ var scaleUnits = map[Unit]struct {
 	Bytes:    {[]scale{{Unit: "B", size: 1}, {Unit: "kB", size: 1e3}, {Unit: "MB", size: 1e6}}, 0, 100},
 }
 
-// ScaleFor chooses the largest unit in which the median time is 1 or more,
-// and as many decimals, three at most, as give the smallest value three
-// significant digits. It reorders values.
 func ScaleFor(unit Unit, values []int64) scale {
 	of := scaleUnits[unit]
 	values = slices.DeleteFunc(values, func(v int64) bool { return v == 0 })
@@ -106,7 +93,6 @@ func ScaleFor(unit Unit, values []int64) scale {
 	return s.fine(float64(values[0]))
 }
 
-// fine has as many decimals, three at most, as give a value above 0 three significant digits.
 func (s scale) fine(value float64) scale {
 	for value > 0 && s.size > 1 && s.decimals < 3 && value*math.Pow10(s.decimals) < 100*s.size {
 		s.decimals++
@@ -114,8 +100,6 @@ func (s scale) fine(value float64) scale {
 	return s
 }
 
-// Format prints a time or size, a small one with more decimals; in tenths of ns or bytes it
-// is less than one, but no unit is smaller.
 func (s scale) Format(n int64, tenths bool) string {
 	value := float64(n)
 	if tenths {
@@ -124,23 +108,19 @@ func (s scale) Format(n int64, tenths bool) string {
 	return strconv.FormatFloat(value/s.size, 'f', s.fine(math.Abs(value)).decimals, 64)
 }
 
-// A textTable is a report made ready for people: strings, in the columns that have
-// anything to show.
 type textTable struct {
-	columns    []int    // of the report
-	names      []string // of the columns, without units
+	columns    []int    // indexes into the columns of the report
+	names      []string // names of the columns, without units
 	header     []string
 	right      []bool // column is aligned to the right
-	most       []int  // how wide texts of a column may be; 0 is no bound
+	most       []int  // largest width of texts in a column; 0 is unlimited
 	importance []Importance
 	rows       [][]string
 	tones      [][]Tone // of the cells of rows
 	notes      []string
-	tooWide    string // which columns the terminal has no room for
+	tooWide    string // note about columns that do not fit the terminal
 }
 
-// textTable formats the report for people. Columns without a single value are left
-// out, and a note says so.
 func (r *Table) textTable() *textTable {
 	s := &textTable{rows: make([][]string, r.Len()), tones: make([][]Tone, r.Len()), notes: slices.Clone(r.Footnotes)}
 	var empty []string
@@ -149,7 +129,7 @@ func (r *Table) textTable() *textTable {
 	if clock.day != "" {
 		s.notes = append(s.notes, "all times are on "+clock.day)
 	}
-	names := true // columns on the left, up to the first number
+	names := true // still in the columns left of the first number
 	for c, column := range r.Columns {
 		if column.Detail {
 			continue
@@ -181,8 +161,6 @@ func (r *Table) textTable() *textTable {
 	return s
 }
 
-// importance returns how long c stays where the terminal is narrow. Texts and times on the left
-// of all numbers tell rows apart, and so do names of kernels, wherever they are.
 func (c Column) importance(left bool) Importance {
 	if c.Importance == Usual && (left || c.Most == MaxName) {
 		return nameOfRow
@@ -190,7 +168,6 @@ func (c Column) importance(left bool) Importance {
 	return c.Importance
 }
 
-// unknown reports whether column c has no value at all.
 func (r *Table) unknown(c int) bool {
 	for row := range r.Len() {
 		if !r.Cell(row, c).Unknown {
@@ -200,7 +177,6 @@ func (r *Table) unknown(c int) bool {
 	return true
 }
 
-// scaleKey names the columns that share the scale of c.
 func (c Column) scaleKey(index int) string {
 	if c.Scale != "" {
 		return c.Scale
@@ -208,15 +184,11 @@ func (c Column) scaleKey(index int) string {
 	return strconv.Itoa(index)
 }
 
-// firstRows are those that decide how times and sizes are printed, so that a number is printed
-// the same with any limit. Of a column that the table is sorted by, largest first, only the
-// firstValues do: what follows matters less, and would make microseconds of a second.
 const (
 	firstRows   = 20
 	firstValues = 5
 )
 
-// scales chooses the scale of every set of columns that share one.
 func (r *Table) scales() map[string]scale {
 	rows := r.whole
 	if rows == nil {
@@ -253,15 +225,13 @@ func (r *Table) scales() map[string]scale {
 	return scales
 }
 
-// A clock is how the times of a report are written.
 type clock struct {
 	layout string
-	day    string // that all times are on; "" is several, and then it stands beside each
-	zone   string // of all times; "" is several, and then it stands beside each
-	counts bool   // they are no dates, but count from something that nobody tells, in seconds
+	day    string // the day of all times; "" if they differ, and each has its own
+	zone   string // the zone of all times; "" if they differ, and each has its own
+	counts bool   // times are not dates, but seconds since an unknown origin
 }
 
-// clock decides how times are written: what is the same for all of them is said once.
 func (r *Table) clock() clock {
 	c, known, dates := clock{layout: words.DateLayout, zone: words.ZoneAt(0)}, false, false
 	for i, column := range r.Columns {
@@ -299,7 +269,6 @@ func (r *Table) clock() clock {
 	return c
 }
 
-// count writes a time that is no date, in seconds.
 func (c *clock) count(ns int64) string {
 	sign, us := "", ns/1000
 	if us < 0 {
@@ -308,7 +277,6 @@ func (c *clock) count(ns int64) string {
 	return fmt.Sprintf("%s%d.%06d", sign, us/1e6, us%1e6)
 }
 
-// A formatter prints the cells of one column.
 type formatter struct {
 	column Column
 	scale  scale
@@ -351,7 +319,6 @@ func (f *formatter) format(c Cell) string {
 	case Number, Factor:
 		return words.ShortNumber(c.Share)
 	case Share:
-		// Half away from zero, as nsys stats rounds.
 		return strconv.FormatFloat(math.Round(1000*c.Share)/10, 'f', 1, 64)
 	}
 	return words.Clean(c.Text)

@@ -22,39 +22,26 @@ const (
 	Duration             // Cell.N, ns
 	Instant              // Cell.N, Unix ns
 	Bytes                // Cell.N
-	Share                // Cell.Share, 0 to 1: part of a whole, in percent for people
+	Share                // Cell.Share, 0 to 1, in percent for people
 	Number               // Cell.Share, any number
-	Factor               // Cell.Share, how many times something else, which may exceed 1
+	Factor               // Cell.Share, a ratio that may exceed 1
 )
 
-// Real tells that the value of a cell is Cell.Share.
 func (u Unit) Real() bool { return u == Share || u == Number || u == Factor }
 
 // A Column describes one column of a report.
 type Column struct {
-	Name string // for people; programs get the unit with it, see Key
-	// Title is for people, in place of Name, where that could be taken for the name of another
-	// number.
-	Title string
-	Unit  Unit
-	Doc   string
-	// Scale names columns that people compare with each other: they are
-	// printed in one unit. Alone, a column has its own.
-	Scale string
-	// Detail columns are in CSV and JSON only.
-	Detail bool
-	// Tenths tells that Cell.N counts tenths of the unit: averages, exact where a
-	// float would not be, and rounded only once.
-	Tenths bool
-	// Most is how wide a text may be for people, who have its middle cut out
-	// beyond; 0 is as wide as it is.
-	Most int
-	// Importance is how long the column stays where the terminal is narrow; names stay
-	// as long as they tell rows apart.
+	Name       string // for people; for programs, Key adds the unit
+	Title      string
+	Unit       Unit
+	Doc        string
+	Scale      string
+	Detail     bool
+	Tenths     bool
+	Most       int
 	Importance Importance
 }
 
-// Key returns the name of c in CSV and JSON: with the unit, in snake case.
 func (c Column) Key() string {
 	key := strings.ReplaceAll(c.Name, " ", "_")
 	switch c.Unit {
@@ -68,7 +55,6 @@ func (c Column) Key() string {
 	return key
 }
 
-// A Cell is one value; the column's unit says which field counts.
 type Cell struct {
 	Text    string
 	N       int64
@@ -77,36 +63,30 @@ type Cell struct {
 	Tone    Tone // for people
 }
 
-// TextCell is unknown when s is empty.
 func TextCell(s string) Cell { return Cell{Text: s, Unknown: s == ""} }
 
-// NumberCell is unknown when n is request.Unknown.
 func NumberCell(n int64) Cell { return Cell{N: n, Unknown: n == request.Unknown} }
 
-// InstantCell is a point in time, which is always known.
 func InstantCell(t trace.Time) Cell { return Cell{N: int64(t)} }
 
-// A Table is typed cells, in the order in which it is printed.
 type Table struct {
-	Schema    string // "sgtrace.report.stages/v1"; columns are only ever added to it
-	Part      string // "ttft": tells tables of one schema in one report apart
+	Schema    string // "sgtrace.report.stages/v1"; columns are only ever added to a schema
+	Part      string // "ttft": distinguishes tables with the same schema in one report
 	Title     string
 	Columns   []Column
 	Footnotes []string
-	Folding   *Folding // for [FormatFolded]; nil if rows are no stacks
+	Folding   *Folding // for [FormatFolded]; nil if rows are not stacks
 
 	order []int32 // rows of the source, as printed
-	whole []int32 // and those that a limit left out; nil is order
+	whole []int32 // including rows removed by a limit; nil is order
 	cell  func(row, column int) Cell
 }
 
-// A Field is a column with the place its values come from.
 type Field[T any] struct {
 	Column
 	Cell func(*T) Cell
 }
 
-// New makes a report of rows, which must not change afterward.
 func New[T any](schema, title string, rows []T, fields []Field[T]) *Table {
 	r := &Table{Schema: schema, Title: title, order: make([]int32, len(rows))}
 	for _, f := range fields {
@@ -119,14 +99,10 @@ func New[T any](schema, title string, rows []T, fields []Field[T]) *Table {
 	return r
 }
 
-// Stay marks the columns that leave last where the terminal is narrow: the numbers that the
-// table is about. It returns the table.
 func (r *Table) Stay(names ...string) *Table { return r.rank(Major, names) }
 
-// Leave marks the columns that leave first. It returns the table.
 func (r *Table) Leave(names ...string) *Table { return r.rank(Minor, names) }
 
-// rank ignores names of columns that the table does not have: some have them only by rank.
 func (r *Table) rank(importance Importance, names []string) *Table {
 	for c := range r.Columns {
 		if slices.Contains(names, r.Columns[c].Name) {
@@ -136,9 +112,6 @@ func (r *Table) rank(importance Importance, names []string) *Table {
 	return r
 }
 
-// Name returns the name of the table in its report: its schema without its version and
-// without what the schemas of all reports begin with, and its part. "stages",
-// "gpu.idle", "tail.ttft".
 func (r *Table) Name() string {
 	name, _, _ := strings.Cut(r.Schema, "/")
 	for _, prefix := range []string{"sgtrace.", "report.", "inspect."} {
@@ -153,10 +126,8 @@ func (r *Table) Name() string {
 // Len returns the number of rows.
 func (r *Table) Len() int { return len(r.order) }
 
-// Cell returns a cell by its place in the printed table.
 func (r *Table) Cell(row, column int) Cell { return r.cell(int(r.order[row]), column) }
 
-// Column returns the index of the column with the given name or key.
 func (r *Table) Column(name string) (int, error) {
 	for i, c := range r.Columns {
 		if name == c.Name || name == c.Key() {
@@ -166,8 +137,6 @@ func (r *Table) Column(name string) (int, error) {
 	return 0, &noColumnError{name, r.Columns}
 }
 
-// typedColumn returns the index of the column that somebody means who types its name: in capitals, with
-// or without a unit.
 func (r *Table) typedColumn(name string) (int, error) {
 	at, err := r.Column(name)
 	if err == nil {
@@ -187,7 +156,6 @@ func (r *Table) typedColumn(name string) (int, error) {
 	return 0, err
 }
 
-// A noColumnError is made a text of where somebody asked for the column: most who look for one can do without.
 type noColumnError struct {
 	name string
 	of   []Column
@@ -198,8 +166,6 @@ func (e *noColumnError) Error() string {
 	return fmt.Sprintf("no column %q%s There are %s", e.name, cmp.Or(similar.Hint(e.name, names), "."), strings.Join(names, ", "))
 }
 
-// ColumnNames returns the names of all columns, those with blanks as programs have them: in a shell,
-// they need no quotes.
 func (r *Table) ColumnNames() (names []string) {
 	for _, c := range r.Columns {
 		name := c.Name
@@ -211,8 +177,6 @@ func (r *Table) ColumnNames() (names []string) {
 	return names
 }
 
-// Sort orders the rows by a column; equal rows stay in their order, unknown
-// values go last in either direction.
 func (r *Table) Sort(column string, descending bool) error {
 	c, err := r.typedColumn(column)
 	if err != nil {
@@ -239,7 +203,6 @@ func (r *Table) Sort(column string, descending bool) error {
 	return nil
 }
 
-// Limit leaves the first n rows and says so in a footnote.
 func (r *Table) Limit(n int) {
 	if n < 0 || n >= len(r.order) {
 		return

@@ -17,8 +17,6 @@ import (
 	"github.com/sgtrace/sgtrace/internal/order"
 )
 
-// writeText writes title, aligned table and notes. A table without rows is left out
-// if the notes say why.
 func (r *Table) writeText(w io.Writer, style Style) error {
 	s := r.textTable()
 	s.fit(style)
@@ -42,8 +40,6 @@ func (r *Table) writeText(w io.Writer, style Style) error {
 	return out.Flush()
 }
 
-// WriteBare writes the table alone: no title, no rule under the header, and of
-// the notes only that columns are left out because the terminal is narrow.
 func (r *Table) WriteBare(out *bufio.Writer, style Style) error {
 	s := r.textTable()
 	s.fit(style)
@@ -68,7 +64,6 @@ func WriteNotes(out *bufio.Writer, style Style, notes []string) {
 	}
 }
 
-// WriteFilled writes a text behind a head, in lines that are no wider than the screen.
 func WriteFilled(out io.Writer, style Style, head, text string) {
 	text = style.Draw(text)
 	if style.Width == 0 {
@@ -84,7 +79,6 @@ func WriteFilled(out io.Writer, style Style, head, text string) {
 	}
 }
 
-// writeAligned writes the table without borders, with or without a rule under the header.
 func (s *textTable) writeAligned(out *bufio.Writer, style Style, ruled bool) error {
 	widths := s.widths()
 	header, rule, err := s.head(widths)
@@ -99,7 +93,6 @@ func (s *textTable) writeAligned(out *bufio.Writer, style Style, ruled bool) err
 	return nil
 }
 
-// widths returns how wide the columns are.
 func (s *textTable) widths() []int {
 	widths := order.Each(s.header, textWidth)
 	for _, row := range s.rows {
@@ -110,7 +103,6 @@ func (s *textTable) widths() []int {
 	return widths
 }
 
-// textWidth is twwidth.Width, which looks everything up in a table. Nearly all is ASCII.
 func textWidth(text string) int {
 	for i := range len(text) {
 		if text[i] >= utf8.RuneSelf {
@@ -120,8 +112,6 @@ func textWidth(text string) int {
 	return len(text)
 }
 
-// writeRows writes the rows below the head. tablewriter would take ten times as long
-// for them as it took to find out what they say, and there may be a million.
 func (s *textTable) writeRows(out *bufio.Writer, style Style, widths []int) {
 	const gap = "  "
 	var line []byte
@@ -143,9 +133,8 @@ func (s *textTable) writeRows(out *bufio.Writer, style Style, widths []int) {
 	}
 }
 
-// head returns the lines above the rows.
 func (s *textTable) head(widths []int) (header, rule string, err error) {
-	widest := make([]string, len(widths)) // a row to make columns as wide as they are
+	widest := make([]string, len(widths)) // a row that gives columns their widths
 	for c, width := range widths {
 		widest[c] = strings.Repeat("x", width)
 	}
@@ -168,7 +157,7 @@ func (s *textTable) head(widths []int) (header, rule string, err error) {
 		tablewriter.WithHeaderAutoFormat(tw.Off), // else p50_us becomes P 50 US
 		tablewriter.WithHeaderAutoWrap(tw.WrapNone), tablewriter.WithRowAutoWrap(tw.WrapNone),
 		tablewriter.WithTrimSpace(tw.Off), // names are indented
-		tablewriter.WithEastAsian(tw.Off), // the locale must not decide the output
+		tablewriter.WithEastAsian(tw.Off), // the locale must not affect the output
 		tablewriter.WithAlignment(align),
 		tablewriter.WithPadding(tw.Padding{Overwrite: true}),
 	)

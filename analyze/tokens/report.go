@@ -14,7 +14,6 @@ import (
 	"github.com/sgtrace/sgtrace/request"
 )
 
-// Report makes a table of the tokens of steps.
 func (t *Tokens) Report() *table.Table {
 	fields := []table.Field[Row]{
 		table.TextColumn("kind", "prefill (EXTEND), decode, or other: mixtures, idle steps", func(r *Row) string { return profilewalk.StepKinds[r.Kind] }),
@@ -43,7 +42,6 @@ func (t *Tokens) Report() *table.Table {
 	return r
 }
 
-// knownTokens returns a column that only steps have whose names tell their tokens.
 func knownTokens(name, doc string, of func(*Row) int64) table.Field[Row] {
 	return table.CountColumn(name, doc, func(r *Row) int64 {
 		if r.Known.N == 0 {
@@ -53,7 +51,6 @@ func knownTokens(name, doc string, of func(*Row) int64) table.Field[Row] {
 	})
 }
 
-// launched returns a column that only decode steps have.
 func launched(name, doc string, of func(*gpu.GraphUse) int) table.Field[Row] {
 	return table.CountColumn(name, doc, func(r *Row) int64 {
 		if r.Graphs.Graph.N+r.Graphs.Eager.N == 0 {
@@ -63,8 +60,6 @@ func launched(name, doc string, of func(*gpu.GraphUse) int) table.Field[Row] {
 	})
 }
 
-// note says for which steps the tokens are not known, and which batches are too large for
-// graphs.
 func (t *Tokens) note(r *table.Table) {
 	steps, known, beyond := 0, 0, 0
 	for i := range t.Rows {
@@ -80,15 +75,11 @@ func (t *Tokens) note(r *table.Table) {
 	}
 }
 
-// rateNames are the names of the steps of a kind beside their rate. Of StepOther, only
-// mixtures tell their tokens.
 var rateNames = [...]struct {
 	kind profile.StepKind
 	name string
 }{{profile.StepPrefill, "prefill"}, {profile.StepDecode, "decode"}, {profile.StepOther, "mixed"}}
 
-// Words says how many tokens per second ranks compute in steps of each kind, the median of
-// those that have such steps; "" if no name tells.
 func (t *Tokens) Words() string {
 	var rates []string
 	for _, k := range rateNames {

@@ -1,7 +1,3 @@
-// Package tokens says how many tokens the steps of a server compute, and how fast.
-//
-// The names of steps tell the tokens, see [profile.StepName]: those that the model computes,
-// in prefill and in decode. Package gpu finds the steps and what each of them launched.
 package tokens
 
 import (
@@ -16,34 +12,27 @@ import (
 	"github.com/sgtrace/sgtrace/profile"
 )
 
-// Tokens are the tokens of the steps of all ranks.
 type Tokens struct {
-	Rows  []Row // by kind, batch size and rank
+	Rows  []Row // sorted by kind, batch size, and rank
 	Ranks []Rank
 }
 
-// A Row is the steps of one kind and about one batch size on a rank.
 type Row struct {
 	Rank               string
 	Kind               profile.StepKind
 	MinBatch, MaxBatch int32 // requests; -1 is unknown
-	Captured           int64 // how long the rank was recorded, ns
+	Captured           int64 // ns: how long the rank was recorded
 	Count
-	Graphs gpu.GraphUse // of steps that decode
+	Graphs gpu.GraphUse // of decode steps
 }
 
-// A Count is what the names of some steps tell of tokens.
 type Count struct {
-	Steps int                  // all
-	Known distribution.Summary // tokens in a step, of steps whose names tell
-	// Decoded is how many tokens of Known are of requests that decode.
-	Decoded int64
-	// Projected is how many tokens of Known are of steps that launched something, and Device
-	// how long these steps took: each from the first start to the last end of what it
-	// launched, without what the device did meanwhile and was not recorded, ns.
+	Steps             int                  // number of all steps
+	Known             distribution.Summary // tokens per step, of the steps with tokens in their names
+	Decoded           int64
 	Projected, Device int64
 
-	tokens []int64 // by step, until it is summed up
+	tokens []int64 // by step, until summed up
 }
 
 // A Rank is all steps of a rank.
@@ -52,7 +41,6 @@ type Rank struct {
 	ByKind [len(profilewalk.StepKinds)]Count
 }
 
-// Measure counts the tokens of the steps of all ranks.
 func Measure(gpus *gpu.GPUs) *Tokens {
 	t := &Tokens{}
 	for i := range gpus.Served {
@@ -64,7 +52,6 @@ func Measure(gpus *gpu.GPUs) *Tokens {
 	return t
 }
 
-// add adds the steps of a rank.
 func (t *Tokens) add(served *gpu.RankSteps) {
 	type key struct {
 		kind profile.StepKind
@@ -113,12 +100,8 @@ func (c *Count) sumUp() {
 	c.tokens = nil
 }
 
-// onDevice returns the tokens per second of the time that devices took for the steps; NaN
-// if no step whose tokens are known launched anything.
 func (c *Count) onDevice() float64 { return perSecond(c.Projected, c.Device) }
 
-// over returns the tokens per second of a time in ns; NaN unless the tokens of all steps are
-// known.
 func (c *Count) over(ns int64) float64 {
 	if c.Known.N < c.Steps {
 		return math.NaN()

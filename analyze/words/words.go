@@ -12,7 +12,6 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// InPercent prints a share in percent, with a decimal where there are few.
 func InPercent(share float64) string {
 	if share > 0 && share < 0.1 {
 		return strconv.FormatFloat(100*share, 'f', 1, 64)
@@ -20,7 +19,6 @@ func InPercent(share float64) string {
 	return strconv.FormatFloat(100*share, 'f', 0, 64)
 }
 
-// Size prints a number of bytes to three digits: "51 GB".
 func Size(bytes int64) string {
 	value, unit := float64(bytes), "B"
 	for _, larger := range [...]string{"kB", "MB", "GB", "TB"} {
@@ -32,8 +30,6 @@ func Size(bytes int64) string {
 	return amount(value, unit)
 }
 
-// Nearly prints a duration to three digits, from 1,000 seconds, two hours, or two days on in minutes,
-// hours, or days.
 func Nearly(ns int64) string {
 	const minute, hour, day = 60e9, 3600e9, 24 * 3600e9
 	size := max(ns, -ns)
@@ -45,15 +41,13 @@ func Nearly(ns int64) string {
 	case size >= 1000e9:
 		return amount(float64(ns)/minute, "min")
 	}
-	if _, of := UnitFor(size); size+int64(of)/2 >= 1000*int64(of) { // to three digits, one of the next unit
+	if _, of := UnitFor(size); size+int64(of)/2 >= 1000*int64(of) { // rounded to three digits, it is one of the next unit
 		ns = ns / size * 1000 * int64(of)
 	}
 	unit, of := UnitFor(max(ns, -ns))
 	return amount(float64(ns)/of, unit)
 }
 
-// When prints a time that is known to lie between first and last, as precisely as it is known:
-// "12:04:33.1 ± 0.2 s", "2026-08-17 14:30 ± 12 h".
 func When(t, first, last trace.Time) string {
 	within := max(t-first, last-t)
 	for _, coarse := range coarseTimes {
@@ -71,8 +65,6 @@ func When(t, first, last trace.Time) string {
 	return fmt.Sprintf("%s ± %s s", At(t+rounding(decimals), layout), strconv.FormatFloat(bound, 'f', decimals, 64))
 }
 
-// coarseTimes are the units for times that are known to two of them or less, the longest first:
-// nobody reads an hour in seconds. step is the last digit of the layout.
 var coarseTimes = [...]struct {
 	unit, step   trace.Time // ns
 	layout, name string
@@ -82,7 +74,6 @@ var coarseTimes = [...]struct {
 	{60e9, 60e9, "15:04", "min"},
 }
 
-// rounding returns half of the last decimal of a second, in ns: formatting cuts off.
 func rounding(decimals int) trace.Time {
 	half := trace.Time(500_000_000)
 	for range decimals {
@@ -91,7 +82,6 @@ func rounding(decimals int) trace.Time {
 	return half
 }
 
-// Chance prints a probability.
 func Chance(p float64) string {
 	switch {
 	case math.IsNaN(p):
@@ -102,12 +92,10 @@ func Chance(p float64) string {
 	return "p = " + strconv.FormatFloat(p, 'g', 1, 64)
 }
 
-// JoinNonEmpty joins the parts that are not empty.
 func JoinNonEmpty(sep string, parts ...string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), sep)
 }
 
-// TenthLayout is for times at which something began, of which nobody needs more.
 const TenthLayout = "15:04:05.0"
 
 const (
@@ -115,7 +103,6 @@ const (
 	DateLayout  = "2006-01-02 15:04:05.000"
 )
 
-// Some names the first few of a list, "a, b and 3 more".
 func Some(names []string, few int) string {
 	text := strings.Join(names[:min(few, len(names))], ", ")
 	if n := len(names) - few; n > 0 {
@@ -124,7 +111,6 @@ func Some(names []string, few int) string {
 	return text
 }
 
-// Aside returns a text in brackets behind another one; "" is none.
 func Aside(text string) string {
 	if text == "" {
 		return ""
@@ -132,8 +118,6 @@ func Aside(text string) string {
 	return " (" + text + ")"
 }
 
-// QuoteShell joins arguments to a line that a shell takes apart again. What does not
-// draw itself is written as an escape sequence, which bash, zsh and ksh know.
 func QuoteShell(args []string) string {
 	quoted := make([]string, len(args))
 	for i, arg := range args {
@@ -149,13 +133,11 @@ func QuoteShell(args []string) string {
 	return strings.Join(quoted, " ")
 }
 
-// special reports whether r may mean something to a shell.
 func special(r rune) bool {
 	plain := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r > '~' || strings.ContainsRune("_-+=:,./@%", r)
 	return !plain
 }
 
-// Thousands prints a count with commas.
 func Thousands(n int64) string {
 	s := fmt.Sprint(n)
 	for i := len(s) - 3; i > 0; i -= 3 {
@@ -164,7 +146,6 @@ func Thousands(n int64) string {
 	return s
 }
 
-// Counted prints a number of things: "1 request", "2 requests".
 func Counted(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing
@@ -178,7 +159,6 @@ func Counted(n int, thing string) string {
 	return Thousands(int64(n)) + " " + thing + ending
 }
 
-// IsOrAre returns the verb behind a number of things.
 func IsOrAre(n int) string {
 	if n == 1 {
 		return "is"
@@ -186,7 +166,6 @@ func IsOrAre(n int) string {
 	return "are"
 }
 
-// UnitFor returns the largest unit of which ns has one or more.
 func UnitFor(ns int64) (string, float64) {
 	switch {
 	case ns < 1e6:
@@ -197,10 +176,6 @@ func UnitFor(ns int64) (string, float64) {
 	return "s", 1e9
 }
 
-// Clean makes a string from a file safe to print: control characters, escape
-// sequences, bidirectional overrides and invalid UTF-8 appear as \x1b or
-// \u202e. A name must not be able to move the cursor, retitle the window or
-// change the order in which a line reads.
 func Clean(s string) string {
 	if utf8.ValidString(s) && strings.IndexFunc(s, Hidden) < 0 {
 		return s
@@ -219,13 +194,10 @@ func Clean(s string) string {
 	return b.String()
 }
 
-// Hidden reports whether r does not simply draw itself.
 func Hidden(r rune) bool { return !strconv.IsPrint(r) }
 
-// FormatNumber prints a number as programs read it, to six significant digits.
 func FormatNumber(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }
 
-// ShortNumber prints a number as people read it in a table, where points stand below each other.
 func ShortNumber(v float64) string {
 	if a := math.Abs(v); a != 0 && a < 0.001 {
 		return strconv.FormatFloat(v, 'g', 2, 64)
@@ -233,9 +205,6 @@ func ShortNumber(v float64) string {
 	return alignedDigits(v)
 }
 
-// ThreeDigits prints a number as a sentence says it: to three significant digits, or all those
-// before the point, or three behind it, and "13" in place of "13.0". It says "1.00", as a plural
-// may follow.
 func ThreeDigits(v float64) string {
 	text := alignedDigits(v)
 	whole, behind, _ := strings.Cut(text, ".")
@@ -245,7 +214,6 @@ func ThreeDigits(v float64) string {
 	return text
 }
 
-// Rate prints how many there are in some time: to three digits, or with commas.
 func Rate(v float64) string {
 	if v >= 1000 {
 		return Thousands(int64(math.Round(v)))
@@ -253,12 +221,10 @@ func Rate(v float64) string {
 	return ThreeDigits(v)
 }
 
-// amount prints how many of a unit there are, which has no plural.
 func amount(v float64, unit string) string {
 	return strings.TrimSuffix(ThreeDigits(v), ".00") + " " + unit
 }
 
-// alignedDigits is [ThreeDigits] with the zeros behind the point.
 func alignedDigits(v float64) string {
 	switch a := math.Abs(v); {
 	case math.IsNaN(v) || math.IsInf(v, 0):
@@ -275,22 +241,14 @@ func alignedDigits(v float64) string {
 	return strconv.FormatFloat(v, 'f', 3, 64)
 }
 
-// zone is in which times are written. Like [time.Local], it is one for the whole program:
-// sentences with times are made in every package, long before anybody knows who prints them.
 var zone = time.UTC
 
-// SetZone sets the zone in which times are written from now on. The program calls it once,
-// before it reads anything; what programs read stays in UTC.
 func SetZone(z *time.Location) { zone = z }
 
-// Zone returns what [SetZone] set; before that, UTC.
 func Zone() *time.Location { return zone }
 
-// Clock returns t in the zone in which times are written.
 func Clock(t trace.Time) time.Time { return time.Unix(0, int64(t)).In(zone) }
 
-// At writes t. Near a change of the clocks, the offset from UTC follows: an hour is there
-// twice that night.
 func At(t trace.Time, layout string) string {
 	const near = 24 * time.Hour
 	c := Clock(t)
@@ -301,15 +259,12 @@ func At(t trace.Time, layout string) string {
 	return c.Format(layout)
 }
 
-// TimeOfDay prints a time to the second, as stamps of logs are: "15:04:05".
 func TimeOfDay(t trace.Time) string { return At(t, "15:04:05") }
 
-// Instant writes t to the nanosecond, with its date and the offset from UTC.
 func Instant(t trace.Time) string {
 	return Clock(t).Format("2006-01-02T15:04:05.000000000Z07:00")
 }
 
-// ZoneAt names the zone at a time: "UTC", "UTC+02:00".
 func ZoneAt(t trace.Time) string {
 	c := Clock(t)
 	if _, offset := c.Zone(); offset == 0 {
@@ -318,7 +273,6 @@ func ZoneAt(t trace.Time) string {
 	return c.Format("UTC-07:00")
 }
 
-// Tenths writes two times to a tenth of a second, with their dates if these differ.
 func Tenths(from, to trace.Time) (first, last string) {
 	layout := TenthLayout
 	if Clock(from).Format(time.DateOnly) != Clock(to).Format(time.DateOnly) {
@@ -327,12 +281,8 @@ func Tenths(from, to trace.Time) (first, last string) {
 	return At(from, layout), At(to, layout)
 }
 
-// IsDate reports whether a time counts from 1970. One before 2000 counts from something else, as no
-// capture is that old.
 func IsDate(t trace.Time) bool { return Clock(t).Year() >= 2000 }
 
-// Between writes a period: "2026-08-17 20:53:20.049 to 20:53:41.823 UTC", to the second where both
-// times are whole seconds, as those of logs. The zone is there twice if the clocks change in between.
 func Between(from, to trace.Time) string {
 	first, last := Clock(from), Clock(to)
 	begin, end := DateLayout, ClockLayout
@@ -349,8 +299,6 @@ func Between(from, to trace.Time) string {
 	return text + " to " + last.Format(end) + " " + ZoneAt(to)
 }
 
-// Were says when several things were, behind what they are: "are from 2026-08-17 20:53:20.049 to
-// 20:53:41.823 UTC"; or how long they last, if their times are no dates.
 func Were(from, to trace.Time) string {
 	if !IsDate(to) {
 		return "last " + Nearly(int64(to-from)) + ", and do not say when they began"
@@ -358,5 +306,4 @@ func Were(from, to trace.Time) string {
 	return "are from " + Between(from, to)
 }
 
-// Capitalized returns a sentence with a capital letter.
 func Capitalized(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
