@@ -15,7 +15,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Rocprof reads what rocprofv3 writes with --output-format json (*_results.json).
+// Rocprof reads the output of rocprofv3 with --output-format json (*_results.json).
 //
 // # What is odd
 //

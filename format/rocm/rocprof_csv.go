@@ -21,13 +21,13 @@ import (
 //
 // # What is odd
 //
-//   - What one process did is in several files: kernels, copies, calls, markers, counters, and the agents.
-//     They have one prefix, the process ID or what -o says. The table of kernels is the input, or the first
-//     of the others where there is none; what is beside it is read with it.
-//   - Columns differ by version, and so do their cases: they are found by name.
-//   - No table of kernels says which process it is of: its calls do, or the name of the file.
-//   - The text of a roctx range is where others have the name of a function.
-//   - Agents have the numbers of nodes, which count CPUs, too: the table of agents says which are GPUs.
+//   - The data of one process is in several files: kernels, copies, calls, markers, counters, and the agents.
+//     They have a common prefix, the process ID or the argument of -o. The table of kernels is the input, or the first
+//     of the others if there is none; the others are read with it.
+//   - Columns and their case differ by version: they are found by name.
+//   - A table of kernels does not name its process: its calls do, or the name of the file.
+//   - The text of a roctx range is in the column for the name of a function.
+//   - Agents have the numbers of nodes, which include CPUs: the table of agents shows which are GPUs.
 //   - Copies have no size.
 var RocprofCSV = &format.Format{
 	Name:    "rocprofv3 CSV",

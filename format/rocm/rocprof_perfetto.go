@@ -20,14 +20,14 @@ import (
 //
 // # What is odd
 //
-//   - They say when the host booted, as no other form does: clocks are read beside each other.
-//   - Where two kernels of a queue overlap, both are said to meet in the middle. Of grids and
-//     workgroups, there are products only. So JSON and databases beside are read instead.
-//   - Agents have numbers as 'Agent-4', which count CPUs, too, or as 'GPU-0', as the user wanted.
+//   - They contain the time at which the host booted, as no other form does: snapshots of several clocks.
+//   - If two kernels of a queue overlap, both are cut in the middle of the overlap. Of grids and
+//     workgroups, there are only products. So JSON and databases in the same folder are read instead.
+//   - Agents have numbers as 'Agent-4', which include CPUs, or as 'GPU-0', depending on an option.
 //   - Events of one stream may overlap and are not in order: their ends are in their arguments.
 //   - Arguments that are floating-point numbers are values of hardware counters.
-//   - Tracks of memory end with a 0 that nobody freed. Those of copies and counters repeat what
-//     copies and kernels say.
+//   - Tracks of memory end with an artificial 0. Those of copies and counters repeat the data of
+//     copies and kernels.
 //   - The command line is in the description of the process, and never read.
 var RocprofPerfetto = &format.Format{
 	Name:    "rocprofv3 Perfetto trace",

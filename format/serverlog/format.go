@@ -15,25 +15,25 @@ import (
 //
 // # What is odd
 //
-//   - Stamps of SGLang are local times of whole seconds without a zone. What collects logs may add
+//   - Stamps of SGLang are local times in whole seconds without a zone. A log collector may add
 //     a stamp of its own with a zone (kubectl --timestamps, docker, containerd); then that one counts.
-//   - Until 2024, stamps have no date. They are of the days before the file was written; a clock that goes back has passed midnight.
-//   - The first batch line after a pause has a throughput near 0: it is the mean since the line before.
+//   - Until 2024, stamps have no date. We assume the last days before the file was written; a clock that goes back has passed midnight.
+//   - The first batch line after a pause has a throughput near 0: it is the mean since the previous line.
 //   - Since 2025-05, batch lines end in "cuda graph: True"; on NPUs until 2026-01-22 this reads "cpu graph: True".
 //   - "Decode batch" is followed by a period until 2025-10, by a comma since, and by "[iteration]" on request. Lines of late 2025 end in a comma.
 //   - The first layout of disaggregation (2025-04) has blanks where others have commas.
 //   - Under Dynamo, batch lines have no rank, and UTC instead of local time, often with colors.
 //   - Progress bars write several segments, divided by carriage returns, before a stamp.
 //   - Until 2026-08 at least, a scheduler runs no batch while it writes a profile: from "Stop profiling" to "Profiling done",
-//     often tens of seconds. Garbage that was collected is logged behind the fact, with --gc-warning-threshold-secs.
-//   - Every TP rank prints each transfer that failed; rooms tell how many there were.
+//     often tens of seconds. Garbage collections are logged after the fact, with --gc-warning-threshold-secs.
+//   - Every TP rank prints each failed transfer; the number of rooms is the number of transfers.
 //   - Tracebacks of ranks interleave, line by line.
 //   - Since 2.26, NCCL puts a stamp of its own before its warnings.
 //   - A model with pools for states (Mamba) or for sliding windows logs how full each one is: the fullest one keeps requests waiting.
-//   - Since 2024, a watchdog prints the requests that it saw, with their token IDs, which are not read. With --log-requests, lines hold whole
-//     prompts as Python prints them: of a request that is finished, what SGLang measured is read, and nothing else.
+//   - Since 2024, a watchdog prints the requests that it saw, with their token IDs, which we don't read. With --log-requests, lines contain whole
+//     prompts in Python's notation: of a finished request, we read SGLang's measurements, and nothing else.
 //   - vLLM's stamps have no year. vLLM prints no line while it is idle, and "EngineDeadError" when it is stopped.
-//   - TensorRT-LLM's stamps begin with the month. Its prev_device_step_time belongs to the iteration before.
+//   - TensorRT-LLM's stamps begin with the month. Its prev_device_step_time belongs to the previous iteration.
 var Format = &format.Format{
 	Name:     "server log",
 	Noun:     "server log",
@@ -96,13 +96,13 @@ func sniff(head []byte) bool {
 	return isSigned(head)
 }
 
-// Alone is how a program in Python ended: a traceback, or PyTorch's message that a device has no memory, with no log
+// Alone is the end of a Python program: a traceback, or PyTorch's message that a device has no memory, without a log
 // around it.
 //
 // # What is odd
 //
-//   - It has no time and no rank: it is of the file, and of no moment.
-//   - Of several tracebacks, the first one tells the cause, and the last one ended the program.
+//   - It has no time and no rank: it belongs to the file, and to no moment.
+//   - Of several tracebacks, the first one has the cause, and the last one ended the program.
 var Alone = &format.Format{
 	Name:     "Python traceback",
 	Noun:     "Python traceback",

@@ -11,13 +11,13 @@ import (
 	"github.com/sgtrace/sgtrace/series"
 )
 
-// Program is the log of any other program, such as a gateway, an operator, or a store of metadata: what it calls errors, in its own words, and
-// which requests it answered with one.
+// Program is the log of any other program, such as a gateway, an operator, or a metadata store: its errors, in its own words, and
+// the requests that it answered with an error.
 //
 // # What is odd
 //
 //   - It is tried last: a third of the first lines must have a stamp and a level, as Go, Rust, Python and glog write them, or be records.
-//   - Envoy writes codes of HTTP as text, and why it answered itself in response_code_details.
+//   - Envoy writes HTTP statuses as text, and its reason for answering itself in response_code_details.
 var Program = &format.Format{
 	Name:     "program log",
 	Noun:     "program log",

@@ -15,19 +15,19 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// RequestDump reads what SGLang dumps of requests: crash dumps (--crash-dump-folder: crash_dump_*.pkl), with
-// all that were in flight and those of the last minutes, and request dumps (/configure_logging), with those that ended.
-// They are pickles of SGLang's classes: a class is a name here, and nothing is imported or called. Of each request
-// its ID, its times, its tokens, and how it ended are kept. Prompts, answers, and keys never are.
+// RequestDump reads SGLang's dumps of requests: crash dumps (--crash-dump-folder: crash_dump_*.pkl), with
+// all requests in flight and those of the last minutes, and request dumps (/configure_logging), with those that ended.
+// They are pickles of SGLang's classes: a class is only a name here, and nothing is imported or called. Of each request,
+// the ID, the times, the number of tokens, and the finish reason are kept. Prompts, answers, and keys never are.
 //
 // # What is odd
 //
-//   - Of a request that was in flight, finished is when the dump was made, and the answer has no finish reason.
+//   - For a request in flight, finished is the time of the dump, and the answer has no finish reason.
 //   - Before 2025-07, a request dump may be the bare list of requests.
-//   - server_args is the whole configuration, with api_key in clear; None if it could not be pickled.
-//   - A request dump has every thousand requests; the last ones, fewer than that, are never written.
+//   - server_args is the whole configuration, with api_key in plain text; None if it could not be pickled.
+//   - A request dump is written for every thousand requests; the last ones, fewer than that, are never written.
 //   - Times are Unix seconds; the one in the name of the file is local.
-//   - Whole prompts, as text and as tokens, are among it: they are passed over while they are read.
+//   - Dumps contain whole prompts, as text and as tokens: they are dropped during reading.
 var RequestDump = &format.Format{
 	Name:     "SGLang request dump",
 	Noun:     "request dump",

@@ -15,18 +15,18 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// ServerState reads what SGLang's servers answer when they are asked how they are: /v1/loads, /server_info, and what
-// failed to answer, as SGLang's incident bundle keeps them in a folder (incident_bundle_20260806_140305), or as a
-// plain answer. Loads are samples of each DP rank; a scheduler that published nothing for long while it had requests is an
-// instant, and so is what did not answer.
+// ServerState reads the responses of SGLang's servers about their state: /v1/loads, /server_info, and the endpoints that
+// did not respond, from the folder of SGLang's incident bundle (incident_bundle_20260806_140305), or as a
+// plain response. Loads become samples of each DP rank; a scheduler that published nothing for long while it had requests becomes an
+// instant, and so does an endpoint that did not respond.
 //
 // # What is odd
 //
 //   - In a bundle an answer is wrapped: {"ok":..,"status":..,"path":..,"json":{..}}; an answer that curl saved is not.
-//   - Since 2026-05-29, loads lie in shared memory: a scheduler that hangs still answers, with an old timestamp. The outer
-//     one is when the answer was made; what is between them is how long it hangs.
+//   - Since 2026-05-29, loads are in shared memory: there is a response even if a scheduler hangs, with an old timestamp. The outer
+//     timestamp is that of the response; the difference is the time for which the scheduler has hung.
 //   - token_usage is that of the fullest pool, from 0 to 1.
-//   - /server_info has api_key and admin_api_key in clear. They are not read.
+//   - /server_info has api_key and admin_api_key in plain text. We don't read them.
 //   - The time in the name of a bundle is local, without a zone; its files are not of one instant.
 var ServerState = &format.Format{
 	Name:   "state of a server",

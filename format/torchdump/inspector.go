@@ -19,18 +19,18 @@ import (
 //
 // # What is odd
 //
-//   - Only with NCCL_INSPECTOR_DUMP_VERBOSE=1 a record says when its collective was. Otherwise it says when
-//     it was written, which may be at the end of the program: the collective had ended by then.
-//   - The number of a collective counts those of one kind in a communicator: #7 of AllReduce is another
-//     one than #7 of AllGather.
-//   - The size is that of NCCL's count: of an AllGather, what one rank brings, and of a ReduceScatter, what
-//     one rank gets.
-//   - Collectives below 8 KiB are left out (NCCL_INSPECTOR_DUMP_MIN_SIZE_BYTES), and those that a full ring
-//     had no place for. Nobody counts either.
-//   - What has not ended is not there: in a hang, the logs show when it began, and not who is missing.
-//   - The rank is that in the communicator. The largest communicator tells most of the job.
-//   - "collective_cpu" times are from the call until its end, with all that was queued before it. Such a
-//     collective is drawn, and not compared.
+//   - A record has the time of its collective only with NCCL_INSPECTOR_DUMP_VERBOSE=1. Otherwise it has the time of
+//     writing, which may be the end of the program: the collective had ended by then.
+//   - The number of a collective counts those of one kind in a communicator: #7 of AllReduce and
+//     #7 of AllGather differ.
+//   - The size is NCCL's count: for an AllGather, the part that one rank contributes, and for a ReduceScatter, the part
+//     that one rank gets.
+//   - Collectives below 8 KiB are omitted (NCCL_INSPECTOR_DUMP_MIN_SIZE_BYTES), and so are those that did not fit in a full
+//     ring. Neither are counted.
+//   - Collectives that have not ended are missing: in a hang, the logs show when it began, but not which rank is missing.
+//   - The rank is that in the communicator. The largest communicator is the closest to the job.
+//   - "collective_cpu" times are from the call until the end, including everything queued before it. Such a
+//     collective is drawn, but not compared.
 var Inspector = &format.Format{
 	Name:    "NCCL Inspector",
 	Noun:    "NCCL Inspector log",

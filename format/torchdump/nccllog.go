@@ -11,10 +11,10 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Log reads logs of programs that print what NCCL and PyTorch's ProcessGroupNCCL say: with
-// NCCL_DEBUG=INFO, which collectives ranks entered last in which communicator (NCCL_DEBUG_SUBSYS=COLL);
-// and what PyTorch's watchdog says when one times out. The log of a server has the same lines among its own:
-// package serverlog reads these. What lines look like is in package logline.
+// Log reads logs with the output of NCCL and PyTorch's ProcessGroupNCCL: with
+// NCCL_DEBUG=INFO, the last collectives that ranks entered in each communicator (NCCL_DEBUG_SUBSYS=COLL),
+// and the reports of PyTorch's watchdog about timeouts. The log of a server has the same lines among its own:
+// package serverlog reads these. Package logline parses the lines.
 //
 // # What is odd
 //

@@ -15,17 +15,17 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Format is the log of such a server: each request that it tells of becomes one.
+// Format is the log of such a server: each reported request becomes a request.
 //
 // # What is odd
 //
-//   - TGI and TEI write how long a request took into the span of a line, as text or as JSON (--json-output), when its answer is complete: in the
-//     unit that fits, "686.203µs". How many tokens it has follows from the time of each.
-//   - TGI measures the time of the router as a whole: what it calls inference is the prefill and all tokens.
-//   - llama.cpp writes three lines, of the prompt, of the answer, and of both. How long a request waited for a slot is not among it. Until 2024-06 it
-//     wrote each as JSON.
-//   - llama.cpp's lines have no stamps, or, since 2026, how long it has run: then the last line is taken to be as old as the file. What
-//     collects logs may add stamps.
+//   - TGI and TEI write the durations of a request into the span of a line, as text or as JSON (--json-output), when its answer is complete: in any
+//     unit, "686.203µs". The number of tokens follows from the time per token.
+//   - TGI measures on the router: its inference time is the prefill and all tokens.
+//   - llama.cpp writes three lines, for the prompt, for the answer, and for both. They don't include the wait for a slot. Until 2024-06,
+//     each was JSON.
+//   - llama.cpp's lines have no stamps, or, since 2026, the time since the start: then we assume that the last line is as old as the file. Log
+//     collectors may add stamps.
 //   - "prompt eval" counts the tokens that were computed; "new prompt" all of them.
 var Format = &format.Format{
 	Name:     "request log",

@@ -19,20 +19,20 @@ import (
 )
 
 // Format is a log of SGLang's router: sgl-router, which became sgl-model-gateway (smg), or of the frontend of Dynamo. It
-// says when the router took servers out and put them back, and which requests failed.
+// reports when the router took servers out and put them back, and which requests failed.
 //
 // # What is odd
 //
-//   - Stamps have no zone and are UTC, beside the local ones of SGLang's servers.
-//   - A log is text, with what belongs to a request in braces in front of the name of the module, or JSON
-//     (--log-json), where that is in "span".
-//   - A failed health check is written only while the router still holds the server for healthy. Those that
-//     follow are not, until "is now healthy".
-//   - A circuit breaker that opens does not say whose it is.
+//   - Stamps have no zone and are UTC, unlike the local ones of SGLang's servers.
+//   - A log is text, with the fields of a request in braces before the name of the module, or JSON
+//     (--log-json), where they are in "span".
+//   - A failed health check is only logged while the router still considers the server healthy. Later failures
+//     are not, until "is now healthy".
+//   - The message about an opened circuit breaker does not name the server.
 //   - The name of the module was sglang_router_rs until 2025-11, then sgl_model_gateway, then smg.
 //   - Until 2025-06, lines begin with "[Router (Rust)]", and their stamps are local.
-//   - Dynamo calls a worker by a number, and never says where it runs. Its frontend tells of each request that it is done with: of what
-//     came back, in fields of a span. What its workers log of requests is not read.
+//   - Dynamo identifies a worker by a number, and never says where it runs. Its frontend logs each finished request, with the response
+//     in fields of a span. We don't read what its workers log about requests.
 var Format = &format.Format{
 	Name:     "router log",
 	Noun:     "router log",
