@@ -16,6 +16,8 @@ import (
 	"github.com/sgtrace/sgtrace/internal/order"
 )
 
+// writeCSV writes all columns, unscaled, with empty cells for unknown values. As elsewhere, names are made safe for
+// terminals; only JSON has them exactly.
 func (r *Table) writeCSV(w io.Writer) error {
 	out := csv.NewWriter(w)
 	record := order.Each(r.Columns, Column.Key)
@@ -49,6 +51,7 @@ func csvCell(column Column, c Cell) string {
 	return string(column.appendNumber(nil, c.N))
 }
 
+// appendNumber appends n for programs: unscaled, and with one decimal if the column counts tenths.
 func (c *Column) appendNumber(to []byte, n int64) []byte {
 	if !c.Tenths {
 		return strconv.AppendInt(to, n, 10)
@@ -61,10 +64,14 @@ func (c *Column) appendNumber(to []byte, n int64) []byte {
 	return append(to, '.', byte('0'+tenths%10))
 }
 
+// formatShare formats a share for programs, with six decimals.
 func formatShare(share float64) string { return strconv.FormatFloat(share, 'f', 6, 64) }
 
+// formulaStart are the characters that begin a formula in a spreadsheet; in some languages the full-width ones do so,
+// too. Tabs and line breaks were already escaped.
 const formulaStart = "=+-@＝＋－＠"
 
+// defuse prefixes a ' to text that a spreadsheet would take for a formula, unless it is a number.
 func defuse(s string) string {
 	first, _ := utf8.DecodeRuneInString(s)
 	if s == "" || !strings.ContainsRune(formulaStart, first) {
@@ -76,6 +83,8 @@ func defuse(s string) string {
 	return "'" + s
 }
 
+// writeMarkdown writes a GitHub table. tablewriter's own renderer does not escape | and <, which are common in C++
+// names.
 func (r *Table) writeMarkdown(w io.Writer) error {
 	s := r.textTable()
 	s.fit(Style{})
@@ -117,6 +126,7 @@ func writeMarkdownRow(out *bufio.Writer, cells []string) {
 	out.WriteString("|\n")
 }
 
+// EscapeMarkdown escapes everything that ends a cell or begins markup. Line breaks were already escaped.
 func EscapeMarkdown(s string) string { return markdownEscapes.Replace(s) }
 
 var markdownEscapes = strings.NewReplacer(
@@ -124,6 +134,7 @@ var markdownEscapes = strings.NewReplacer(
 	`\`, `\\`, "|", `\|`, "`", "\\`", "*", `\*`, "[", `\[`, "]", `\]`, "~", `\~`,
 )
 
+// Codec does not escape < and & in strings.
 var Codec = sonic.Config{}.Froze()
 
 // columnJSON describes a column to programs.
@@ -133,6 +144,7 @@ type columnJSON struct {
 	Doc  string `json:"doc"`
 }
 
+// String returns the name of the unit for programs.
 func (u Unit) String() string { return unitNames[u] }
 
 var unitNames = [...]string{Text: "text", Count: "count", Duration: "ns", Instant: "unix ns", Bytes: "bytes", Share: "ratio", Number: "number", Factor: "ratio"}
@@ -199,6 +211,8 @@ func appendJSON(line []byte, column Column, c Cell) []byte {
 	return column.appendNumber(line, c.N)
 }
 
+// quoteJSON returns s as a JSON string that is also safe to print: what sonic does not escape but a terminal would
+// obey (C1 controls, DEL, bidirectional overrides) is written like \u009b.
 func quoteJSON(s string) string {
 	quoted, err := Codec.MarshalToString(strings.ToValidUTF8(s, "\ufffd"))
 	if err != nil {
@@ -222,8 +236,10 @@ func quoteJSON(s string) string {
 	return b.String()
 }
 
+// JSONText is a text in a JSON object, quoted like quoteJSON does; "" is unknown.
 type JSONText string
 
+// MarshalJSON quotes t; "" becomes null.
 func (t JSONText) MarshalJSON() ([]byte, error) {
 	if t == "" {
 		return []byte("null"), nil
@@ -231,6 +247,7 @@ func (t JSONText) MarshalJSON() ([]byte, error) {
 	return []byte(quoteJSON(string(t))), nil
 }
 
+// JSONTexts returns texts as an array, which is never null.
 func JSONTexts(list []string) []JSONText {
 	out := make([]JSONText, len(list))
 	for i, s := range list {

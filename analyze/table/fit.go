@@ -17,6 +17,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace/redact"
 )
 
+// An Importance is how long a column stays as the table is narrowed to fit the terminal.
 type Importance int8
 
 const (
@@ -29,8 +30,12 @@ const (
 // MinName is the width below which a name is not cut.
 const MinName = 12
 
+// readable is the width to which long names are cut before columns are removed.
 const readable = 32
 
+// fit makes the table fit the terminal. First, names beyond readable are cut if they still differ, and then columns
+// are removed. Only if the columns that distinguish rows still don't fit are short names cut, too. Numbers are never
+// cut.
 func (s *textTable) fit(style Style) {
 	widths := s.widths()
 	for c, most := range s.most {
@@ -58,10 +63,12 @@ func (s *textTable) fit(style Style) {
 	}
 }
 
+// total returns the width of a table with columns of the given widths.
 func total(widths []int) int {
 	return 2*(len(widths)-1) + order.Total(widths)
 }
 
+// leastWidths returns the smallest widths of columns at which names are readable and differ as before.
 func (s *textTable) leastWidths(widths []int, style Style) []int {
 	least := slices.Clone(widths)
 	for c, right := range s.right {
@@ -76,6 +83,7 @@ func (s *textTable) leastWidths(widths []int, style Style) []int {
 	return least
 }
 
+// shrink narrows the widest columns until the table fits, or no column can be narrowed.
 func shrink(widths, least []int, width int) {
 	for excess := total(widths) - width; excess > 0; excess-- {
 		widest := -1
@@ -91,6 +99,7 @@ func shrink(widths, least []int, width int) {
 	}
 }
 
+// leaveOut removes columns until the others fit, and notes which. It returns the widths of the remaining columns.
 func (s *textTable) leaveOut(widths, least []int, width int) (_, _ []int) {
 	all := slices.Clone(s.names)
 	for total(least) > width {
@@ -107,6 +116,8 @@ func (s *textTable) leaveOut(widths, least []int, width int) (_, _ []int) {
 	return widths, least
 }
 
+// leastImportant returns the next column to remove, the rightmost of equal ones; -1 if there is none. A text stays if
+// rows would look alike without it, and at least one other column stays next to the names.
 func (s *textTable) leastImportant() int {
 	others := order.Count(s.importance, func(importance Importance) bool { return importance != nameOfRow })
 	next, least := -1, Importance(math.MaxInt8)
@@ -119,6 +130,7 @@ func (s *textTable) leastImportant() int {
 	return next
 }
 
+// redundant reports whether the other texts distinguish the rows as well without column c.
 func (s *textTable) redundant(c int) bool {
 	with, without := make([]string, len(s.rows)), make([]string, len(s.rows))
 	for i, row := range s.rows {
@@ -150,10 +162,13 @@ func (s *textTable) column(c int) []string {
 	return order.Each(s.rows, func(row []string) string { return row[c] })
 }
 
+// different returns the number of different texts.
 func different(texts []string) int {
 	return len(order.Set(texts))
 }
 
+// shortened returns texts cut to a width. Different texts that would look the same are cut so that the difference
+// shows.
 func shortened(texts []string, width int, style Style) []string {
 	alike := make(map[string]*lookalikes, len(texts)) // by shortened text
 	look := make([]string, len(texts))
@@ -175,6 +190,7 @@ func shortened(texts []string, width int, style Style) []string {
 	return look
 }
 
+// lookalikes are texts that look the same when shortened.
 type lookalikes struct {
 	first  []rune
 	differ bool
@@ -197,6 +213,8 @@ func (l *lookalikes) add(name string) {
 	}
 }
 
+// cutAround is CutMiddle, but it also keeps what is at position at. Near an end there is one cut, and everything
+// between it and that end stays.
 func cutAround(s string, at, width int, style Style) string {
 	runes, mark := []rune(s), len([]rune(style.mark()))
 	side := width / 4
@@ -216,6 +234,7 @@ func cutAround(s string, at, width int, style Style) string {
 	return CutMiddle(s, width, style)
 }
 
+// mark stands for the text that was cut out.
 func (s Style) mark() string {
 	if s.ASCII {
 		return "..."
@@ -223,12 +242,16 @@ func (s Style) mark() string {
 	return "…"
 }
 
+// CutMiddle cuts the middle out of s until it is at most width wide: the ends of the name of a kernel or a request
+// say more than its middle.
 func CutMiddle(s string, width int, style Style) string {
 	if textWidth(s) <= width {
 		return s
 	}
 	mark := style.mark()
 	runes := []rune(s)
+	// If a name is far wider than the column, cut most of it without measuring it repeatedly: it may have a million
+	// characters.
 	half := min((len(runes)+1)/2, 2*max(width, MinName))
 	head, tail := half, len(runes)-min(half, len(runes)/2)
 	for head > 0 {
@@ -247,13 +270,18 @@ func CutMiddle(s string, width int, style Style) string {
 	return string(runes[:head]) + mark + string(runes[tail:])
 }
 
+// FormatFolded is for tables whose rows are stacks: each row becomes a line with its frames and its weight, as read
+// by flamegraph.pl, inferno, and speedscope. The output has nothing else.
 const FormatFolded Format = "folded"
 
+// A Folding names the columns for the lines of FormatFolded.
 type Folding struct {
 	Stack  string // a text made by [FoldStack]
 	Weight string // a number
 }
 
+// FoldStack joins the frames of a stack, outermost first. It replaces semicolons, which separate frames, and a space
+// before a number at the end, which would be a weight: "a;b" becomes "a:b", "layer 12" becomes "layer_12".
 func FoldStack(frames []string) string {
 	var b strings.Builder
 	for i, f := range frames {
@@ -276,6 +304,7 @@ func foldFrame(name string) string {
 	return name
 }
 
+// writeFolded writes the rows as folded stacks. It fails if the rows are not stacks, or the table is empty.
 func (r *Table) writeFolded(w io.Writer) error {
 	if r.Folding == nil {
 		return fmt.Errorf("the rows of table %s are no stacks", r.Name())
@@ -301,6 +330,8 @@ func (r *Table) writeFolded(w io.Writer) error {
 	return out.Flush()
 }
 
+// A Rendered is a table formatted for people, as in text and Markdown: strings, without empty columns. Names are not
+// cut.
 type Rendered struct {
 	Columns []RenderedColumn
 	Rows    [][]string // "-" is unknown
@@ -314,6 +345,7 @@ type RenderedColumn struct {
 	Right  bool // aligned to the right, as numbers are
 }
 
+// Render formats the table for people.
 func (r *Table) Render() *Rendered {
 	from := r.textTable()
 	s := &Rendered{Rows: from.rows, Notes: from.notes}
@@ -323,17 +355,25 @@ func (r *Table) Render() *Rendered {
 	return s
 }
 
+// Shorten makes names printable and cuts out their middle until they are at most width characters wide: the ends of
+// the name of a kernel or a request say more. Different names that would look the same are cut so that the difference
+// shows.
 func Shorten(names []string, width int) []string {
 	clean := order.Each(names, words.Clean)
 	return shortened(clean, width, Style{})
 }
 
+// Printable makes a string from a file safe to show: characters that don't simply draw themselves, such as control
+// characters and bidirectional overrides, appear as \x1b or \u202e.
 func Printable(s string) string { return words.Clean(s) }
 
+// PrintableAll applies [Printable] to all strings.
 func PrintableAll(list []string) []string {
 	return order.Each(list, Printable)
 }
 
+// Redact replaces names in the texts of a report. Most texts were made from redacted data already, but not those that
+// an inventory takes from files.
 func (r *Table) Redact(by *redact.Redactor) {
 	for _, c := range r.Columns {
 		if c.Name == "host" {
@@ -364,6 +404,7 @@ func (r *Table) Redact(by *redact.Redactor) {
 	}
 }
 
+// eachText calls f for the known texts of a column.
 func (r *Table) eachText(column string, f func(string)) {
 	k, err := r.Column(column)
 	if err != nil {

@@ -25,16 +25,20 @@ const (
 	FormatJSON     Format = "json"     // objects, unscaled
 )
 
+// Formats lists the formats of every table, the default first.
 var Formats = []Format{FormatText, FormatMarkdown, FormatCSV, FormatJSON}
 
+// A Style adapts text output to the terminal; other formats ignore it.
 type Style struct {
 	Width int  // columns of the terminal; 0 is unlimited
 	ASCII bool // the tool itself draws only ASCII
 	Color bool // tones have colors
 }
 
+// ascii replaces the non-ASCII characters in sentences of the tool.
 var ascii = strings.NewReplacer("±", "+-", "→", "->", "…", "...")
 
+// Draw returns a text of the tool itself with characters that can be shown.
 func (s Style) Draw(text string) string {
 	if s.ASCII {
 		return ascii.Replace(text)
@@ -59,12 +63,16 @@ func (r *Table) Write(w io.Writer, f Format, s Style) error {
 	return fmt.Errorf("no format %q; there are %v", f, Formats)
 }
 
+// A scale is the unit and the number of decimals in which the times or sizes of a column are printed.
 type scale struct {
 	Unit     string
 	size     float64 // ns or bytes in one unit
 	decimals int
 }
 
+// scaleUnits are the units by kind, smallest first; usual is the index of the one for columns without a value above
+// 0, and percent the percentile that decides. Sizes of copies range from one byte to gigabytes, so the largest one
+// decides, but only up to MB, the unit of nsys stats.
 var scaleUnits = map[Unit]struct {
 	units   []scale
 	usual   int
@@ -74,6 +82,8 @@ var scaleUnits = map[Unit]struct {
 	Bytes:    {[]scale{{Unit: "B", size: 1}, {Unit: "kB", size: 1e3}, {Unit: "MB", size: 1e6}}, 0, 100},
 }
 
+// ScaleFor chooses the largest unit in which the deciding percentile (of times, the median) is at least 1, and enough
+// decimals for the smallest value to have three significant digits, but at most three decimals. It reorders values.
 func ScaleFor(unit Unit, values []int64) scale {
 	of := scaleUnits[unit]
 	values = slices.DeleteFunc(values, func(v int64) bool { return v == 0 })
@@ -93,6 +103,8 @@ func ScaleFor(unit Unit, values []int64) scale {
 	return s.fine(float64(values[0]))
 }
 
+// fine returns s with enough decimals for a value above 0 to have three significant digits, but at most three
+// decimals.
 func (s scale) fine(value float64) scale {
 	for value > 0 && s.size > 1 && s.decimals < 3 && value*math.Pow10(s.decimals) < 100*s.size {
 		s.decimals++
@@ -100,6 +112,8 @@ func (s scale) fine(value float64) scale {
 	return s
 }
 
+// Format formats a time or size, small ones with more decimals. Tenths of ns or bytes may be less than 1, because
+// there is no smaller unit.
 func (s scale) Format(n int64, tenths bool) string {
 	value := float64(n)
 	if tenths {
@@ -108,6 +122,7 @@ func (s scale) Format(n int64, tenths bool) string {
 	return strconv.FormatFloat(value/s.size, 'f', s.fine(math.Abs(value)).decimals, 64)
 }
 
+// A textTable is a report formatted for people: strings, without empty columns.
 type textTable struct {
 	columns    []int    // indexes into the columns of the report
 	names      []string // names of the columns, without units
@@ -121,6 +136,7 @@ type textTable struct {
 	tooWide    string // note about columns that do not fit the terminal
 }
 
+// textTable formats the report for people. Columns without any value are left out, with a note.
 func (r *Table) textTable() *textTable {
 	s := &textTable{rows: make([][]string, r.Len()), tones: make([][]Tone, r.Len()), notes: slices.Clone(r.Footnotes)}
 	var empty []string
@@ -161,6 +177,8 @@ func (r *Table) textTable() *textTable {
 	return s
 }
 
+// importance returns how long c stays on a narrow terminal. Texts and times left of all numbers distinguish rows, and
+// so do names of kernels anywhere.
 func (c Column) importance(left bool) Importance {
 	if c.Importance == Usual && (left || c.Most == MaxName) {
 		return nameOfRow
@@ -168,6 +186,7 @@ func (c Column) importance(left bool) Importance {
 	return c.Importance
 }
 
+// unknown reports whether column c has no value at all.
 func (r *Table) unknown(c int) bool {
 	for row := range r.Len() {
 		if !r.Cell(row, c).Unknown {
@@ -177,6 +196,7 @@ func (r *Table) unknown(c int) bool {
 	return true
 }
 
+// scaleKey names the set of columns that share a scale with c.
 func (c Column) scaleKey(index int) string {
 	if c.Scale != "" {
 		return c.Scale
@@ -184,11 +204,15 @@ func (c Column) scaleKey(index int) string {
 	return strconv.Itoa(index)
 }
 
+// firstRows is the number of rows that decide how times and sizes are printed, so that a number is printed the same
+// with any limit. In a column that the table is sorted by, largest first, only firstValues do: smaller values matter
+// less, and would turn a second into microseconds.
 const (
 	firstRows   = 20
 	firstValues = 5
 )
 
+// scales chooses the scale for every set of columns that share one.
 func (r *Table) scales() map[string]scale {
 	rows := r.whole
 	if rows == nil {
@@ -225,6 +249,7 @@ func (r *Table) scales() map[string]scale {
 	return scales
 }
 
+// A clock is how the times of a report are formatted.
 type clock struct {
 	layout string
 	day    string // the day of all times; "" if they differ, and each has its own
@@ -232,6 +257,7 @@ type clock struct {
 	counts bool   // times are not dates, but seconds since an unknown origin
 }
 
+// clock decides how to format times: what all have in common is written once.
 func (r *Table) clock() clock {
 	c, known, dates := clock{layout: words.DateLayout, zone: words.ZoneAt(0)}, false, false
 	for i, column := range r.Columns {
@@ -269,6 +295,7 @@ func (r *Table) clock() clock {
 	return c
 }
 
+// count formats a time that is not a date, in seconds.
 func (c *clock) count(ns int64) string {
 	sign, us := "", ns/1000
 	if us < 0 {
@@ -277,6 +304,7 @@ func (c *clock) count(ns int64) string {
 	return fmt.Sprintf("%s%d.%06d", sign, us/1e6, us%1e6)
 }
 
+// A formatter formats the cells of one column.
 type formatter struct {
 	column Column
 	scale  scale
@@ -319,6 +347,7 @@ func (f *formatter) format(c Cell) string {
 	case Number, Factor:
 		return words.ShortNumber(c.Share)
 	case Share:
+		// Half away from zero, like nsys stats.
 		return strconv.FormatFloat(math.Round(1000*c.Share)/10, 'f', 1, 64)
 	}
 	return words.Clean(c.Text)

@@ -17,6 +17,8 @@ import (
 	"github.com/sgtrace/sgtrace/internal/order"
 )
 
+// writeText writes the title, the aligned table, and the notes. A table without rows is left out if there are notes,
+// which say why.
 func (r *Table) writeText(w io.Writer, style Style) error {
 	s := r.textTable()
 	s.fit(style)
@@ -40,6 +42,8 @@ func (r *Table) writeText(w io.Writer, style Style) error {
 	return out.Flush()
 }
 
+// WriteBare writes only the table: no title, no rule under the header, and only the note about columns that do not
+// fit the terminal.
 func (r *Table) WriteBare(out *bufio.Writer, style Style) error {
 	s := r.textTable()
 	s.fit(style)
@@ -64,6 +68,7 @@ func WriteNotes(out *bufio.Writer, style Style, notes []string) {
 	}
 }
 
+// WriteFilled writes text behind a head, wrapped at the width of the terminal.
 func WriteFilled(out io.Writer, style Style, head, text string) {
 	text = style.Draw(text)
 	if style.Width == 0 {
@@ -79,6 +84,7 @@ func WriteFilled(out io.Writer, style Style, head, text string) {
 	}
 }
 
+// writeAligned writes the table without borders, with or without a rule under the header.
 func (s *textTable) writeAligned(out *bufio.Writer, style Style, ruled bool) error {
 	widths := s.widths()
 	header, rule, err := s.head(widths)
@@ -93,6 +99,7 @@ func (s *textTable) writeAligned(out *bufio.Writer, style Style, ruled bool) err
 	return nil
 }
 
+// widths returns the widths of the columns.
 func (s *textTable) widths() []int {
 	widths := order.Each(s.header, textWidth)
 	for _, row := range s.rows {
@@ -103,6 +110,7 @@ func (s *textTable) widths() []int {
 	return widths
 }
 
+// textWidth is twwidth.Width with a fast path for ASCII, which nearly all texts are.
 func textWidth(text string) int {
 	for i := range len(text) {
 		if text[i] >= utf8.RuneSelf {
@@ -112,6 +120,8 @@ func textWidth(text string) int {
 	return len(text)
 }
 
+// writeRows writes the rows below the head. tablewriter would take ten times as long for them as computing the cells,
+// and there may be a million.
 func (s *textTable) writeRows(out *bufio.Writer, style Style, widths []int) {
 	const gap = "  "
 	var line []byte
@@ -133,6 +143,7 @@ func (s *textTable) writeRows(out *bufio.Writer, style Style, widths []int) {
 	}
 }
 
+// head returns the header and the rule.
 func (s *textTable) head(widths []int) (header, rule string, err error) {
 	widest := make([]string, len(widths)) // a row that gives columns their widths
 	for c, width := range widths {

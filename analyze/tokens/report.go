@@ -14,6 +14,7 @@ import (
 	"github.com/sgtrace/sgtrace/request"
 )
 
+// Report makes the table of the tokens of steps.
 func (t *Tokens) Report() *table.Table {
 	fields := []table.Field[Row]{
 		table.TextColumn("kind", "prefill (EXTEND), decode, or other: mixtures, idle steps", func(r *Row) string { return profilewalk.StepKinds[r.Kind] }),
@@ -42,6 +43,7 @@ func (t *Tokens) Report() *table.Table {
 	return r
 }
 
+// knownTokens returns a column for steps whose names contain their tokens.
 func knownTokens(name, doc string, of func(*Row) int64) table.Field[Row] {
 	return table.CountColumn(name, doc, func(r *Row) int64 {
 		if r.Known.N == 0 {
@@ -51,6 +53,7 @@ func knownTokens(name, doc string, of func(*Row) int64) table.Field[Row] {
 	})
 }
 
+// launched returns a column for decode steps only.
 func launched(name, doc string, of func(*gpu.GraphUse) int) table.Field[Row] {
 	return table.CountColumn(name, doc, func(r *Row) int64 {
 		if r.Graphs.Graph.N+r.Graphs.Eager.N == 0 {
@@ -60,6 +63,7 @@ func launched(name, doc string, of func(*gpu.GraphUse) int) table.Field[Row] {
 	})
 }
 
+// note adds for how many steps the tokens are unknown, and which batches are too large for graphs.
 func (t *Tokens) note(r *table.Table) {
 	steps, known, beyond := 0, 0, 0
 	for i := range t.Rows {
@@ -75,11 +79,14 @@ func (t *Tokens) note(r *table.Table) {
 	}
 }
 
+// rateNames names the kinds of steps that have rates. In StepOther, only mixed batches have tokens in their names.
 var rateNames = [...]struct {
 	kind profile.StepKind
 	name string
 }{{profile.StepPrefill, "prefill"}, {profile.StepDecode, "decode"}, {profile.StepOther, "mixed"}}
 
+// Words says how many tokens per second ranks compute in steps of each kind: the median of the ranks with such steps;
+// "" if no names contain tokens.
 func (t *Tokens) Words() string {
 	var rates []string
 	for _, k := range rateNames {

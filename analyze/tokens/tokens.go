@@ -1,3 +1,7 @@
+// Package tokens measures how many tokens the steps of a server compute, and how fast.
+//
+// The names of steps contain their tokens, see [profile.StepName]: those that the model computes in prefill and in
+// decode. Package gpu finds the steps, and the work that each launched.
 package tokens
 
 import (
@@ -12,11 +16,13 @@ import (
 	"github.com/sgtrace/sgtrace/profile"
 )
 
+// Tokens holds the tokens of the steps of all ranks.
 type Tokens struct {
 	Rows  []Row // sorted by kind, batch size, and rank
 	Ranks []Rank
 }
 
+// A Row is the steps of one kind and one bucket of batch sizes on a rank.
 type Row struct {
 	Rank               string
 	Kind               profile.StepKind
@@ -26,10 +32,15 @@ type Row struct {
 	Graphs gpu.GraphUse // of decode steps
 }
 
+// A Count sums up the tokens in the names of some steps.
 type Count struct {
-	Steps             int                  // number of all steps
-	Known             distribution.Summary // tokens per step, of the steps with tokens in their names
-	Decoded           int64
+	Steps int                  // number of all steps
+	Known distribution.Summary // tokens per step, of the steps with tokens in their names
+	// Decoded is the number of tokens in Known from requests that decode.
+	Decoded int64
+	// Projected is the number of tokens in Known from steps that launched work, and Device is the time of these steps
+	// on the device, ns: each from the first start to the last end of its work, without unrecorded work of the device
+	// in between.
 	Projected, Device int64
 
 	tokens []int64 // by step, until summed up
@@ -41,6 +52,7 @@ type Rank struct {
 	ByKind [len(profilewalk.StepKinds)]Count
 }
 
+// Measure counts the tokens of the steps of all ranks.
 func Measure(gpus *gpu.GPUs) *Tokens {
 	t := &Tokens{}
 	for i := range gpus.Served {
@@ -52,6 +64,7 @@ func Measure(gpus *gpu.GPUs) *Tokens {
 	return t
 }
 
+// add adds the steps of a rank.
 func (t *Tokens) add(served *gpu.RankSteps) {
 	type key struct {
 		kind profile.StepKind
@@ -100,8 +113,10 @@ func (c *Count) sumUp() {
 	c.tokens = nil
 }
 
+// onDevice returns the tokens per second of device time; NaN if no step with known tokens launched work.
 func (c *Count) onDevice() float64 { return perSecond(c.Projected, c.Device) }
 
+// over returns the tokens per second over a time in ns; NaN unless the tokens of all steps are known.
 func (c *Count) over(ns int64) float64 {
 	if c.Known.N < c.Steps {
 		return math.NaN()
