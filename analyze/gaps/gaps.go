@@ -35,7 +35,7 @@ type Options struct {
 	Around func(rank string, device int32, from, to trace.Time) (before, after string)
 	// Keep keeps the parts of late gaps for [Collector.Late].
 	Keep bool
-	// Runs are the ranks of each of several runs, for [Gaps.Of].
+	// Runs lists the ranks of each run, for [Gaps.Of], if there are several.
 	Runs [][]int32
 }
 

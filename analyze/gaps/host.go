@@ -26,7 +26,7 @@ type rankHost struct {
 	index   map[host.ThreadID]*thread
 	last    *thread // the thread that was looked up last
 	saw     host.RecordedThreads
-	// withRuns are the threads of which it was recorded when they had a core.
+	// withRuns are the threads whose runs on cores were recorded.
 	withRuns map[host.ThreadID]bool
 	ranges   rangeStarts
 	late     spans

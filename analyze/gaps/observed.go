@@ -17,7 +17,7 @@ type observed struct {
 	samples []sample
 	period  int64 // ns between two samples of a running thread; 0 is unknown
 	runs    spans
-	// known is the time of which all runs of the thread are known: between these, it had no core.
+	// known is the time for which all runs of the thread were recorded: between these, it had no core.
 	known gpu.Gap
 
 	nextSample, nextRun int // of the sweep

@@ -138,8 +138,8 @@ var (
 		"allocations", "idle in allocations", "a program that keeps memory, in a pool of its own, need not ask for it again; PyTorch keeps what tensors give up, and asks CUDA again after torch.cuda.empty_cache(), or where what it keeps does not fit", 10}
 )
 
-// Pageable returns a finding if devices idle much while the host copies pageable memory, wherever in
-// the code it does, for reasons that of accepts. length is the time of all devices, in ns.
+// Pageable returns a finding if devices idle much while the host copies pageable memory, wherever in the
+// code it does, for the reasons for which of returns true. length is the time of all devices, in ns.
 func (g *Gaps) Pageable(length int64, of func(gpu.Reason) bool) ([]finding.Finding, finding.Check) {
 	return g.avoid(&pageable, length, 0, of)
 }
@@ -241,10 +241,10 @@ func (p *places) look(s *profile.Sample) place {
 }
 
 // A thread that wants the interpreter lock (GIL) of CPython waits for 5 ms before it asks its holder to
-// give it up, which that does at its next bytecode that allows it, unless it is in C. If another thread
-// gets the lock first, the wait goes on for 5 ms more. So a host whose lock another thread keeps stands
-// still for a little more than one turn, or than two, and hardly ever for a time between these. Code
-// that sleeps or works takes times of one kind.
+// give it up, which the holder does at its next bytecode that allows it, unless it is in C. If another
+// thread gets the lock first, the wait goes on for 5 ms more. So a host whose lock another thread keeps
+// stands still for a little more than one turn, or than two, and hardly ever for a time between these.
+// Code that sleeps or works takes times of one kind.
 const (
 	moves        = 1_000_000 // ns: shorter stretches have nothing to do with the lock
 	turn         = 4_900_000 // ns: a little less than 5 ms, as clocks tick

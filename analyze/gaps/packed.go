@@ -200,7 +200,7 @@ func (c *Collector) Late(windows []Window) []Late {
 	return out
 }
 
-// Busiest returns where hosts were, over all ranks, while devices waited for late launches, for reasons that of accepts.
+// Busiest returns where hosts were, over all ranks, while devices waited for late launches, for the reasons for which of returns true.
 func (g *Gaps) Busiest(of func(gpu.Reason) bool) []Work {
 	sums := map[string]int64{}
 	for i := range g.Causes {

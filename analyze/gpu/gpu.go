@@ -166,7 +166,7 @@ func (g *Activity) Exposed(c kernelname.Class) int64 {
 	return g.Sum(func(r Running) bool { return r.Has(c) && r&hiding == 0 })
 }
 
-// Sum adds up the time in which of accepts the set of running classes.
+// Sum adds up the time of the sets of running classes for which of returns true.
 func (g *Activity) Sum(of func(Running) bool) int64 {
 	total := int64(0)
 	for r, t := range g.Running {

@@ -199,7 +199,7 @@ type callRow struct {
 	starts      CallTime // calls in which CUDA starts, counted separately
 	start       startKind
 	mustSucceed bool
-	// Calls begin, or begin or end, the capture of a CUDA graph.
+	// captureBegin: its calls begin the capture of a CUDA graph. captureMark: they begin or end it.
 	captureBegin, captureMark bool
 	outside                   bool // see waitsOutside
 	launches                  launchKind

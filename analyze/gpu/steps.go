@@ -31,7 +31,7 @@ type RankSteps struct {
 	Rank     string
 	Captured int64 // how long the rank was recorded, ns
 	Steps    []profilewalk.Step
-	Graphs   []GraphUse // of those that decode
+	Graphs   []GraphUse // of the decode steps
 }
 
 // project adds a row to the steps that contain l, the call that launched it.

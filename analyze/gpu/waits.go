@@ -18,7 +18,7 @@ type Waits struct {
 	Longest [NumReasons]Gap
 }
 
-// join adds those of o.
+// join adds the idle time of o.
 func (w *Waits) join(o *Waits) {
 	for reason := range w.Time {
 		w.Time[reason] = distribution.AddTimes(w.Time[reason], o.Time[reason])

@@ -21,7 +21,7 @@ type gpuWalk struct {
 	knownNames
 }
 
-// knownNames are what names tell, by symbol. They are dropped after the walk, as they have all symbols
+// knownNames hold what names mean, by symbol. They are dropped after the walk, as they have all symbols
 // of the set, not only those of the stream.
 type knownNames struct {
 	classes    *trace.PerName[kernelname.NameClass]

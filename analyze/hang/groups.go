@@ -45,7 +45,7 @@ func (m *member) waits(seq int64) bool {
 	return m.dump.By == recorder.Watchdog && m.enqueued >= seq && m.completed < seq
 }
 
-// tells reports whether it is known if the rank entered a collective.
+// tells reports whether the dump shows if the rank entered a collective.
 func (m *member) tells(seq int64) bool {
 	return m.dump.By != recorder.Watchdog || m.counted || m.ops[seq] != nil
 }

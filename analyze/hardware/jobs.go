@@ -110,7 +110,7 @@ func bareUUID(s string) string {
 	return strings.ReplaceAll(strings.TrimPrefix(strings.ToLower(s), "gpu-"), "-", "")
 }
 
-// sameHost reports whether two names are of one host: one may have its domain.
+// sameHost reports whether two names are of the same host: either may include the domain.
 func sameHost(a, b string) bool {
 	short := func(s string) string { s, _, _ = strings.Cut(strings.ToLower(s), "."); return s }
 	return short(a) == short(b)

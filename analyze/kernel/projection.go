@@ -109,7 +109,7 @@ func (n *nest) project(set *profile.Set, stream profile.Stream, opt *profilewalk
 		}
 	}
 	out = out[:len(n.spans)]
-	// Children come behind their parents.
+	// Children come after their parents.
 	for i := len(out) - 1; i >= 0; i-- {
 		if parent := n.spans[i].parent; parent != none && out[i].ops > 0 {
 			out[parent].extend(out[i].first, out[i].last, out[i].ops)

@@ -75,7 +75,7 @@ type curvePrinter struct {
 	plot  int // columns of the curves
 }
 
-// Widths of the columns beside the curves.
+// Widths of the columns next to the curves.
 const (
 	unitWidth  = 8
 	valueWidth = 7

@@ -59,8 +59,8 @@ var bucketSteps = []float64{
 	60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400,
 }
 
-// ChooseBucket returns the shortest bucket length of which at most 60 cover an extent, in ns. For very
-// long extents it is a number of days.
+// ChooseBucket returns the shortest bucket length, in ns, with which at most 60 buckets cover an
+// extent. For very long extents it is a number of days.
 func ChooseBucket(extent int64) int64 {
 	const buckets = 60
 	for _, step := range bucketSteps {

@@ -34,8 +34,8 @@ type Timeline struct {
 // known.
 type Series struct {
 	Location place.Location
-	// Lead reports that the rank stands for those that do the same work beside it. A role is the sum of
-	// its lead ranks.
+	// Lead reports that the rank stands for the others that do the same work. A role is the sum of its
+	// lead ranks.
 	Lead       bool
 	Points     []Point
 	Stages     [][]Spread // by Timeline.Stages

@@ -36,13 +36,13 @@ type Metric struct {
 	// Of returns the value of a request, in ns, or request.Unknown. It is set for all metrics in
 	// Requests.
 	Of func(*request.Metrics) int64
-	// each returns the values of a request that may have several; nil if it has only that of Of.
+	// each returns the values of a request that may have several; nil if Of returns the only one.
 	each func(*request.Set, *request.Request) []int64
 	// Ratio returns what a request adds to the numerator and the denominator of a mean; ok is false if
 	// it adds nothing. It is set for all metrics in Loads.
 	Ratio func(*Arrival) (sum, of float64, ok bool)
-	// During reports that the ratio depends on what happens while requests run, so that requests that
-	// overlap are alike.
+	// During reports that the ratio depends on how long requests take, so that requests that overlap
+	// are alike.
 	During bool
 }
 

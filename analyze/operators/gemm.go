@@ -11,7 +11,7 @@ type gemmRule struct {
 	left, right int
 	added       bool    // its first input, a matrix or a vector, is added to the product
 	four        bool    // both matrices hold two numbers of 4 bits in each byte, whatever their type
-	out         float64 // bytes of a number of the product; 0 is those of the inputs, but 2 at least
+	out         float64 // bytes of a number of the product; 0 is the size of an input's number, but at least 2
 }
 
 // gemms are the operators that launch multiplications of matrices. aten::linear and aten::matmul are

@@ -160,7 +160,7 @@ func (r *roofs) hasModel(c class) bool {
 	})
 }
 
-// someLengths stand for those of any step.
+// someLengths stand for the lengths of any step.
 var someLengths = profile.Lengths{GenerationTokens: 1, GenerationKeys: 1, GenerationSquares: 1, GenerationPairs: 1}
 
 // modeled returns the work of an instance, and how fast its GPU can do it. NaN is unknown.

@@ -142,8 +142,8 @@ type Beside struct {
 // the clock of graphics processing clusters, which contain the multiprocessors, and RPD asks ROCm's SMI.
 var clockCounters = []string{"GPC Clock Frequency", "sclk"}
 
-// clocksOf returns the clock of the units of each rank's GPU, in MHz: the median of what the recording itself
-// sampled in a window, or else what was measured beside; 0 is unknown. A rank with several GPUs has none.
+// clocksOf returns the clock of the units of each rank's GPU, in MHz: the median of what the recording
+// itself sampled in a window, or else the one in beside; 0 is unknown. A rank with several GPUs has none.
 func clocksOf(set *profile.Set, beside []float64, opt *profilewalk.Options) []float64 {
 	clocks := make([]float64, len(set.Ranks))
 	copy(clocks, beside)

@@ -103,7 +103,7 @@ func (t *thread) before(at trace.Time) int {
 	return i - 1
 }
 
-// threads are those of a stream, with the classes of their operators.
+// threads are the threads of a stream, with the classes of their operators.
 type threads struct {
 	list    []*thread
 	number  map[threadID]int32

@@ -140,7 +140,7 @@ func sizeOf(typ string) float64 {
 	return math.NaN()
 }
 
-// inputs are those of an operator.
+// inputs are the shapes and types of an operator's inputs.
 type inputs struct {
 	dims  [][]int64 // nil if it is not a tensor
 	types []string

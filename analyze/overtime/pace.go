@@ -400,8 +400,8 @@ func (p *paced) slower(level float64) (s slowing, ok bool) {
 	return s, s.factor >= minLonger
 }
 
-// apart returns the index from which all values exceed every earlier one by minLonger or more. A test on ranks is less sure of
-// few values than values that lie so far apart deserve. P is the probability that the largest values come last in a random order.
+// apart returns the index from which all values exceed every earlier one by minLonger or more. With few values, a test on
+// ranks cannot show how clear such a difference is. P is the probability that the largest values come last in a random order.
 func apart(values []float64, level float64) []changepoint.Change {
 	n := len(values)
 	least := slices.Clone(values) // of a value and those behind it

@@ -15,7 +15,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// mostObservations is the most values in a series of steps: with more steps, each value is of several.
+// mostObservations is the most values in a series of steps: with more steps, each value is the mean of several.
 const mostObservations = 1000
 
 // ofSteps returns the series of how long a device is busy with what each step launched, averaged over a few steps where there are many.

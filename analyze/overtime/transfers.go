@@ -16,7 +16,7 @@ import (
 
 // A kernel of a collective waits until all ranks have arrived, and then moves data. The rank that
 // arrives last waits least, so its kernel shows how long the transfer takes. Where all ranks launch
-// equally many collectives of a name, their nth kernels are of the same collective.
+// equally many collectives of a name, their nth kernels belong to the same collective.
 
 // TransferSubkind is the subkind of findings about transfers that take longer in the same place of a program.
 const TransferSubkind = "time of transfers in the same place"
