@@ -9,52 +9,46 @@ import (
 	"github.com/sgtrace/sgtrace/internal/parallel"
 )
 
-// maxDrift is how much two clocks are expected to drift apart at worst where
-// nothing else is known: the crystals of servers are within 50 ppm. (Disciplined by
-// NTP or PTP they are within about 1 ppm, but that is not for us to assume.)
+// maxDrift is how much two clocks drift apart at worst if nothing else is known: the crystals of servers
+// are within 50 ppm. (Disciplined by NTP or PTP, they are within about 1 ppm, but that can't be assumed.)
 const maxDrift = 50e-6
 
-// A limit is one side of a bound between two clocks a and b: at time T of b, b
-// minus a is at least (or at most) V.
+// A limit is one side of a bound between two clocks a and b: at time T of b, b minus a is at least (or at most) V.
 type limit struct{ T, V int64 }
 
-// A band is all lines that keep a set of limits. The true line is one of them, if
-// the limits are true.
+// A band is the set of all lines that satisfy some limits. If the limits are true, the true line is one of them.
 type band struct {
-	lo, hi             []point // the limits that are tight for some slope, ascending
+	lo, hi             []point // limits that are tight for some slope, ascending
 	origin             point64
 	minSlope, maxSlope float64
 }
 
-// point64 is where the coordinates of points are counted from.
+// point64 is the origin of the coordinates of points.
 type point64 struct{ t, v int64 }
 
 type point struct{ t, v float64 }
 
-// A bandLine is a line in a band: where delays in both directions most likely have their floors.
+// A bandLine is a line in a band: the one at which delays in both directions most likely have their floors.
 type bandLine struct {
 	At, Off       int64 // b minus a is Off at time At of b
 	Slope         float64
-	Err, SlopeErr float64 // ns at At, and how it grows
+	Err, SlopeErr float64 // ns at At, and its growth per ns of distance from At
 	From, To      int64
-	Used, Wrong   int // limits
-	// Loose is how much more of the width of the band, in ns, is that of the direction whose shortest
-	// delays are far apart: nobody knows how much shorter they can be.
+	Used, Wrong   int // numbers of limits
+	// Loose is how much more of the width of the band, in ns, belongs to the direction whose
+	// shortest delays are farther apart: how much shorter these can be is unknown.
 	Loose float64
 }
 
-// width returns how far the line may be off at the ends of what it was found from.
+// width returns how far off the line may be at the ends of the time that its limits cover.
 func (f *bandLine) width() float64 { return f.Err + f.SlopeErr*float64(f.To-f.From)/2 }
 
-// lineBetween finds the line between the limits. ok is false if it is not limited on
-// both sides.
+// lineBetween finds the line between the limits. ok is false unless there are limits on both sides.
 //
-// If no line with a possible slope keeps all limits, some are wrong: requests that
-// were joined wrongly, or clocks that were set meanwhile. The line that violates the
-// rest least in sum (which few wrong ones can hardly move) gives the slope; the
-// offset that keeps most limits tells which ones are wrong. For each wrong one that
-// showed, one tight limit on each side is not relied upon either: it may be one that
-// is wrong without showing.
+// If no line with a possible slope satisfies all limits, some are wrong: requests were joined wrongly, or
+// clocks were set meanwhile. Then the slope is that of the line that violates the limits least in sum,
+// which a few wrong ones hardly move, and the offset that satisfies most limits shows which ones are wrong.
+// For each wrong limit, one tight limit on each side is dropped, too: it may be wrong without showing.
 func lineBetween(lo, hi []limit) (fit bandLine, ok bool) {
 	if len(lo) == 0 || len(hi) == 0 {
 		return fit, false
@@ -82,10 +76,10 @@ func lineBetween(lo, hi []limit) (fit bandLine, ok bool) {
 	return fit, true
 }
 
-// maxPeel is how many limits on a side are not relied upon at most.
+// maxPeel is how many tight limits on a side are dropped at most.
 const maxPeel = 16
 
-// place chooses the origin, in the middle of time and amid the limits.
+// place chooses the origin: the middle of the time, and the median of the limits.
 func (b *band) place(lo, hi []limit) (from, to int64) {
 	values := make([]int64, 0, len(lo)+len(hi))
 	from, to = lo[0].T, lo[0].T
@@ -99,8 +93,7 @@ func (b *band) place(lo, hi []limit) (from, to int64) {
 	return from, to
 }
 
-// points returns limits in the order of time. Limits are cut at 1e15 ns from the
-// origin, where they limit nothing.
+// points returns limits as points, ordered by time. Values are clamped to 1e15 ns from the origin, where they limit nothing.
 func (b *band) points(l []limit) []point {
 	list := make([]point, len(l))
 	for i, x := range l {
@@ -111,7 +104,7 @@ func (b *band) points(l []limit) []point {
 		list[i] = point{float64(x.T - b.origin.t), v}
 	}
 	slices.SortFunc(list, func(p, q point) int {
-		switch { // no number is NaN, which cmp.Compare would look for
+		switch { // no number is NaN, which cmp.Compare would check
 		case p.t < q.t:
 			return -1
 		case p.t > q.t:
@@ -122,8 +115,7 @@ func (b *band) points(l []limit) []point {
 	return list
 }
 
-// hull returns the upper (side 1) or lower (-1) convex hull of points in order of
-// time: all that can limit a line.
+// hull returns the upper (side 1) or lower (-1) convex hull of points ordered by time: all points that can limit a line.
 func hull(list []point, side float64) []point {
 	var h []point
 	for _, p := range list {
@@ -145,13 +137,13 @@ func hull(list []point, side float64) []point {
 	return h
 }
 
-// cross is positive if r lies left of the way from p to q.
+// cross is positive if r lies to the left of the line from p to q.
 func cross(p, q, r point) float64 {
 	return (q.t-p.t)*(r.v-p.v) - (q.v-p.v)*(r.t-p.t)
 }
 
-// lowest returns the lowest line of that slope, by its value at t, that keeps all
-// lower limits, highest the opposite.
+// lowest returns the value at t of the lowest line with a slope that satisfies all lower
+// limits; highest returns that of the highest line that satisfies all upper limits.
 func (b *band) lowest(slope, t float64) float64 {
 	v := math.Inf(-1)
 	for _, p := range b.lo {
@@ -168,7 +160,7 @@ func (b *band) highest(slope, t float64) float64 {
 	return v
 }
 
-// top and bottom are the limits of the band at t.
+// top and bottom return the bounds of the band at t.
 func (b *band) top(t float64) float64 {
 	f := func(s float64) float64 { return b.highest(s, t) }
 	return f(peak(b.minSlope, b.maxSlope, f))
@@ -181,8 +173,8 @@ func (b *band) bottom(t float64) float64 {
 
 func (b *band) gap(slope float64) float64 { return b.highest(slope, 0) - b.lowest(slope, 0) }
 
-// slopes finds the slopes of the lines in the band, within maxDrift. The gap is
-// a concave function of the slope.
+// slopes finds the range of slopes of the lines in the band, within maxDrift. It relies on the
+// gap being a concave function of the slope.
 func (b *band) slopes() bool {
 	best := 0.0
 	if b.gap(0) < 0 {
@@ -196,7 +188,7 @@ func (b *band) slopes() bool {
 	return true
 }
 
-// peak returns where the concave function f is largest.
+// peak returns the argument at which the concave function f is largest.
 func peak(from, to float64, f func(float64) float64) float64 {
 	for range 80 {
 		a, b := from+(to-from)*0.382, from+(to-from)*0.618
@@ -209,7 +201,7 @@ func peak(from, to float64, f func(float64) float64) float64 {
 	return (from + to) / 2
 }
 
-// edgeOf returns the last point on the way from in to out where f is not negative.
+// edgeOf returns the last point between in and out at which f is not negative.
 func edgeOf(in, out float64, f func(float64) float64) float64 {
 	if f(out) >= 0 {
 		return out
@@ -224,8 +216,7 @@ func edgeOf(in, out float64, f func(float64) float64) float64 {
 	return in
 }
 
-// line fills in the line in the middle of the band. Without a drift, if that is
-// possible.
+// line fills in the line in the middle of the band, with a slope of 0 if that is possible.
 func (b *band) line(fit *bandLine) {
 	if b.minSlope > 0 || b.maxSlope < 0 {
 		fit.Slope = (b.minSlope + b.maxSlope) / 2
@@ -248,7 +239,7 @@ func (b *band) line(fit *bandLine) {
 	}
 }
 
-// peel removes the points of a hull from list.
+// peel returns list without the points of a hull.
 func peel(list, h []point) []point {
 	var left []point
 	k := 0
@@ -265,26 +256,23 @@ func peel(list, h []point) []point {
 	return left
 }
 
-// Where in a band the true line lies, nobody can know: a message takes some time at least, its
-// floor, and only the sum of the floors of both directions shows. What can be known is how near
-// to its floor the shortest delay of a direction came. Near a floor there are about as many
-// delays in one stretch as in the next, so the shortest of n is as far above the floor as the
-// next ones are apart, on average. The floors of both directions are taken to be equal, as for
-// NTP, up to what a hop between hosts takes; what is beyond that is not the network's, and is
-// divided as the shortest delays are apart. A direction of few and uneven delays has
-// most of it then, and one in which many are about equal has next to none.
+// Where in a band the true line lies cannot be known: a message takes some least time, its floor, and only the sum of the
+// floors of both directions shows. But it can be estimated how close the shortest delay of a direction came to its floor.
+// Near a floor, delays are about equally dense, so the shortest of n delays is about as far above the floor as the next
+// ones are apart, on average. The floors of both directions are assumed to be equal, as in NTP, up to the time of a hop
+// between hosts. Anything beyond that is not due to the network, and is divided in proportion to how far apart the
+// shortest delays are: a direction with few and uneven delays gets most of it, one with many equal delays next to none.
 const (
-	// hop is about what a message takes at least from one process to one of another host, in ns.
+	// hop is about the least time of a message from a process to one on another host, in ns.
 	hop = 250_000
-	// lowest is of how many of the shortest delays the distances are looked at.
+	// lowest is the number of shortest delays whose distances are used.
 	lowest = 8
-	// minApart is how exactly a floor can be told at all, in ns: clocks of processes are
-	// calibrated to about that.
+	// minApart is how exactly a floor can be known at best, in ns: clocks of processes are calibrated to about that.
 	minApart = 1000
 )
 
-// settle moves the line from the middle of the band to where the floors are, and widens its error
-// so that it still covers all of the band.
+// settle moves the line from the middle of the band to the estimated floors, and widens its
+// error so that it still covers the whole band.
 func (f *bandLine) settle(los, his []point) {
 	up, down := f.apart(los, -1), f.apart(his, 1)
 	width := 2 * f.Err
@@ -301,8 +289,7 @@ func (f *bandLine) settle(los, his []point) {
 	f.Err += math.Abs(by)
 }
 
-// apart returns how far the lowest of some limits are from each other, on average, on the side of the
-// line that sign tells.
+// apart returns the average distance between the limits closest to the line, on the side given by sign.
 func (f *bandLine) apart(list []point, sign float64) float64 {
 	low := make([]float64, 0, lowest+1)
 	for _, p := range list {
@@ -314,21 +301,20 @@ func (f *bandLine) apart(list []point, sign float64) float64 {
 		}
 	}
 	if len(low) < 2 {
-		return math.Max(minApart, f.Err) // a single one shows nothing of its floor
+		return math.Max(minApart, f.Err) // a single delay shows nothing about its floor
 	}
 	return max(minApart, (low[len(low)-1]-low[0])/float64(len(low)-1))
 }
 
-// robustPoints is how many limits of a side the search for the slope looks at.
+// robustPoints is the number of limits on each side that are used to find the slope.
 const robustPoints = 2000
 
-// consistent returns the limits that lines can keep together, and leaves the band
-// with their hulls.
+// consistent returns the limits that lines can satisfy together, and leaves their hulls in the band.
 func (b *band) consistent(los, his []point) (lo, hi []point) {
 	slope := l1Slope(stride(los, robustPoints), stride(his, robustPoints))
 	from, to := mostKept(los, his, slope)
-	// Those that are kept by the offset that keeps most. Twice: with the band that they
-	// leave, those come back that only the slope was wrong for.
+	// First, the limits satisfied by the offset that satisfies most. Then, twice, all limits
+	// consistent with the resulting band: some were violated only because of the slope.
 	lo = order.Only(los, func(p point) bool { return p.v-slope*p.t <= from })
 	hi = order.Only(his, func(p point) bool { return p.v-slope*p.t >= to })
 	for range 2 {
@@ -337,11 +323,11 @@ func (b *band) consistent(los, his []point) (lo, hi []point) {
 			return lo, hi
 		}
 		kept := *b
-		mid := (kept.minSlope + kept.maxSlope) / 2 // most limits are kept by any slope
+		mid := (kept.minSlope + kept.maxSlope) / 2 // most limits hold for the middle slope; that test is cheap
 		lo = order.Only(los, func(p point) bool { return p.v <= kept.highest(mid, p.t) || p.v <= kept.top(p.t) })
 		hi = order.Only(his, func(p point) bool { return p.v >= kept.lowest(mid, p.t) || p.v >= kept.bottom(p.t) })
 		b.lo, b.hi = hull(lo, 1), hull(hi, -1)
-		if !b.slopes() { // they do not all fit together: as before
+		if !b.slopes() { // they don't all fit together: use the previous band
 			*b = kept
 			return b.within(los, his)
 		}
@@ -349,7 +335,7 @@ func (b *band) consistent(los, his []point) (lo, hi []point) {
 	return lo, hi
 }
 
-// within returns the limits that every line of the band keeps.
+// within returns the limits that every line of the band satisfies.
 func (b *band) within(los, his []point) (lo, hi []point) {
 	mid := (b.minSlope + b.maxSlope) / 2
 	lo = order.Only(los, func(p point) bool { return p.v <= b.lowest(mid, p.t) })
@@ -357,7 +343,7 @@ func (b *band) within(los, his []point) (lo, hi []point) {
 	return lo, hi
 }
 
-// stride returns at most n points of list, evenly.
+// stride returns at most n points of list, evenly spread.
 func stride(list []point, n int) []point {
 	if len(list) <= n {
 		return list
@@ -369,8 +355,8 @@ func stride(list []point, n int) []point {
 	return some
 }
 
-// l1Slope returns the slope of the line that violates the limits least in sum: a
-// convex function of the line, of which no limit has more than its share.
+// l1Slope returns the slope of the line with the least sum of violations: a convex function of
+// the line, to which no limit contributes disproportionately.
 func l1Slope(los, his []point) float64 {
 	values := make([]float64, 0, len(los)+len(his))
 	cost := func(slope float64) float64 {
@@ -381,8 +367,8 @@ func l1Slope(los, his []point) float64 {
 		for _, p := range his {
 			values = append(values, p.v-slope*p.t)
 		}
-		// Going up, each lower limit that is passed costs one less per ns, each upper
-		// one more. It begins at minus the number of lower ones, hence:
+		// Moving up past a lower limit reduces the cost's slope by one violated limit; past an upper
+		// limit, it adds one. The slope starts at minus the number of lower limits, so the minimum is at:
 		sorted := slices.Clone(values)
 		slices.Sort(sorted)
 		best := sorted[min(len(los), len(sorted))-1]
@@ -399,8 +385,7 @@ func l1Slope(los, his []point) float64 {
 	return peak(-maxDrift, maxDrift, func(s float64) float64 { return -cost(s) })
 }
 
-// mostKept returns the interval of offsets, at time 0, that keeps most limits of a
-// slope; the widest of them.
+// mostKept returns the interval of offsets, at time 0, that satisfies most limits for a slope; the widest if there are several.
 func mostKept(los, his []point, slope float64) (from, to float64) {
 	type step struct {
 		v  float64

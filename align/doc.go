@@ -1,17 +1,16 @@
 // Package align puts the clocks of several hosts on one time line.
 //
-// It is pure: times go in, relations between clocks come out. Which events of a
-// trace are collectives, and which clock an input uses, is for callers to say.
+// It is pure: times go in, relations between clocks come out. Callers say which events of a
+// trace are collectives, and which clock an input uses.
 //
 // The pieces, in the order in which they run:
 //
 //  1. [matching.Find] finds the same collective on several ranks.
-//  2. [Solve] relates the clocks. Relations that were given by the user come
-//     first, then those that a producer recorded, then what matched collectives
-//     say, then what requests say that crossed hosts ([Bound]). What comes later
-//     never moves what came before: it is a check, and contradictions are
-//     reported as [Conflict], not averaged.
-//  3. [MatchRest] finds by time what was left, on the clocks that are now related.
+//  2. [Solve] relates the clocks. Relations given by the user come first, then those
+//     that a producer recorded, then matched collectives, then requests that crossed
+//     hosts ([Bound]). Later evidence never moves earlier relations, but checks them:
+//     contradictions are reported as [Conflict], not averaged.
+//  3. [MatchRest] matches by time what [matching.Find] left, on clocks that are now related.
 //  4. [Solution] holds a line for each clock, with an error bound, and
 //     [ClockFit.ToReference] applies it.
 //

@@ -10,20 +10,18 @@ import (
 )
 
 const (
-	// maxSamples is how many matches of one set of clocks are looked at: more do not
-	// make a fit better, because the remaining error is systematic.
+	// maxSamples limits how many matches of one set of clocks are used: more do not improve a fit,
+	// because the remaining error is systematic.
 	maxSamples = 8192
-	// allPairs is up to how many clocks of a set every pair is an edge. In larger
-	// sets, the clock with most matches is one end of all edges.
+	// allPairs is the largest set of clocks in which every pair is an edge. In larger sets, all
+	// edges share the clock with most matches.
 	allPairs = 4
-	// manyClocks is how many clocks a set has of whose matches fewer are looked at, so
-	// that a sample of each for each clock does not fill the memory; fewSamples are
-	// enough for any.
+	// manyClocks is the size of a set of clocks from which on fewer of its matches are used, so that
+	// a sample of each match for each clock does not fill the memory. fewSamples are always enough.
 	manyClocks, fewSamples = 64, 512
 )
 
-// A side is what one clock, or one component, saw of a collective. Times are of the
-// component's root.
+// A side is what one clock, or one component, saw of a collective. Times are those of the component's root.
 type side struct {
 	id          int
 	ends        []int64
@@ -43,7 +41,7 @@ func (p *Problem) call(m matching.Member) matching.Collective {
 	return p.Ranks[m.Rank].Calls.At(int(m.Index))
 }
 
-// useful reports whether m says something about clocks.
+// useful reports whether m contains information about clocks.
 func (p *Problem) useful(m *matching.Match) bool {
 	return m.Kind == matching.KindSync && !slices.ContainsFunc(m.Members, func(member matching.Member) bool {
 		c := p.call(member)
@@ -51,13 +49,13 @@ func (p *Problem) useful(m *matching.Match) bool {
 	})
 }
 
-// A clockSet is the matches that the same clocks, or components, took part in.
+// A clockSet has the matches in which the same clocks, or components, took part.
 type clockSet struct {
 	ids     []int // ascending
 	matches []int32
 }
 
-// sets groups the matches that are good for clocks by what idOf their clocks is.
+// sets groups the matches that are useful for clocks by the ids of their clocks, as idOf returns them.
 func (s *state) sets(idOf func(clock int) int) []*clockSet {
 	found := map[string]*clockSet{}
 	var order []*clockSet
@@ -89,8 +87,7 @@ func (s *state) sets(idOf func(clock int) int) []*clockSet {
 	return order
 }
 
-// edges returns the pairs of ids that share matches, with a sample for each match.
-// keep tells which pairs are wanted. Edges are ordered by a, then b.
+// edges returns the pairs of ids that share matches, with a sample for each match, ordered by a, then b. keep selects the pairs.
 func (s *state) edges(idOf func(clock int) int, keep func(a, b int) bool) []*edge {
 	sets := s.sets(idOf)
 	weight := map[int]int{}
@@ -102,7 +99,7 @@ func (s *state) edges(idOf func(clock int) int, keep func(a, b int) bool) []*edg
 	found := map[[2]int]*edge{}
 	var list []*edge
 	for _, set := range sets {
-		var pairs [][2]int // of places in set.ids
+		var pairs [][2]int // of indexes into set.ids
 		for _, p := range set.pairs(weight) {
 			ab := [2]int{set.ids[p[0]], set.ids[p[1]]}
 			if !keep(ab[0], ab[1]) {
@@ -137,7 +134,7 @@ func (s *state) edges(idOf func(clock int) int, keep func(a, b int) bool) []*edg
 	return list
 }
 
-// pairs returns the pairs of places in ids that become edges.
+// pairs returns the pairs of indexes into ids that become edges.
 func (set *clockSet) pairs(weight map[int]int) [][2]int {
 	var list [][2]int
 	if len(set.ids) <= allPairs {
@@ -177,11 +174,9 @@ func (s *state) sidesOf(m matching.Match, idOf func(clock int) int, ids []int, s
 	}
 }
 
-// violations returns how many of the inliers cannot be: somebody on one side ended
-// before somebody on the other one started.
+// violations returns how many of the inliers are impossible: a rank on one side ended before a rank on the other side started.
 func (e *edge) violations() int {
-	// Ends are measured as well as starts, hence the noise of one match; and a few us
-	// are always within the precision of kernels' times.
+	// Ends are as noisy as starts, hence the noise of one match; and a few us are always within the precision of kernel times.
 	tolerance := e.bound() + 3*e.sigma + 5000
 	limit := max(trimMAD*e.mad, trimFloor)
 	n := 0
@@ -190,7 +185,7 @@ func (e *edge) violations() int {
 		if math.Abs(float64(x.b-x.a)-off) > limit {
 			continue
 		}
-		// Both relative to the end on a, for the sake of float64.
+		// Relative to the end on a, so that float64 is precise enough.
 		startB, endB := float64(x.startB-x.a)-off, float64(x.endB-x.a)-off
 		startA, endA := float64(x.startA-x.a), float64(x.endA-x.a)
 		if startB > endA+tolerance || startA > endB+tolerance {
@@ -200,13 +195,13 @@ func (e *edge) violations() int {
 	return n
 }
 
-// asymmetries sets what the ranks of one clock show of their ends being apart
-// systematically: the root mean square of the medians of their deviations.
+// asymmetries sets how far the ends of ranks on the same clock are apart systematically: the
+// root mean square of the medians of their deviations.
 func (s *state) asymmetries(list []*edge, idOf func(clock int) int) {
 	if len(list) == 0 {
 		return
 	}
-	worst := map[int]float64{} // by id
+	worst := map[int]float64{} // by id: the largest of its clocks
 	for clock, ms := range s.rankMedians() {
 		id := idOf(clock)
 		worst[id] = max(worst[id], ms)
@@ -216,8 +211,7 @@ func (s *state) asymmetries(list []*edge, idOf func(clock int) int) {
 	}
 }
 
-// rankMedians returns, by clock, the root mean square over its ranks of the median
-// deviation of their ends from the median end on that clock.
+// rankMedians returns, by clock, the root mean square over its ranks of their median deviation from the median end on that clock.
 func (s *state) rankMedians() []float64 {
 	deviations := make([][]float64, len(s.p.Ranks))
 	sum, count := make([]float64, s.p.Clocks), make([]float64, s.p.Clocks)
@@ -250,7 +244,7 @@ func (s *state) rankMedians() []float64 {
 	}
 	for r, d := range deviations {
 		if len(d) < 8 {
-			continue // a median of few is noise
+			continue // a median of so few values is noise
 		}
 		clock := s.p.Ranks[r].Clock
 		m := order.SortedMedian(d)

@@ -11,51 +11,45 @@ import (
 	"github.com/sgtrace/sgtrace/internal/order"
 )
 
-// How sure a fit is. A bound has three parts, which add up:
+// How certain a fit is. A bound is the sum of three parts:
 //
-//   - noise: the standard error of the fitted line, times the factor of Student's t
-//     for 99 %. Standard errors are enlarged where residuals that follow each other
-//     are alike, as noise that does not average out.
-//   - system: what no number of matches averages out. Ranks at one end of a ring may
-//     always end later; what the ranks of one host show of that among
-//     themselves, half the noise of one match and systemFloor are taken for it,
-//     whichever is largest; and the deviation of the residuals from a line.
-//   - drift: how much the drift may be wrong, times the time from the center.
+//   - noise: the standard error of the fitted line, times the factor of Student's t for 99 %. Standard errors are
+//     enlarged where successive residuals are correlated, as with noise that does not average out.
+//   - system: what no number of matches averages out. Ranks at one end of a ring may always end later; this part is
+//     the largest of how far the ranks of one host are apart systematically, half the noise of one match, and
+//     systemFloor, plus the deviation of the residuals from a line.
+//   - drift: how far off the drift may be, times the time from the center.
 const (
-	// priorSigma and priorWeight: before any match, ends are expected to be
-	// priorSigma apart, with the weight of that many matches. This is what a single match
-	// is worth.
+	// priorSigma and priorWeight: before any match, ends are expected to be priorSigma apart, with
+	// the weight of priorWeight matches. This determines the bound of a single match.
 	priorSigma  = 3000.0 // ns
 	priorWeight = 2.0
 
 	systemFloor = 1000.0 // ns
 
-	// A drift is believed when it is known to minDriftError and is driftSigmas of
-	// its errors away from zero. Otherwise it is zero, and the bound says what that
-	// may be wrong by.
+	// A drift is used if it is known to minDriftError and is more than driftSigmas of its errors
+	// away from zero. Otherwise it is zero, and the bound covers the error of that.
 	minDriftError = 0.5e-6
 	driftSigmas   = 4.0
 
-	steepest = 500e-6 // steeper lines are no clocks: where fits begin
+	steepest = 500e-6 // steeper lines are not clocks; checked where fits begin
 
-	trimMAD   = 5.0   // residuals beyond are left out ...
-	trimFloor = 1000. // ... but not within this many ns
-	confident = 0.995 // two-sided 99 %
+	trimMAD   = 5.0   // residuals beyond this many MADs are left out ...
+	trimFloor = 1000. // ... unless they are within this many ns
+	confident = 0.995 // quantile for two-sided 99 %
 )
 
-// A sample is one collective that was seen on both sides of an edge, in times of
-// those sides.
+// A sample is one collective that was seen on both sides of an edge, in the times of these sides.
 type sample struct {
 	match          int32
-	a, b           int64 // median end of the ranks of the side
+	a, b           int64 // median end of the side's ranks
 	startA, startB int64 // last start
 	endA, endB     int64 // first end
 }
 
-// An edge is what the collectives of two clocks say: at time `at` of a, b is ahead
-// by off, and that grows by slope.
+// An edge is what the collectives of two clocks show: at time `at` of a, b is ahead by off, which grows by slope.
 type edge struct {
-	a, b    int // clocks, or sets of clocks that are known relative to each other
+	a, b    int // clocks, or sets of clocks that are related to each other
 	samples []sample
 	inliers int
 
@@ -63,15 +57,15 @@ type edge struct {
 	slope     float64
 	seOff     float64 // ns
 	seSlope   float64
-	df        float64 // degrees of freedom of both
-	sigma     float64 // ns; of one match
+	df        float64 // degrees of freedom of both errors
+	sigma     float64 // ns; standard deviation of one match
 	mad       float64 // ns
-	misfit    float64 // ns; by how much the residuals are not a line
-	from, to  int64   // first and last sample, time of a
+	misfit    float64 // ns; deviation of the residuals from a line
+	from, to  int64   // times of the first and last sample on a
 	asymmetry float64 // ns; see system
 }
 
-// system returns the part of the bound that matches do not average out.
+// system returns the part of the bound that does not average out over matches.
 func (e *edge) system() float64 {
 	return max(systemFloor, e.sigma/2, e.asymmetry) + e.misfit
 }
@@ -81,10 +75,10 @@ func (e *edge) driftError() float64 {
 	return min(maxDrift, tFactor(e.df)*e.seSlope)
 }
 
-// bound returns how far the edge may be off at `at`.
+// bound returns how far off the edge may be at `at`.
 func (e *edge) bound() float64 { return tFactor(e.df)*e.seOff + e.system() }
 
-// tFactor returns how many standard errors hold 99 % at that many degrees of freedom.
+// tFactor returns how many standard errors cover 99 % at the given degrees of freedom.
 func tFactor(df float64) float64 {
 	return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: min(df, 1000)}.Quantile(confident)
 }
@@ -126,8 +120,8 @@ func compareSamples(p, q sample) int {
 	return cmp.Or(cmp.Compare(p.a, q.a), cmp.Compare(p.b, q.b), cmp.Compare(p.match, q.match))
 }
 
-// robustSlope returns the Theil-Sen slope of y over x, from pairs that are at least
-// a quarter of the span apart; of many samples, from some of the pairs. x ascends.
+// robustSlope returns the Theil-Sen slope of y over x, from pairs that are at least a quarter
+// of the span apart; with many samples, from some of these pairs. x is ascending.
 func robustSlope(x, y []float64) float64 {
 	n := len(x)
 	span := x[n-1] - x[0]
@@ -159,7 +153,7 @@ func robustSlope(x, y []float64) float64 {
 	return 0
 }
 
-// trim returns the samples that are near to the line of that slope.
+// trim returns the samples near the line with a slope, and sets mad to the median absolute deviation.
 func trim(x, y []float64, slope float64, mad *float64) (inX, inY []float64) {
 	r := make([]float64, len(x))
 	for i := range x {
@@ -179,7 +173,7 @@ func trim(x, y []float64, slope float64, mad *float64) (inX, inY []float64) {
 	return inX, inY
 }
 
-// leastSquares returns the slope of y over x, or old and false where there is none.
+// leastSquares returns the slope of y over x, or a fallback and false if there is none.
 func leastSquares(x, y []float64, old float64) (slope float64, ok bool) {
 	mx, my := mean(x), mean(y)
 	var sxx, sxy float64
@@ -197,7 +191,7 @@ func leastSquares(x, y []float64, old float64) (slope float64, ok bool) {
 	return slope, true
 }
 
-// conclude computes the line and its errors from the samples that are left.
+// conclude computes the line and its errors from the remaining samples.
 func (e *edge) conclude(x, y []float64, slope float64) {
 	n := float64(len(x))
 	e.inliers = len(x)
@@ -221,14 +215,13 @@ func (e *edge) conclude(x, y []float64, slope float64) {
 		e.seSlope = min(e.seSlope, inflated/math.Sqrt(sxx))
 	}
 	if e.seSlope >= maxDrift/2 {
-		e.slope = 0 // it says less than the limit of a real clock
+		e.slope = 0 // less informative than the limit on real clocks
 	}
 	e.misfit = misfit(r)
 }
 
-// inflation returns by how much the variance of a mean of r is larger than if its
-// values were independent: (1+p)/(1-p) of a first-order process, where p is the
-// correlation of neighbors if that is more than chance.
+// inflation returns the factor by which the variance of the mean of r is larger than with independent values:
+// (1+p)/(1-p) for a first-order autoregressive process, where p is the correlation of neighbors if that is significant.
 func inflation(r []float64) float64 {
 	var c0, c1 float64
 	for i := range r {
@@ -247,8 +240,8 @@ func inflation(r []float64) float64 {
 	return (1 + p) / (1 - p)
 }
 
-// misfit returns by how much the means of eighths of r differ from zero by more
-// than noise: temperature makes clocks wander, and a line does not.
+// misfit returns by how much the means of eighths of r differ from zero beyond noise:
+// temperature makes clocks wander, but not along a line.
 func misfit(r []float64) float64 {
 	blocks := min(8, len(r)/12)
 	worst := 0.0
@@ -269,11 +262,10 @@ func mean(x []float64) float64 {
 
 const ppb = 1e-9
 
-// maxDriftPPB is the steepest line that is believed from anybody: 10 %. It keeps
-// every line strictly increasing.
+// maxDriftPPB is the largest drift that is accepted from any source: 10 %. It keeps every line strictly increasing.
 const maxDriftPPB = 100_000_000
 
-// A line maps the times of one clock to another one's:
+// A line maps the times of one clock to those of another:
 //
 //	other = t - off - slope*(t-t0)
 //
@@ -287,15 +279,13 @@ func (l line) apply(t int64) int64 {
 	return t - l.off - int64(math.Round(l.slope*float64(t-l.t0)))
 }
 
-// inverse returns the line back. From u = t-o-m(t-t0) follows, with u0 = t0-o the
-// image of t0, t = u + o + m/(1-m) (u-u0).
+// inverse returns the inverse line. From u = t-o-m(t-t0) follows, with u0 = t0-o the image of t0, t = u + o + m/(1-m) (u-u0).
 func (l line) inverse() line {
 	return line{t0: l.t0 - l.off, off: -l.off, slope: -l.slope / (1 - l.slope)}
 }
 
-// then returns the line that applies l and then m. It is stated for an instant that
-// its drift is about: drifts are rounded in the end, which must not be far from
-// where the offset is right.
+// then returns the line that applies l and then m. Its t0 is that of the line with the drift:
+// drifts are rounded in the end, so t0 must not be far from where the offset is exact.
 func (l line) then(m line) line {
 	if l.slope == 0 {
 		l.t0 = m.t0 + l.off
@@ -307,16 +297,15 @@ func (l line) then(m line) line {
 	}
 }
 
-// at returns the same line with the offset stated for another instant.
+// at returns the same line with its offset at another instant.
 func (l line) at(t int64) line {
 	return line{t0: t, off: t - l.apply(t), slope: l.slope}
 }
 
-// driftOver returns drift*(t-t0), rounded to the nearest ns, for any two instants
-// and |drift| <= 1e9 ppb. It never decreases, or never increases, with t.
+// driftOver returns drift*(t-t0), rounded to the nearest ns, for any two instants and |drift| <= 1e9 ppb. It is monotonic in t.
 func driftOver(t, t0, driftPPB int64) int64 {
 	negative := (t < t0) != (driftPPB < 0)
-	span := uint64(t) - uint64(t0) // right even where t-t0 overflows
+	span := uint64(t) - uint64(t0) // correct even if t-t0 overflows
 	if t < t0 {
 		span = -span
 	}
@@ -338,7 +327,7 @@ func driftOver(t, t0, driftPPB int64) int64 {
 	return int64(quotient)
 }
 
-// sub returns a-b, at the limits of int64 the limit.
+// sub returns a-b, saturating at the limits of int64.
 func sub(a, b int64) int64 {
 	switch d := a - b; {
 	case b > 0 && d > a:
@@ -350,7 +339,7 @@ func sub(a, b int64) int64 {
 	}
 }
 
-// add returns a+b, at the limits of int64 the limit.
+// add returns a+b, saturating at the limits of int64.
 func add(a, b int64) int64 {
 	switch s := a + b; {
 	case b > 0 && s < a:

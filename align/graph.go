@@ -9,28 +9,27 @@ import (
 	"github.com/sgtrace/sgtrace/internal/order"
 )
 
-// A node is a clock, or a set of clocks that are known relative to each other, in
-// the graph of edges. On the time line of its tree's root, at time t,
+// A node is a clock, or a set of clocks that are related to each other, in the graph of edges. At time t of the root
+// of its tree,
 //
 //	node minus root = off + slope*(t-at)
 type node struct {
 	root int
-	at   int64 // time of the root
+	at   int64 // time of root
 	off  int64
-	// err is how far off may be off at `at`, slopeErr how far slope.
+	// err is how far off `off` may be at `at`, and slopeErr how far off slope may be.
 	slope, err, slopeErr float64
-	from, to             int64 // time of the root
+	from, to             int64 // time of root
 	matches, trimmed     int
 }
 
-// relate solves the graph of edges by least squares. It returns a node for each
-// end of an edge, and the edges that contradict the rest by index, with how much.
+// relate solves the graph of edges by least squares. It returns a node for each end of an edge, and the edges that
+// contradict the others, by index, with the size of the contradiction.
 //
-//  1. A tree of the best edges gives offsets exact to the ns as integers, and shows
-//     which of the other edges contradict it.
-//  2. Weighted least squares over all consistent edges gives the slopes. Those
-//     that are not significant are zero.
-//  3. With them, weighted least squares gives what the offsets differ from the tree's.
+//  1. A tree of the best edges gives offsets, exact to the ns as they are integers, and shows which of the other
+//     edges contradict it.
+//  2. Weighted least squares over all consistent edges gives the slopes. Slopes that are not significant are zero.
+//  3. Given these, weighted least squares gives the differences of the offsets from the tree's.
 func relate(edges []*edge, better func(a, b int) int) (map[int]*node, map[int]excess) {
 	rows := order.Sorted(len(edges), func(i, j int) int {
 		a, b := edges[i], edges[j]
@@ -54,10 +53,10 @@ func relate(edges []*edge, better func(a, b int) int) (map[int]*node, map[int]ex
 	return g.nodes, wrong
 }
 
-// excess is by how much an edge contradicts the others, ns.
+// excess is by how much an edge contradicts the others, and how much is tolerated, in ns.
 type excess struct{ by, tolerated float64 }
 
-// worst returns how far e may be off over its window.
+// worst returns how far off e may be at the ends of its window.
 func (e *edge) worst() float64 {
 	return e.bound() + e.driftError()*float64(e.to-e.from)/2
 }
@@ -65,8 +64,8 @@ func (e *edge) worst() float64 {
 // A forest holds the trees of best edges.
 type forest struct {
 	nodes  map[int]*node
-	parent map[int]*edge // the edge that leads to the root
-	depth  []int         // nodes, parents before children
+	parent map[int]*edge // edge toward the root
+	depth  []int         // nodes, parents before their children
 }
 
 func newForest(edges []*edge, order []int, better func(a, b int) int) *forest {
@@ -102,7 +101,7 @@ func newForest(edges []*edge, order []int, better func(a, b int) int) *forest {
 	return f
 }
 
-// grow places the children of n, and theirs.
+// grow places the descendants of n.
 func (f *forest) grow(n int, tree map[int][]*edge) {
 	for _, e := range tree[n] {
 		child, off := e.b, e.off
@@ -121,7 +120,7 @@ func (f *forest) grow(n int, tree map[int][]*edge) {
 	}
 }
 
-// center returns the root's time of the center of e.
+// center returns the center of e in the time of the root.
 func (f *forest) center(e *edge) int64 { return e.at - f.nodes[e.a].off }
 
 // up returns the node at the other end of the edge that leads from n to the root.
@@ -132,8 +131,8 @@ func (f *forest) up(n int) int {
 	return f.parent[n].b
 }
 
-// drifted returns by how much n is away from its off at the root's time t, as the
-// edges of the tree say, and how far that may be off.
+// drifted returns by how much n differs from its off at time t of the root, according to the
+// slopes of the tree's edges, and the error of that.
 func (f *forest) drifted(n int, t int64) (by, err float64) {
 	for f.parent[n] != nil {
 		e := f.parent[n]
@@ -149,7 +148,7 @@ func (f *forest) drifted(n int, t int64) (by, err float64) {
 	return by, err
 }
 
-// contradiction returns by how much e differs from the tree, and how much it may.
+// contradiction returns by how much e differs from the tree, and by how much it may.
 func (f *forest) contradiction(e *edge) (by, tolerated float64) {
 	t := f.center(e)
 	aBy, aErr := f.drifted(e.a, t)
@@ -173,12 +172,12 @@ func (f *forest) solve(root int, edges []*edge) {
 		df = min(df, e.df)
 	}
 	factor := tFactor(df)
-	// Offsets are counted from the tree's, and slopes from one instant for all.
+	// Offsets are relative to the tree's, and slopes to one common instant.
 	origin := f.nodes[list[0]].at
 
 	slopes := &normal{n: len(list)}
 	for _, e := range edges {
-		// The slope is per time of a, which itself runs at another rate: second order.
+		// The slope is per time of a, whose own rate differs: a second-order effect.
 		rate, _ := f.drifted(e.a, f.center(e)+1e9)
 		slopes.add(number[e.a], number[e.b], e.slope*(1+rate*ppb), e.seSlope)
 	}
@@ -201,7 +200,7 @@ func (f *forest) solve(root int, edges []*edge) {
 	}
 }
 
-// decide takes the slope if it is good for something.
+// decide uses the slope if it is significant.
 func (n *node) decide(slope, se, factor float64) {
 	if se <= minDriftError && math.Abs(slope) > driftSigmas*se*factor/tFactor(1000) {
 		n.slope, n.slopeErr = slope, factor*se
@@ -210,8 +209,7 @@ func (n *node) decide(slope, se, factor float64) {
 	n.slope, n.slopeErr = 0, min(maxDrift, math.Abs(slope)+2*se)
 }
 
-// errors sets err of the nodes of a tree: noise is the least squares', the rest
-// adds up along the way to the root.
+// errors sets err of the nodes of a tree: noise comes from least squares, and the rest adds up along the way to the root.
 func (f *forest) errors(list []int, factor float64, variance []float64) {
 	system := map[int]float64{}
 	for i, n := range list {
@@ -224,7 +222,7 @@ func (f *forest) errors(list []int, factor float64, variance []float64) {
 	}
 }
 
-// count sums up over the edges of each node what they rest on.
+// count sums up, for each node, the matches and the time that its edges are based on.
 func (f *forest) count(root int, edges []*edge) {
 	for _, e := range edges {
 		for _, n := range [...]int{e.a, e.b} {

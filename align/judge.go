@@ -10,16 +10,15 @@ import (
 )
 
 const (
-	// apartFloor is how far, in ns, the ranks of one host may end apart in the median
-	// without having clocks of their own. Up to 7 us were seen on real machines.
+	// apartFloor is how far, in ns, the ends of ranks of one host may be apart in the median
+	// without the ranks having different clocks. Up to 7 us were seen on real machines.
 	apartFloor = 20_000
-	// rejectFloor is how far, in ns, an end may be from the others' of its match before
-	// the match is suspected to be wrong: a rank that was preempted ends late.
+	// rejectFloor is how far, in ns, an end may be from the others in its match before the match
+	// is suspected to be wrong: a preempted rank ends late.
 	rejectFloor = 100_000
 )
 
-// judge looks at all matches again on the clocks found: residuals, ranks, and
-// matches that cannot be.
+// judge evaluates all matches on the resulting clocks: residuals, ranks, and impossible matches.
 func (sol *Solution) judge(p *Problem) {
 	sol.Ranks = make([]RankFit, len(p.Ranks))
 	deviations := sol.deviations(p)
@@ -46,8 +45,8 @@ func (sol *Solution) judge(p *Problem) {
 	}
 }
 
-// deviations returns, by rank, how far its ends are from the median end of their
-// matches, on the reference's time. Of very many matches, of some.
+// deviations returns, by rank, how far its ends are from the median ends of their matches, in
+// the reference's time. If there are very many matches, it uses a sample.
 func (sol *Solution) deviations(p *Problem) [][]float64 {
 	list := make([][]float64, len(p.Ranks))
 	n := p.Matches.Len()
@@ -71,26 +70,25 @@ func (sol *Solution) deviations(p *Problem) [][]float64 {
 	return list
 }
 
-// comparable reports whether all members of m are on clocks of one component.
+// comparable reports whether the clocks of all members of m are in one component.
 func (sol *Solution) comparable(p *Problem, m *matching.Match) bool {
 	first := sol.Clocks[p.Ranks[m.Members[0].Rank].Clock].Component
 	return !slices.ContainsFunc(m.Members[1:], func(member matching.Member) bool { return sol.Clocks[p.Ranks[member.Rank].Clock].Component != first })
 }
 
-// times returns start and end of a member on the reference's time.
+// times returns the start and the end of a member in the reference's time.
 func (sol *Solution) times(p *Problem, m matching.Member) (start, end int64) {
 	c, clock := p.call(m), &sol.Clocks[p.Ranks[m.Rank].Clock]
 	return clock.ToReference(c.Start), clock.ToReference(c.End)
 }
 
-// impossible reports whether m cannot be one collective: an end is further than limit
-// from the typical one, or before a start.
+// impossible reports whether m cannot be one collective: its ends are more than limit apart, or one is before a start.
 func (sol *Solution) impossible(p *Problem, m *matching.Match, limit int64) bool {
 	if !sol.comparable(p, m) {
 		return false
 	}
 	lastStart, firstEnd, lastEnd := int64(math.MinInt64), int64(math.MaxInt64), int64(math.MinInt64)
-	var bounds [2]int64 // the two largest: how far two clocks may be off each other
+	var bounds [2]int64 // two largest bounds: how far two clocks may be off from each other
 	seen := -1
 	for _, member := range m.Members {
 		start, end := sol.times(p, member)
@@ -105,7 +103,7 @@ func (sol *Solution) impossible(p *Problem, m *matching.Match, limit int64) bool
 	return lastStart > firstEnd+explained || lastEnd-firstEnd > limit+explained
 }
 
-// fitRank sums up a rank's deviations.
+// fitRank summarizes a rank's deviations.
 func fitRank(d []float64) RankFit {
 	if len(d) == 0 {
 		return RankFit{}

@@ -8,21 +8,17 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Clocks that NTP keeps are better than the middle of an interval of milliseconds, which
-// is what requests and collectives of hosts leave. So a clock that claims to show Unix time stays where it is,
-// unless more than a few of the bounds between it and others do not hold then. A few are
-// of requests that were joined wrongly, and an effect may come a little before its cause
-// on any clock.
+// Clocks disciplined by NTP are better than the middle of an interval of milliseconds, which is what requests and host collectives
+// give. So a clock that claims to show Unix time stays where it is, unless that violates more than a few of the bounds between it
+// and others. A few are expected: some requests were joined wrongly, and an effect may come slightly before its cause on any clock.
 const (
-	fewWrong = 100 // one bound in so many
-	// ClockSlack is how far an effect may come before its cause, in ns: SGLang
-	// recalibrates its clocks by about as much.
+	fewWrong = 100 // one bound in fewWrong may be violated
+	// ClockSlack is how far an effect may come before its cause, in ns: SGLang recalibrates its clocks by about that much.
 	ClockSlack = 1000
 )
 
-// keepClaims leaves the clocks where they are whose claims nothing contradicts. The
-// others keep what was found: they are judged together first, and then one by one, since
-// one that is wrong contradicts all that have bounds with it.
+// keepClaims resets the clocks whose claims nothing contradicts. The others keep the fit that was found. All claims are
+// judged together first, and then, as one wrong clock contradicts all clocks that share bounds with it, one by one.
 func (sol *Solution) keepClaims(p *Problem) {
 	k := keeper{p: p, fits: sol.Clocks, bounds: make([][]int32, p.Clocks)}
 	candidates := k.candidates(sol.Reference)
@@ -52,14 +48,14 @@ func (sol *Solution) keepClaims(p *Problem) {
 	}
 }
 
-// A keeper knows which bounds each clock is in.
+// A keeper judges claims by the bounds of each clock.
 type keeper struct {
 	p      *Problem
 	fits   []ClockFit
-	bounds [][]int32 // by clock
+	bounds [][]int32 // by clock: indexes of its bounds
 }
 
-// candidates returns the clocks that only requests, or collectives of hosts, relate to the reference.
+// candidates returns the clocks with claims that only requests, or host collectives, relate to the reference.
 func (k *keeper) candidates(reference int) (list []int) {
 	hasRanks := make([]bool, k.p.Clocks)
 	for i := range k.p.Ranks {
@@ -74,7 +70,7 @@ func (k *keeper) candidates(reference int) (list []int) {
 	return list
 }
 
-// agrees reports whether no more than a few bounds of a clock fail as the clocks are now.
+// agrees reports whether the current fits violate no more than a few bounds of a clock.
 func (k *keeper) agrees(clock int) bool {
 	wrong, list := 0, k.bounds[clock]
 	parallel.Fold(len(list), int(unsafe.Sizeof(Bound{})), func() *int { return new(int) }, func(n *int, from, to int) {
@@ -87,14 +83,14 @@ func (k *keeper) agrees(clock int) bool {
 	return wrong*fewWrong <= len(list)
 }
 
-// fails reports whether a bound does not hold.
+// fails reports whether the current fits violate a bound.
 func (k *keeper) fails(b *Bound) bool {
 	at := k.fits[b.B].ToReference(b.At)
 	offset := sub(k.fits[b.B].ToLocal(at), k.fits[b.A].ToLocal(at))
 	return b.Lo != NoLo && offset < sub(b.Lo, ClockSlack) || b.Hi != NoHi && offset > add(b.Hi, ClockSlack)
 }
 
-// unchanged returns the fit of a clock that stays, as exact as what was found allows.
+// unchanged returns the fit of a clock that is not moved, with a bound that covers the fit that was found.
 func (c ClockFit) unchanged() ClockFit {
 	c.BoundAtT0 = add(c.BoundAtT0, max(c.Offset, -c.Offset))
 	c.DriftBoundPPB += max(c.DriftPPB, -c.DriftPPB)

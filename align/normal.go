@@ -2,13 +2,11 @@ package align
 
 import "math"
 
-// normal is the system of normal equations of weighted least squares for values at
-// the nodes of a graph, of which differences are observed along its edges. The
-// value of node -1 is zero.
+// normal is the system of normal equations of weighted least squares for values at the nodes of a graph, given
+// observed differences along its edges. The value of node -1 is zero.
 //
-// Nodes come in the order of a tree, parents first, and few edges are in no tree:
-// with the leaves first, a row of the decomposition begins where the first neighbor
-// is, and most rows are short, however many hosts there are.
+// Nodes are in the order of a tree, parents first, and only few edges are outside of the tree. With leaves first,
+// a row of the decomposition begins at its first neighbor, so most rows are short, however many hosts there are.
 type normal struct {
 	n        int
 	observed []observation
@@ -16,15 +14,13 @@ type normal struct {
 	rhs      []float64
 }
 
-// An observation is that the value of b minus that of a is v, with a standard error
-// of se. Places are those of rows.
+// An observation is a measured difference v of the values of b and a, with standard error se. a and b are rows.
 type observation struct {
 	a, b  int
 	v, se float64
 }
 
-// A sparseRow is a row of a triangular matrix from its first column up to the diagonal;
-// before it are zeros.
+// A sparseRow is a row of a triangular matrix from its first nonzero column to the diagonal.
 type sparseRow struct {
 	first  int
 	values []float64
@@ -32,16 +28,15 @@ type sparseRow struct {
 
 func (r *sparseRow) at(column int) *float64 { return &r.values[column-r.first] }
 
-// add says that the value of b minus that of a was observed as v, with a standard
-// error of se.
+// add adds the observation that the values of b and a differ by v, with standard error se.
 func (s *normal) add(a, b int, v, se float64) {
 	s.observed = append(s.observed, observation{s.row(a), s.row(b), v, se})
 }
 
-// row returns the place of a node, and back; that of node -1 is n.
+// row returns the row of a node, and the node of a row; that of node -1 is n.
 func (s *normal) row(node int) int { return s.n - 1 - node }
 
-// build makes the equations.
+// build sets up the equations.
 func (s *normal) build() {
 	s.rows, s.rhs = make([]sparseRow, s.n), make([]float64, s.n)
 	for i := range s.rows {
@@ -71,9 +66,8 @@ func (s *normal) build() {
 	}
 }
 
-// solve returns the values and their variances: the solution and the diagonal of
-// the inverse, by the Cholesky decomposition m = L L'. The graph is connected to
-// node -1, which makes m positive definite.
+// solve returns the values and their variances: the solution, and the diagonal of the inverse, by the
+// Cholesky decomposition m = L L'. The graph is connected to node -1, which makes m positive definite.
 func (s *normal) solve() (values, variances []float64) {
 	s.build()
 	for i := range s.rows {

@@ -10,17 +10,16 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// limits are the bounds between two roots a < b, as limits for b minus a on their
-// times.
+// limits are the bounds between two roots a < b, as limits for b minus a in their times.
 type limits struct {
 	a, b   int
 	lo, hi []limit
-	fit    *bandLine // the line between them; nil where there is none
-	fitted int       // limits that fit is of
-	asked  bool      // some are of requests
+	fit    *bandLine // line between them; nil if there is none
+	fitted int       // number of limits that fit is based on
+	asked  bool      // some come from requests
 }
 
-// refit finds the line again if limits came.
+// refit finds the line again if there are new limits.
 func (l *limits) refit() {
 	n := len(l.lo) + len(l.hi)
 	if l.fitted == n {
@@ -32,14 +31,14 @@ func (l *limits) refit() {
 	}
 }
 
-// crossings are the limits between all roots, by pair.
+// crossings are the limits between all roots, by pair of roots.
 type crossings struct {
 	*state
 	pairs  map[[2]int]*limits
-	bounds [][]int32 // by clock
+	bounds [][]int32 // by clock: indexes of its bounds
 }
 
-// newCrossings converts the bounds between different roots.
+// newCrossings converts the bounds between clocks with different roots.
 func newCrossings(s *state) *crossings {
 	c := &crossings{state: s, pairs: map[[2]int]*limits{}, bounds: make([][]int32, s.p.Clocks)}
 	for i := range s.p.Bounds {
@@ -51,7 +50,7 @@ func newCrossings(s *state) *crossings {
 	return c
 }
 
-// add converts a bound to the times of its roots.
+// add adds a bound, converted to the times of its roots.
 func (c *crossings) add(x *Bound) {
 	a, b := c.root[x.A], c.root[x.B]
 	if a == b {
@@ -63,12 +62,12 @@ func (c *crossings) add(x *Bound) {
 	l.add(c.state, *x)
 }
 
-// ordered returns the limits in the order of their roots.
+// ordered returns the limits ordered by their roots.
 func (c *crossings) ordered() []*limits {
 	return slices.SortedFunc(maps.Values(c.pairs), func(x, y *limits) int { return cmp.Or(cmp.Compare(x.a, y.a), cmp.Compare(x.b, y.b)) })
 }
 
-// narrowest returns the limits with the narrowest band, nil without any band.
+// narrowest returns the limits with the narrowest band; nil if there is no band.
 func (c *crossings) narrowest() (best *limits) {
 	pairs := c.ordered()
 	parallel.Each(len(pairs), func(i int) { pairs[i].refit() })
@@ -80,8 +79,8 @@ func (c *crossings) narrowest() (best *limits) {
 	return best
 }
 
-// join merges the two roots of l. The one that stays keeps its time line, so that only the
-// bounds of clocks that were below the other one are converted again.
+// join merges the two roots of l. One of them keeps its time, so only the bounds of clocks
+// below the other one must be converted again.
 func (c *crossings) join(l *limits) {
 	gone := l.a + l.b - c.better(l.a, l.b)
 	var moved []int
@@ -99,8 +98,8 @@ func (c *crossings) join(l *limits) {
 	}
 }
 
-// requests relates the remaining clocks by the bounds of requests, the narrowest band
-// first, and then checks all bounds with what is used.
+// requests relates the remaining clocks by the bounds of requests and of host collectives, the
+// narrowest band first, and then checks all bounds against the result.
 func (s *state) requests() {
 	c := newCrossings(s)
 	for best := c.narrowest(); best != nil; best = c.narrowest() {
@@ -138,7 +137,7 @@ func (s *state) connect(l *limits) {
 	}
 }
 
-// add converts x to the times of the roots.
+// add adds x, converted to the times of the roots.
 func (l *limits) add(s *state, x Bound) {
 	straight := s.root[x.A] == l.a
 	rb := s.toRoot(x.B, x.At)
@@ -149,7 +148,7 @@ func (l *limits) add(s *state, x Bound) {
 		if side.v == NoLo || side.v == NoHi {
 			continue
 		}
-		ra := s.toRoot(x.A, sub(x.At, side.v)) // A's time if the limit were the offset
+		ra := s.toRoot(x.A, sub(x.At, side.v)) // A's time if the offset were at the limit
 		v := limit{T: rb, V: rb - ra}
 		low := side.isLow
 		if !straight {
@@ -163,7 +162,7 @@ func (l *limits) add(s *state, x Bound) {
 	}
 }
 
-// checkBounds reports the bounds that what is used violates.
+// checkBounds reports the bounds of requests that the relations used violate.
 func (s *state) checkBounds() {
 	found := map[[2]int]*Conflict{}
 	var list []*Conflict
@@ -197,8 +196,8 @@ func (s *state) checkBounds() {
 	}
 }
 
-// violation returns by how much the offset used for x is outside of its limits:
-// positive if x wants a larger one; and how far the offset may be off.
+// violation returns by how much the offset used for x is outside of its limits, positive if x
+// wants a larger one, and how far off that offset may be.
 func (s *state) violation(x Bound) (by, bound int64) {
 	rb := s.toRoot(x.B, x.At)
 	bound = int64(s.errAt(x.A, x.At) + s.errAt(x.B, x.At))

@@ -10,18 +10,15 @@ import (
 )
 
 const (
-	// nearBound is how well a clock has to be related to the others, in ns, for time alone
-	// to tell that ranks on them did the same.
+	// nearBound is how well a clock must be related to the others, in ns, for time alone to match collectives on it with theirs.
 	nearBound = 10_000
-	// nearEnd is the least that ends of a collective may be apart, however close to each
-	// other collectives are, ns.
+	// nearEnd is how far apart the ends of a collective may always be, in ns, however densely collectives follow each other.
 	nearEnd = 2_000
 )
 
-// MatchRest matches by time alone what [matching.Find] left, on clocks that sol relates:
-// families of kernels that are too few to show an order, calls that a rank has beyond
-// those of its peers, and collectives whose ranks do not leave together. It returns all
-// matches, and takes over those it was given, which come first, with the ranks that they lacked.
+// MatchRest matches by time alone what [matching.Find] left, on clocks that sol relates: families with too few kernels
+// to show an order, calls that a rank has beyond those of its peers, and collectives whose ranks do not leave
+// together. It returns all matches. It takes over the given ones, which come first, and adds the ranks that they lack.
 func MatchRest(ranks []matching.Rank, names *matching.Names, matches matching.Matches, sol *Solution) matching.Matches {
 	r := &restMatcher{ranks: ranks, names: names, sol: sol, matches: matches, lanes: map[restLane]int{}}
 	if r.collect(); len(r.kinds) == 0 {
@@ -33,19 +30,19 @@ func MatchRest(ranks []matching.Rank, names *matching.Names, matches matching.Ma
 	return r.matches
 }
 
-// A restLane is what two calls must have in common to be the same collective.
+// A restLane is what two calls of the same collective must have in common.
 type restLane struct {
 	job, place int
 	comm       matching.CommID
 	seq        uint32
 }
 
-// A restCall is a collective on the reference's time.
+// A restCall is a rank's part in a collective, in the reference's time.
 type restCall struct {
 	start, end int64
 	member     matching.Member
-	match      int32 // -1 is none
-	near       int64 // how far the end may be from that of the others
+	match      int32 // -1 if none
+	near       int64 // how far the end may be from those of the others, ns
 }
 
 // A restMatcher is the state of one call of MatchRest.
@@ -55,13 +52,13 @@ type restMatcher struct {
 	sol     *Solution
 	matches matching.Matches
 	lanes   map[restLane]int
-	kinds   []matching.Kind // of lanes
-	calls   [][]restCall    // of lanes
+	kinds   []matching.Kind // by lane
+	calls   [][]restCall    // by lane
 }
 
-// collect finds the lanes in which something is left, with all of their calls.
+// collect finds the lanes with unmatched calls, and all calls in them.
 func (r *restMatcher) collect() {
-	of := make([][]int32, len(r.ranks)) // match plus one of every call
+	of := make([][]int32, len(r.ranks)) // by rank and call: its match plus one
 	for i := range r.ranks {
 		of[i] = memory.Make[int32](r.ranks[i].Calls.Len())
 	}
@@ -119,7 +116,7 @@ func (r *restMatcher) laneOf(rank, call int) (restLane, matching.Kind) {
 // match matches the calls of a lane.
 func (r *restMatcher) match(kind matching.Kind, calls []restCall) {
 	group := r.together
-	if kind == matching.KindMeet { // each rank leaves when it has its part, so ends do not tell
+	if kind == matching.KindMeet { // each rank leaves with its own part, so ends don't agree
 		group = r.overlapping
 	}
 	for _, g := range group(calls) {
@@ -129,7 +126,7 @@ func (r *restMatcher) match(kind matching.Kind, calls []restCall) {
 	}
 }
 
-// A restGroup is a match that is being built, or one that already exists.
+// A restGroup is a match that is being built, or an existing one.
 type restGroup struct {
 	members             []matching.Member
 	lastStart, firstEnd int64
@@ -147,23 +144,21 @@ func (g *restGroup) add(c *restCall) {
 	g.lastStart, g.firstEnd = max(g.lastStart, c.start), min(g.firstEnd, c.end)
 }
 
-// accepts reports whether c may be of a group whose ranks leave together, and how far its
-// end is from theirs.
+// accepts reports whether c may belong to a group whose ranks leave together, and how far its end is from theirs, in ns.
 func (g *restGroup) accepts(c *restCall) (far int64, ok bool) {
 	far = max(c.end-g.firstEnd, g.firstEnd-c.end)
 	return far, far <= c.near && !g.has(c.member.Rank) && max(c.start, g.lastStart) <= min(c.end, g.firstEnd)+nearEnd
 }
 
-// together adds calls that are left to the matches whose ends are nearest, and groups
-// the others by their ends.
+// together adds unmatched calls to the existing matches with the nearest ends, and groups the remaining ones by their ends.
 func (r *restMatcher) together(calls []restCall) []*restGroup {
 	r.measureNear(calls)
 	slices.SortStableFunc(calls, func(a, b restCall) int {
 		return cmp.Or(cmp.Compare(a.end, b.end), cmp.Compare(a.member.Rank, b.member.Rank))
 	})
 	matched := map[int32]*restGroup{}
-	var known, found []*restGroup // by end
-	var matchOf []int32           // of known
+	var known, found []*restGroup // ordered by end
+	var matchOf []int32           // match of each of known
 	for i := range calls {
 		c := &calls[i]
 		if c.match < 0 {
@@ -196,8 +191,8 @@ func (r *restMatcher) together(calls []restCall) []*restGroup {
 	return found
 }
 
-// nearestGroup returns which of the groups, which are ordered by their first end, accepts c and
-// ends nearest; -1 if none does.
+// nearestGroup returns the index of the group with the nearest end that accepts c, of groups
+// ordered by their first end; -1 if there is none.
 func nearestGroup(groups []*restGroup, c *restCall) int {
 	from, _ := slices.BinarySearchFunc(groups, c.end-c.near, func(g *restGroup, at int64) int { return cmp.Compare(g.firstEnd, at) })
 	best, least := -1, int64(math.MaxInt64)
@@ -209,8 +204,8 @@ func nearestGroup(groups []*restGroup, c *restCall) int {
 	return best
 }
 
-// measureNear sets how far the end of each call may be from the ends of others, ns: at most half
-// the time between two ends on its own rank.
+// measureNear sets how far the end of each call may be from those of others, in ns: at most
+// half the time between two ends on its own rank.
 func (r *restMatcher) measureNear(calls []restCall) {
 	slices.SortStableFunc(calls, func(a, b restCall) int {
 		return cmp.Or(cmp.Compare(a.member.Rank, b.member.Rank), cmp.Compare(a.end, b.end))
@@ -226,9 +221,8 @@ func (r *restMatcher) measureNear(calls []restCall) {
 	}
 }
 
-// overlapping groups calls whose ranks leave when they have what is theirs. None leaves
-// before the last one has come, so that all have come before any comes again: in the
-// order of starts, groups follow each other.
+// overlapping groups calls whose ranks leave with their own part. No rank leaves before the last one has come,
+// so all have come before any of them comes to the next one: ordered by start, groups follow each other.
 func (r *restMatcher) overlapping(calls []restCall) []*restGroup {
 	slices.SortStableFunc(calls, func(a, b restCall) int {
 		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.member.Rank, b.member.Rank))

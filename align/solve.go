@@ -6,8 +6,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Solve relates all clocks to the reference. Clocks, ranks and indexes have to be
-// in range; what comes in is not changed.
+// Solve relates all clocks to the reference. Clocks, ranks, and indexes must be in range; p is not modified.
 func Solve(p Problem) Solution {
 	s := newState(&p)
 	s.fixed()
@@ -20,14 +19,13 @@ func Solve(p Problem) Solution {
 	return sol
 }
 
-// refused is the share of matches that may violate causality, before they are all
-// not believed.
+// refused is the share of matches that violate causality from which on none of them are used.
 const refused = 0.05
 
-// hopeless is how uneven, in ns, ends may be before they are not of collectives.
+// hopeless is the MAD of end differences, in ns, beyond which matches cannot be collectives.
 const hopeless = 1_000_000
 
-// collectives relates what matched collectives connect.
+// collectives relates the clocks that matched collectives connect.
 func (s *state) collectives() {
 	s.checkFixed()
 	all := s.edges(func(clock int) int { return s.root[clock] }, func(a, b int) bool { return true })
@@ -60,8 +58,8 @@ func (s *state) conflict(kind ConflictKind, e *edge, by, bound float64, count in
 	s.conflicts = append(s.conflicts, Conflict{kind, e.a, e.b, int64(by), int64(bound), count, len(e.samples)})
 }
 
-// checkFixed compares clocks that are related by others' word with what their
-// collectives say. On their common root's time, all offsets should be zero.
+// checkFixed compares the relations of clocks that were given or recorded with their
+// collectives. In their common root's time, all offsets should be zero.
 func (s *state) checkFixed() {
 	if len(s.p.Fixed) == 0 {
 		return
@@ -75,8 +73,8 @@ func (s *state) checkFixed() {
 	}
 }
 
-// relation returns n as a relation of its clock to the root. The slope of n is per
-// time of the root, that of a line per its own: d/dt' = (d/dt) / (dt'/dt).
+// relation returns n as a relation of its clock to the root. The slope of n is per time of the
+// root, that of a line per its own time: d/dt' = (d/dt) / (dt'/dt).
 func (n *node) relation() relation {
 	local := func(t int64) int64 { return t + n.off + int64(math.Round(n.slope*float64(t-n.at))) }
 	return relation{
@@ -87,11 +85,11 @@ func (n *node) relation() relation {
 	}
 }
 
-// solution states the links in integers.
+// solution converts the links to integers.
 func (s *state) solution() Solution {
 	ref := s.p.Reference
 	sol := Solution{Reference: ref, Clocks: make([]ClockFit, s.p.Clocks)}
-	toRef := s.links[ref].line.inverse() // the identity, unless ref is no root
+	toRef := s.links[ref].line.inverse() // the identity, unless ref is not a root
 	lowest := map[int]int{}
 	for c := range s.links {
 		if _, ok := lowest[s.root[c]]; !ok {

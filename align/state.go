@@ -12,8 +12,8 @@ type link struct {
 	line line // local to root
 	why  trace.SyncBasis
 	by   MatchBasis
-	// err is how far the line may be off at the local time center, ns, slopeErr how
-	// far its slope. Without a window the line holds at all times.
+	// err is how far off the line may be at local time center, in ns, slopeErr how far off its
+	// slope. Without a window, the line holds at all times.
 	err, slopeErr    float64
 	loose            float64 // ns: see ClockFit.Loose
 	windowed         bool
@@ -21,7 +21,7 @@ type link struct {
 	matches, trimmed int
 }
 
-// A relation is how two roots are found to be related.
+// A relation is how two roots are related.
 type relation struct {
 	line             line // root b to root a
 	why              trace.SyncBasis
@@ -29,11 +29,11 @@ type relation struct {
 	err, slopeErr    float64
 	loose            float64
 	windowed         bool
-	center, from, to int64 // time of b
+	center, from, to int64 // in the time of b
 	matches, trimmed int
 }
 
-// state is the forest of clocks while Solve builds it, best relations first.
+// state is the forest of clocks while Solve builds it, the best relations first.
 type state struct {
 	p         *Problem
 	root      []int
@@ -49,7 +49,7 @@ func newState(p *Problem) *state {
 	return s
 }
 
-// better returns which of two roots stays one.
+// better returns which of two roots remains a root.
 func (s *state) better(a, b int) int {
 	switch ref := s.p.Reference; {
 	case s.root[ref] == a:
@@ -60,10 +60,10 @@ func (s *state) better(a, b int) int {
 	return min(a, b)
 }
 
-// toRoot converts a local time of clock c.
+// toRoot converts a local time of clock c to the time of its root.
 func (s *state) toRoot(c int, t int64) int64 { return s.links[c].line.apply(t) }
 
-// errAt returns the bound of clock c at a local time.
+// errAt returns the error bound of clock c at a local time, in ns.
 func (s *state) errAt(c int, t int64) float64 {
 	l := &s.links[c]
 	if !l.windowed {
@@ -72,7 +72,7 @@ func (s *state) errAt(c int, t int64) float64 {
 	return l.err + l.slopeErr*math.Abs(float64(t-l.center))
 }
 
-// merge hangs the component of root b below root a, which has to be the better one.
+// merge puts the component of root b below root a, which must be the better one.
 func (s *state) merge(a, b int, r relation) {
 	for c := range s.links {
 		if s.root[c] != b {
@@ -100,8 +100,7 @@ func (s *state) merge(a, b int, r relation) {
 	}
 }
 
-// joined returns what l rests on once r comes on top: the relation with fewer
-// matches is what it depends on.
+// joined returns the matches that l is based on once r is added: it depends on the relation with fewer matches.
 func (l *link) joined(r relation) (matches, trimmed int) {
 	if l.matches > 0 && l.matches < r.matches {
 		return l.matches, l.trimmed
@@ -116,7 +115,7 @@ func (r relation) flipped() relation {
 	return r
 }
 
-// fixed applies the given relations, and then the recorded ones.
+// fixed applies the given relations, then the recorded ones.
 func (s *state) fixed() {
 	for why := trace.SyncGiven; why <= trace.SyncAssumed; why++ {
 		for _, f := range s.p.Fixed {
@@ -136,7 +135,7 @@ func (s *state) fix(f Fixed) {
 	l := line{t0: f.At, off: f.Offset, slope: float64(drift) * ppb}
 	a, b := s.root[f.A], s.root[f.B]
 	if a == b {
-		t := s.links[f.B].center // an instant that both relations are about
+		t := s.links[f.B].center // an instant that both relations cover
 		if f.DriftPPB != 0 || !s.links[f.B].windowed {
 			t = f.At
 		}

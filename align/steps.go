@@ -7,33 +7,31 @@ import (
 	"slices"
 )
 
-// A Jump is that clock B minus clock A became another one between two instants, by more than
-// clocks drift: one of them was set.
+// A Jump is a change of clock B minus clock A between two instants by more than clocks drift: one of them was set.
 type Jump struct {
 	A, B             int
-	BeforeA, BeforeB int64 // what the clocks showed before at the latest
-	AfterA, AfterB   int64 // what they showed afterward at the earliest
-	By               int64 // ns, by how much B minus A grew
-	Err              int64 // ns, how far By may be off
+	BeforeA, BeforeB int64 // latest times on both clocks before the jump
+	AfterA, AfterB   int64 // earliest times on both clocks after the jump
+	By               int64 // ns, growth of B minus A
+	Err              int64 // ns, how far off By may be
 }
 
-// How jumps are searched for: in this many bounds of each direction on either side, of which
-// one may be wrong.
+// Jumps are searched for by comparing up to jumpWindow bounds of each direction before and
+// after an instant, at least fewBounds of each, one of which may be wrong.
 const (
 	jumpWindow = 32
 	fewBounds  = 4
-	minJump    = 10_000_000 // ns; clocks that NTP keeps are set when they are off by more
-	maxJumps   = 8          // of one pair of clocks
+	minJump    = 10_000_000 // ns; clocks under NTP are set only if they are off by more
+	maxJumps   = 8          // for one pair of clocks
 )
 
-// A crossed limit is a bound of two clocks, by what both show.
+// A crossed is a limit v for the difference of two clocks, with the times on both.
 type crossed struct{ a, b, v int64 }
 
-// A pairLimits has the bounds of B minus A, A < B: from below, and from above.
+// A pairLimits has the lower and the upper limits for B minus A, A < B.
 type pairLimits struct{ lo, hi []crossed }
 
-// Jumps finds the pairs of clocks of which bounds on one side of an instant contradict those
-// on the other side, in the order of the pairs and of time.
+// Jumps finds the jumps of pairs of clocks, where bounds before an instant contradict those after it; ordered by pair, then by time.
 func Jumps(bounds []Bound) (list []Jump) {
 	pairs := map[[2]int]*pairLimits{}
 	var keys [][2]int
@@ -56,9 +54,9 @@ func Jumps(bounds []Bound) (list []Jump) {
 	return list
 }
 
-// add notes a bound by the times of both clocks.
+// add adds a bound with the times on both clocks.
 func (l *pairLimits) add(x *Bound) {
-	if x.Hi != NoHi { // A showed At-Hi before B showed At
+	if x.Hi != NoHi { // At-Hi on A is no later than At on B
 		if a := sub(x.At, x.Hi); x.A < x.B {
 			l.hi = append(l.hi, crossed{a, x.At, x.Hi})
 		} else {
@@ -74,8 +72,8 @@ func (l *pairLimits) add(x *Bound) {
 	}
 }
 
-// jumps finds one jump after the other, the clearest first. A clock that is set back shows
-// some times twice, so the times of the other one are tried, too.
+// jumps finds jumps one by one, the clearest first. A clock that is set back shows some times
+// twice, so instants on the other clock are tried, too.
 func (l *pairLimits) jumps(key [2]int) (list []Jump) {
 	for len(list) < maxJumps {
 		best, ok := l.jump(func(x crossed) int64 { return x.a })
@@ -99,11 +97,10 @@ func (l *pairLimits) jumps(key [2]int) (list []Jump) {
 	return list
 }
 
-// jump finds the instant, by one of the clocks, on whose sides the bounds contradict each other
-// most.
+// jump finds the instant, on one of the clocks, before and after which bounds contradict each other most.
 func (l *pairLimits) jump(at func(crossed) int64) (best Jump, ok bool) {
 	if lo, hi := (window{l.lo, l.hi}).extremes(); float64(lo)-float64(hi) <= minJump {
-		return best, false // all of them agree
+		return best, false // all bounds agree
 	}
 	order := func(x, y crossed) int { return cmp.Or(cmp.Compare(at(x), at(y)), cmp.Compare(x.v, y.v)) }
 	slices.SortFunc(l.lo, order)
@@ -126,10 +123,10 @@ func (l *pairLimits) jump(at func(crossed) int64) (best Jump, ok bool) {
 	return best, ok
 }
 
-// Refuting counts the other clocks that contradict that one was set forward by ns after it showed one time, and before it
-// showed another one: what it has to do with them before and afterward leaves no room for that.
+// Refuting counts the clocks that contradict a jump of one clock forward by `by` ns, which showed at most
+// before until then, and at least after since then: bounds with them before and after leave no room for it.
 func Refuting(bounds []Bound, clock int, before, after, by int64) (n int) {
-	sides := map[int]*[2]window{} // of another clock minus this one
+	sides := map[int]*[2]window{} // by other clock: limits of that clock minus this one, before and after
 	for i := range bounds {
 		x := &bounds[i]
 		other := x.A + x.B - clock
@@ -169,23 +166,22 @@ func Refuting(bounds []Bound, clock int, before, after, by int64) (n int) {
 	return n
 }
 
-// first and last are the bounds next to an instant that they follow, or precede.
+// first and last return the limits next to an instant: the first ones after it, or the last ones before it.
 func first(list []crossed) []crossed { return list[:min(len(list), jumpWindow)] }
 func last(list []crossed) []crossed  { return list[max(0, len(list)-jumpWindow):] }
 
-// flipped has bounds of B minus A as those of A minus B, by the times of B.
+// flipped turns limits of B minus A into limits of A minus B, by the times of B.
 func flipped(list []crossed) []crossed {
 	return order.Each(list, func(c crossed) crossed { return crossed{c.b, c.a, -c.v} })
 }
 
-// A window is some bounds that follow each other.
+// A window is a stretch of successive limits.
 type window struct{ lo, hi []crossed }
 
-// extremes returns the limits that all bounds of a window leave but one of each direction, which may be
-// wrong.
+// extremes returns the tightest limits of a window, after dropping one in each direction, which may be wrong.
 func (w window) extremes() (lo, hi int64) { return second(w.lo, 1), -second(w.hi, -1) }
 
-// second returns the value, times sign, that only one other exceeds.
+// second returns the second largest value times sign.
 func second(list []crossed, sign int64) int64 {
 	first, next := int64(math.MinInt64), int64(math.MinInt64)
 	for i := range list {
@@ -199,15 +195,14 @@ func second(list []crossed, sign int64) int64 {
 	return next
 }
 
-// spread returns how far the limits are apart that limit most, times sign the lowest, in ns.
+// spread returns how far apart the tightest limits are, in ns: the lowest ones, times sign.
 func spread(list []crossed, sign int64) float64 {
 	values := order.Each(list, func(x crossed) int64 { return sign * x.v })
 	slices.Sort(values)
 	return float64(values[min(len(values), 2*fewBounds)-1] - values[0])
 }
 
-// against returns by how much two windows contradict each other more than a drift explains, in ns;
-// 0 if each is not sound by itself.
+// against returns by how much two windows contradict each other beyond drift, in ns; 0 if either contradicts itself.
 func (w window) against(o window) float64 {
 	lo1, hi1 := w.extremes()
 	lo2, hi2 := o.extremes()
@@ -219,13 +214,12 @@ func (w window) against(o window) float64 {
 	return max(0, max(float64(lo2-hi1), float64(lo1-hi2))-drift)
 }
 
-// between returns the jump between two windows. The least delays of each direction are about
-// the same before and afterward. What is beyond the middle of the two offsets tells on which
-// side it is: the split itself may be a few bounds off.
+// between returns the jump between two windows, assuming that the least delays of each direction are about the same before and
+// after. A limit beyond the middle of the two offsets shows on which side of the jump it is: the split may be a few limits off.
 func between(before, after window) Jump {
 	lo1, hi1 := before.extremes()
 	lo2, hi2 := after.extremes()
-	// The direction whose extremes are closer together tells more exactly how far it moved.
+	// The direction whose extremes are closer together gives the size of the jump more exactly.
 	los, his := max(1, spread(before.lo, -1), spread(after.lo, -1)), max(1, spread(before.hi, 1), spread(after.hi, 1))
 	by := lo2 - lo1 + int64(float64(hi2-hi1-(lo2-lo1))*los/(los+his))
 	x := Jump{By: by, Err: max(lo2-lo1, hi2-hi1, by) - min(lo2-lo1, hi2-hi1, by) + 1,
@@ -246,7 +240,7 @@ func between(before, after window) Jump {
 	return x
 }
 
-// note takes a bound that is on one side of the jump.
+// note records that a limit is before or after the jump.
 func (x *Jump) note(c crossed, after bool) {
 	if after {
 		x.AfterA, x.AfterB = min(x.AfterA, c.a), min(x.AfterB, c.b)

@@ -6,31 +6,30 @@ import (
 	"github.com/sgtrace/sgtrace/profile/kernelname"
 )
 
-// Kind says what a collective promises about when its ranks leave it.
+// Kind says what a collective guarantees about when its ranks leave it.
 type Kind uint8
 
 const (
-	KindUnknown Kind = iota // matched, not used for clocks
-	KindSync                // nobody ends before the last has started, and all end together
-	KindMeet                // nobody ends before the last has started, but each when it has its own part
+	KindUnknown Kind = iota // matched, but not used for clocks
+	KindSync                // no rank ends before the last one has started, and all end together
+	KindMeet                // no rank ends before the last one has started, but each ends with its own part
 	KindRooted              // the root may leave early, or leaves last
-	KindSend                // point to point, the sending side
-	KindRecv                // point to point: ends after the send has started
+	KindSend                // point to point: the sending side
+	KindRecv                // point to point: a receive ends after the send has started
 )
 
-// kinds maps a collective's name, in lower case and without underscores, to its kind. The
-// first match wins: longer words come before the words that they begin with.
+// kinds maps the name of a collective, in lower case and without underscores, to its kind. The
+// first match wins: longer words come before their prefixes.
 var kinds = []struct {
-	scope  string // in the namespaces before it
-	prefix string // at its beginning
-	part   string // anywhere in it
+	scope  string // part of the name's namespaces
+	prefix string // beginning of the name
+	part   string // part of the name
 	kind   Kind
 }{
-	// Of low latency, a dispatch may only post its data, and a combine only wait for its
-	// own: neither waits for all others.
+	// With low latency, a dispatch may only post its data, and a combine only wait for its own: neither waits for all others.
 	{scope: "internodell::", kind: KindRooted}, {part: "lowlatency", kind: KindRooted},
-	// DeepEP's intranode and internode: each rank learns from each other one what comes,
-	// and leaves when it has that. MORI's and TensorRT-LLM's wait for a signal of each.
+	// DeepEP's intranode and internode: each rank learns from each other rank what it will send,
+	// and leaves once it has that. MORI's and TensorRT-LLM's wait for a signal from each rank.
 	{scope: "node::", prefix: "dispatch", kind: KindMeet}, {scope: "node::", prefix: "combine", kind: KindMeet},
 	{scope: "node::", prefix: "notifydispatch", kind: KindMeet}, {scope: "node::", prefix: "cachednotify", kind: KindMeet},
 	{prefix: "epdispatch", kind: KindMeet}, {prefix: "epcombine", kind: KindMeet},
@@ -38,10 +37,10 @@ var kinds = []struct {
 	{prefix: "dispatch", kind: KindRooted}, {prefix: "combine", kind: KindRooted},
 
 	{prefix: "broadcast", kind: KindRooted},
-	{prefix: "sendrecv", kind: KindRooted}, // one kernel for both directions: nothing says which
+	{prefix: "sendrecv", kind: KindRooted}, // one kernel for both directions: which one is unknown
 	{prefix: "send", kind: KindSend}, {prefix: "isend", kind: KindSend}, {prefix: "recv", kind: KindRecv}, {prefix: "irecv", kind: KindRecv},
 
-	// Names of kernels have words before that: multimem_one_shot_all_reduce_kernel,
+	// Kernel names have words before these: multimem_one_shot_all_reduce_kernel,
 	// twoShotAllReduceKernel, reduce_scatter_cross_device_store.
 	{part: "allreduce", kind: KindSync}, {part: "crossdevicereduce", kind: KindSync}, {part: "quickreduce", kind: KindSync},
 	{part: "allgather", kind: KindSync}, {part: "reducescatter", kind: KindSync},
@@ -49,10 +48,9 @@ var kinds = []struct {
 	{prefix: "reduce", kind: KindRooted}, {prefix: "gather", kind: KindRooted}, {prefix: "scatter", kind: KindRooted},
 }
 
-// kindOf classifies the name of a collective ("allreduce", "_allgather_base") or
-// of its kernel ("ncclDevKernel_AllReduce_Sum_bf16_RING_LL(...)",
-// "void sglang::cross_device_reduce_1stage<...>(...)"). "Generic" kernels of
-// NCCL can be anything and are unknown.
+// kindOf classifies the name of a collective ("allreduce", "_allgather_base") or of its kernel
+// ("ncclDevKernel_AllReduce_Sum_bf16_RING_LL(...)", "void sglang::cross_device_reduce_1stage<...>(...)").
+// "Generic" kernels of NCCL can be anything, and are unknown.
 func kindOf(name string) Kind {
 	kernel := kernelname.Parse(name)
 	scope, word := plain(kernel.Scope), plain(kernel.Bare)
@@ -67,40 +65,40 @@ func kindOf(name string) Kind {
 	return KindUnknown
 }
 
-// plain returns a name in the form of the table.
+// plain returns a name as kinds spells it.
 func plain(name string) string { return strings.ReplaceAll(strings.ToLower(name), "_", "") }
 
-// uneven reports whether ranks may bring different numbers of elements to op.
+// uneven reports whether ranks may contribute different numbers of elements to op.
 func uneven(op string) bool {
 	op = plain(op)
 	return strings.HasPrefix(op, "alltoall") || strings.HasSuffix(op, "v") || strings.HasPrefix(op, "send") ||
 		strings.HasPrefix(op, "recv") || strings.Contains(op, "gather") || strings.Contains(op, "scatter")
 }
 
-// CommID and CallID are numbers that a [Names] gives out; 0 is none.
+// CommID and CallID are numbers assigned by [Names]; 0 means none.
 type (
 	CommID uint32
 	CallID uint32
 )
 
-// A Comm is a communicator: the ranks that a collective runs on. All texts are
-// as the producer wrote them, and equal on all its ranks.
+// A Comm is a communicator: the ranks that a collective runs on. Its texts are as the producer
+// wrote them, and equal on all its ranks.
 type Comm struct {
-	Group string // "Process Group Name"; or any name that its ranks share, such as the coordinates of a TP group
-	Ranks string // "Process Group Ranks"; "" is unknown
-	Size  int32  // 0 is unknown
+	Group string // "Process Group Name", or any name that its ranks share, such as the coordinates of a TP group
+	Ranks string // "Process Group Ranks"; "" if unknown
+	Size  int32  // 0 if unknown
 }
 
 // A Call is what a collective does. Either Op or Family is known.
 type Call struct {
 	Op, Dtype string
 	In, Out   int64  // elements
-	Family    string // normalized name of the kernel; what remains without metadata, as in replays of CUDA graphs
-	Stream    string // role of the stream, where ranks agree about it
+	Family    string // normalized kernel name; all that is known without metadata, as in replays of CUDA graphs
+	Stream    string // role of the stream, if ranks agree about it
 }
 
-// Names numbers communicators and calls, so that a Collective is small. One
-// Names serves all ranks. The zero value is ready. Not for concurrent use.
+// Names assigns numbers to communicators and calls, so that a Collective is small. One Names
+// serves all ranks. The zero value is ready to use. It is not safe for concurrent use.
 type Names struct {
 	comms map[Comm]CommID
 	calls map[Call]CallID
@@ -109,15 +107,15 @@ type Names struct {
 	seqs  map[Call]uint32
 }
 
-// CallInfo describes a call, as far as matching needs it.
+// CallInfo is what matching needs to know of a call.
 type CallInfo struct {
 	Kind Kind
-	op   uint32 // equal for all ranks of a collective; 0 is unknown
-	Seq  uint32 // equal for all ranks of a collective, and more selective than op
-	lane uint32 // (family, stream), for calls without op
+	op   uint32 // equal on all ranks of a collective; 0 if unknown
+	Seq  uint32 // equal on all ranks of a collective, and more selective than op
+	lane uint32 // identifies (family, stream), for calls without op
 }
 
-// Comm returns the number of c; that of the zero Comm is 0.
+// Comm returns the number of c; 0 for the zero Comm.
 func (n *Names) Comm(c Comm) CommID {
 	if c == (Comm{}) {
 		return 0
@@ -133,7 +131,7 @@ func (n *Names) Comm(c Comm) CommID {
 	return id
 }
 
-// Call returns the number of c; that of the zero Call is 0.
+// Call returns the number of c; 0 for the zero Call.
 func (n *Names) Call(c Call) CallID {
 	if c == (Call{}) {
 		return 0
@@ -160,7 +158,7 @@ func (n *Names) Call(c Call) CallID {
 	token := c
 	token.Stream = ""
 	if c.Op != "" {
-		token.Family = "" // ranks may choose different kernels for the same call
+		token.Family = "" // ranks may use different kernels for the same call
 		if uneven(c.Op) {
 			token.In, token.Out = 0, 0
 		}
@@ -174,7 +172,7 @@ func (n *Names) Call(c Call) CallID {
 	return id
 }
 
-// Of returns the facts about a call; the zero CallInfo of one that n has not numbered.
+// Of returns the info of a call; the zero CallInfo if n has not numbered the call.
 func (n *Names) Of(id CallID) CallInfo {
 	if n == nil || int(id) >= len(n.info) {
 		return CallInfo{}
@@ -194,57 +192,51 @@ func (n *Names) text(s string) uint32 {
 // A Collective is one rank's part in a collective.
 type Collective struct {
 	Start, End int64 // ns, local clock
-	// CommsID is equal on all ranks and on no other collective of the job; 0 is
-	// unknown. (It is a hash of the group, Seq and more: two servers of the same
-	// shape have equal ones, hence Rank.Job.)
+	// CommsID is equal on all ranks of a collective, and different from those of all other collectives of the job; 0 if
+	// unknown. (It is a hash of the group, Seq, and more: two servers of the same shape have equal ones, hence Rank.Job.)
 	CommsID uint64
-	Seq     int64 // counts the collectives of a communicator; -1 is unknown
+	Seq     int64 // number of the collective in its communicator; -1 if unknown
 	Comm    CommID
 	Call    CallID
-	// Step is a number that all ranks give to the same step ("ProfilerStep#12"); -1
-	// is unknown.
+	// Step is a number that all ranks give to the same step ("ProfilerStep#12"); -1 if unknown.
 	Step int32
 }
 
-// Farthest is how far a time may be from zero, in ns (126 years), for differences of
-// two not to overflow.
+// Farthest is how far a time may be from zero, in ns (126 years), so that the difference of two times does not overflow.
 const Farthest = 4_000_000_000_000_000_000
 
-// Timed reports whether the times of c can be used. What has no sound times can be
-// matched by its ids, and is not looked at otherwise.
+// Timed reports whether the times of c are usable. Collectives without usable times can be
+// matched by their ids, but serve no other purpose.
 func (c *Collective) Timed() bool {
 	return c.Start >= -Farthest && c.Start <= c.End && c.End <= Farthest
 }
 
-// A Rank is the collectives of one process, in the order in which they ran on
-// its stream.
+// A Rank is the collectives of one process, in the order in which they ran on its stream.
 type Rank struct {
-	Clock int // of all its times
-	// Job tells apart servers that do not talk to each other by collectives, or not
-	// at the same time: only ranks of one job are matched.
+	Clock int // the clock of all its times
+	// Job distinguishes servers that don't communicate by collectives, or not at the same time:
+	// only ranks of the same job are matched.
 	Job int
-	// Global is the number of the rank in its job; -1 is unknown. Two inputs with
-	// the same number cannot have been in the same collective.
+	// Global is the number of the rank in its job; -1 if unknown. Two inputs with the same number cannot be in the same collective.
 	Global int32
 	Calls  Calls
 }
 
-// Calls are the collectives of a rank. There may be very many of all ranks together, which
-// is why those who have them choose how they are held.
+// Calls are the collectives of a rank. All ranks together may have very many, so whoever has them chooses how to store them.
 type Calls interface {
 	Len() int
 	At(i int) Collective
-	HasCommsIDs() bool // some have one
+	HasCommsIDs() bool // reports whether any has one
 }
 
-// Level says by which key a collective was matched, best first.
+// Level is the key by which a collective was matched, best first.
 type Level uint8
 
 const (
 	ByCommsID Level = iota // Comms Id
 	BySeq                  // communicator and sequence number
 	ByOrdinal              // communicator, then the order of calls
-	ByFamily               // no metadata: the order of kernels of one family
-	ByTime                 // no order that fits: when they ended, on related clocks
-	Levels                 // how many there are
+	ByFamily               // without metadata: the order of kernels of one family
+	ByTime                 // without a consistent order: by end, on related clocks
+	Levels                 // number of levels
 )

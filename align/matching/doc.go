@@ -1,3 +1,3 @@
-// Package matching finds the same collective on several ranks, whose clocks need not agree:
-// by the ids that producers write, or by the order of calls and the gaps between them.
+// Package matching finds the same collective on several ranks, whose clocks need not agree: by
+// the ids that producers write, or by the order of calls and the gaps between them.
 package matching

@@ -8,37 +8,35 @@ import (
 	"github.com/sgtrace/sgtrace/internal/order"
 )
 
-// A Report counts what Find did with collectives.
+// A Report says what Find did with collectives.
 type Report struct {
-	Collectives int         // seen, of all ranks
-	Matched     [Levels]int // of those, the ones in a match, by level
-	// Repeated are those whose Comms Id or sequence number a rank has twice, so that
-	// it says nothing; they were handed to the next level.
+	Collectives int         // all collectives of all ranks
+	Matched     [Levels]int // those in a match, by level
+	// Repeated counts those whose Comms Id or sequence number a rank has twice, which makes it
+	// useless; they were left to the next level.
 	Repeated int
-	// Contradictory are those that would have been in one collective with another
-	// input of the same global rank, or with one that ran something else.
+	// Contradictory counts those that would have been in one collective with another input of the
+	// same global rank, or with a call of another operation.
 	Contradictory int
-	// Ambiguous and Unlike count ranks' sequences of calls: those that fit a peer's at
-	// several shifts equally well, and those that fit at none.
+	// Ambiguous and Unlike count sequences of calls of a rank: those that fit a peer's at several
+	// shifts equally well, and those that fit at none.
 	Ambiguous, Unlike int
-	// Alone are all that were not matched.
+	// Alone counts all that were not matched.
 	Alone int
 }
 
-// Find finds the same collective on several ranks. Each collective is
-// matched by the best key that it has, and by that alone: what carries a Comms Id
-// that nobody else has was not seen by anybody else.
+// Find finds the same collective on several ranks. It matches each collective by the best key
+// that it has, and by that alone: if nobody else has its Comms Id, nobody else recorded it.
 //
-// The result does not depend on the order of ranks, except for the numbers in
-// Member: matches are ordered by where they first appear in an order of ranks
-// that follows from their content.
+// The result does not depend on the order of ranks, except for the numbers in Member: matches
+// are ordered by where they first appear in an order of ranks that follows from their content.
 func Find(ranks []Rank, names *Names) (Matches, Report) { return find(ranks, names, 1) }
 
-// hostLoose is how many times farther apart than on devices the ranks of a collective of hosts leave it: threads
-// wait for a core, and messages for a thread. Ends are 0.1 to 1 ms apart.
+// hostLoose is how many times farther apart the ends of a host collective are than those of a device
+// collective: threads wait for a core, and messages for a thread. Ends are 0.1 to 1 ms apart.
 const hostLoose = 30
 
-// FindOnHosts is [Find] for collectives of hosts, of which it matches those in which all wait for each other.
+// FindOnHosts is [Find] for host collectives. By order, it matches only those in which all ranks wait for each other.
 func FindOnHosts(ranks []Rank, names *Names) (Matches, Report) { return find(ranks, names, hostLoose) }
 
 func find(ranks []Rank, names *Names, loose int64) (Matches, Report) {
@@ -52,8 +50,8 @@ func find(ranks []Rank, names *Names, loose int64) (Matches, Report) {
 
 // States of a collective that is in no group.
 const (
-	open    = -1 // to be matched by the next level
-	settled = -2 // its key is good, and decides alone
+	open    = -1 // left to the next level
+	settled = -2 // its key is valid, and alone decides
 )
 
 // A group is a match that is being built.
@@ -62,19 +60,19 @@ type group struct {
 	kind     Kind
 	op       uint32
 	count    int32
-	last     int32 // position in order of the rank that joined last
+	last     int32 // position, in order, of the rank that joined last
 	repeated bool  // a rank has it twice
-	wrong    bool  // its members cannot be one collective
+	wrong    bool  // its members cannot be the same collective
 }
 
 type matcher struct {
 	ranks  []Rank
-	order  []int // of ranks, by content
+	order  []int // indexes of ranks, ordered by content
 	jobs   []uint64
 	names  *Names
-	loose  int64 // ends are this many times farther apart than those of devices
+	loose  int64 // how many times farther apart ends are than on devices
 	groups []group
-	of     [][]int32 // group or state of each collective, by position in order
+	of     [][]int32 // group or state of each collective, by position in order, and by call
 	report Report
 }
 
@@ -98,8 +96,8 @@ func newMatcher(ranks []Rank, names *Names) *matcher {
 	return m
 }
 
-// Compare orders ranks by content, so that the order of arguments decides nothing
-// unless two ranks are equal in everything.
+// Compare orders ranks by content, so that the order of arguments does not matter unless two
+// ranks are equal in everything that it compares.
 func Compare(a, b *Rank) int {
 	c := cmp.Or(cmp.Compare(a.Job, b.Job), cmp.Compare(a.Global, b.Global), cmp.Compare(a.Clock, b.Clock),
 		cmp.Compare(b.Calls.Len(), a.Calls.Len()))
@@ -122,7 +120,7 @@ func (m *matcher) byCommsID() {
 	})
 }
 
-// bySeq puts all open collectives with equal numbers in one communicator into one group.
+// bySeq puts all open collectives with equal sequence numbers in a communicator into one group.
 func (m *matcher) bySeq() {
 	type place struct {
 		job  uint64
@@ -130,7 +128,7 @@ func (m *matcher) bySeq() {
 	}
 	tables := map[place]*seqTable{}
 	var at place
-	var table *seqTable // at that place
+	var table *seqTable // table at that place
 	m.keyed(BySeq, func(*Rank) bool { return true }, func(job uint64, c Collective, next int32) (int32, bool) {
 		if c.Seq < 0 || c.Comm == 0 {
 			return open, false
@@ -146,8 +144,8 @@ func (m *matcher) bySeq() {
 	})
 }
 
-// keyed puts all open collectives with equal keys into one group. find returns the group of
-// a collective, which is next if there is none yet, and open of one without a key.
+// keyed puts all open collectives with equal keys into one group. find returns the group of a
+// collective, next if there is none yet, or open if it has no key.
 func (m *matcher) keyed(level Level, wanted func(*Rank) bool, find func(job uint64, c Collective, next int32) (g int32, found bool)) {
 	first := int32(len(m.groups))
 	for pos, r := range m.order {
@@ -178,13 +176,13 @@ func (m *matcher) addGroup(level Level, info CallInfo, pos int) int32 {
 	return int32(len(m.groups) - 1)
 }
 
-// join adds a member of the rank at position pos.
+// join adds a member, of the rank at position pos, to g.
 func (m *matcher) join(g *group, info CallInfo, pos int) {
 	switch last, rank := &m.ranks[m.order[g.last]], &m.ranks[m.order[pos]]; {
 	case int(g.last) == pos:
 		g.repeated = true
 	case last.Global >= 0 && last.Global == rank.Global:
-		g.wrong = true // equal numbers are neighbors in order
+		g.wrong = true // equal numbers are adjacent in order
 	case g.op != 0 && info.op != 0 && g.op != info.op:
 		g.wrong = true
 	}
@@ -201,7 +199,7 @@ func (m *matcher) join(g *group, info CallInfo, pos int) {
 	g.last = int32(pos)
 }
 
-// settle decides what the groups from first on have come to.
+// settle decides on the groups from first on.
 func (m *matcher) settle(first int32) {
 	for _, of := range m.of {
 		for i, g := range of {
@@ -222,7 +220,7 @@ func (m *matcher) settle(first int32) {
 	}
 }
 
-// result lists the groups that have members left.
+// result returns the groups with at least two members.
 func (m *matcher) result() (Matches, Report) {
 	counts := memory.Make[int32](len(m.groups))
 	total := 0
@@ -235,7 +233,7 @@ func (m *matcher) result() (Matches, Report) {
 		}
 	}
 	out := Matches{places: memory.Make[matchPlace](len(m.groups))[:0], members: memory.Make[Member](total)}
-	place := memory.Make[int32](len(m.groups)) // in out
+	place := memory.Make[int32](len(m.groups)) // by group: index in out, or -1
 	first := int64(0)
 	for g, n := range counts {
 		if n < 2 {
@@ -262,20 +260,19 @@ func (m *matcher) result() (Matches, Report) {
 	return out, m.report
 }
 
-// A seqTable numbers the collectives of a communicator by what they are counted with, most
-// of which follow each other.
+// A seqTable maps the sequence numbers of a communicator, most of which are consecutive, to groups.
 type seqTable struct {
 	first int64
-	near  []int32         // from first on: the number plus one; 0 is none
-	far   map[int64]int32 // the others
+	near  []int32         // by number from first on: the group plus one; 0 if none
+	far   map[int64]int32 // groups of other numbers
 }
 
-// find returns the number of seq, which is next if it is a new one.
+// find returns the group of seq, which is next if seq is new.
 func (t *seqTable) find(seq int64, next int32) (number int32, found bool) {
 	const spare = 1 << 10
 	if len(t.far) > 0 {
 		if number, found = t.far[seq]; found {
-			return number, true // near may reach it by now
+			return number, true // near may have grown beyond it since
 		}
 	}
 	at := seq - t.first
@@ -296,19 +293,19 @@ func (t *seqTable) find(seq int64, next int32) (number int32, found bool) {
 	return next, false
 }
 
-// A keyTable numbers 64-bit keys that are already well mixed. It is several times
-// faster than a map, which decides how long the matching of many ranks takes.
+// A keyTable maps well-mixed 64-bit keys to groups. It is several times faster than a map, and
+// determines how long matching takes for many ranks.
 type keyTable struct {
-	slots []keySlot // a power of two
+	slots []keySlot // length is a power of two
 	used  int
 }
 
 type keySlot struct {
 	key  uint64
-	next int32 // the number plus one; 0 is a free slot
+	next int32 // the group plus one; 0 if the slot is free
 }
 
-// find returns the number of key, which is next if it is a new one.
+// find returns the group of key, which is next if key is new.
 func (t *keyTable) find(key uint64, next int32) (number int32, found bool) {
 	slot := t.slot(key)
 	if slot.next != 0 {
@@ -327,7 +324,7 @@ func (t *keyTable) find(key uint64, next int32) (number int32, found bool) {
 	return next, false
 }
 
-// slot returns where key is, or would be put.
+// slot returns the slot of key, or the free slot where it belongs.
 func (t *keyTable) slot(key uint64) *keySlot {
 	mask := uint64(len(t.slots) - 1)
 	for i := key & mask; ; i = (i + 1) & mask {
@@ -337,35 +334,35 @@ func (t *keyTable) slot(key uint64) *keySlot {
 	}
 }
 
-// A Match is one collective, seen on two ranks or more.
+// A Match is one collective that was seen on at least two ranks.
 type Match struct {
-	Members []Member // at most one for each rank
+	Members []Member // at most one per rank
 	Level   Level
-	Kind    Kind // KindSend for the two sides of a transfer
+	Kind    Kind // KindSend for both sides of a transfer
 }
 
 // A Member is Ranks[Rank].Calls.At(Index).
 type Member struct{ Rank, Index int32 }
 
-// Matches is a table of matches. A job has millions of them: it holds no pointers, so that the
-// garbage collector does not look into it. The zero value is an empty table.
+// Matches is a table of matches. A job has millions of them, so it holds no pointers, and the
+// garbage collector does not scan it. The zero value is an empty table.
 type Matches struct {
 	places  []matchPlace
 	members []Member
 }
 
-// A matchPlace is a match, and where its members are.
+// A matchPlace is a match, with the place of its members.
 type matchPlace struct {
-	first int64 // in members
+	first int64 // index in members
 	n     int32
 	level Level
 	kind  Kind
 }
 
-// Len returns how many matches there are.
+// Len returns the number of matches.
 func (m *Matches) Len() int { return len(m.places) }
 
-// At returns a match, whose members are not to be changed.
+// At returns a match, whose members must not be modified.
 func (m *Matches) At(i int) Match {
 	p := &m.places[i]
 	return Match{m.membersOf(p), p.level, p.kind}
@@ -376,7 +373,7 @@ func (m *Matches) membersOf(p *matchPlace) []Member {
 	return m.members[p.first:end:end]
 }
 
-// All passes the matches in their order, with their numbers.
+// All yields the matches in order, with their numbers.
 func (m *Matches) All() iter.Seq2[int, Match] {
 	return func(yield func(int, Match) bool) {
 		for i := range m.places {
@@ -387,7 +384,7 @@ func (m *Matches) All() iter.Seq2[int, Match] {
 	}
 }
 
-// Add adds a match. What At has returned before is not valid anymore, as after Join.
+// Add adds a match. Like Join, it invalidates what At returned before.
 func (m *Matches) Add(x Match) {
 	m.places = memory.Append(m.places, matchPlace{int64(len(m.members)), int32(len(x.Members)), x.Level, x.Kind})
 	m.members = memory.Append(m.members, x.Members...)
@@ -396,7 +393,7 @@ func (m *Matches) Add(x Match) {
 // Join adds a member to a match.
 func (m *Matches) Join(i int, x Member) {
 	p := &m.places[i]
-	if end := p.first + int64(p.n); end < int64(len(m.members)) { // others follow
+	if end := p.first + int64(p.n); end < int64(len(m.members)) { // others follow: move it to the end
 		first := int64(len(m.members))
 		for k := range int64(p.n) {
 			m.members = memory.Append(m.members, m.members[p.first+k])

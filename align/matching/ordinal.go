@@ -5,36 +5,34 @@ import (
 	"slices"
 )
 
-// Without ids, the n-th collective of a communicator is the n-th one on all its
-// ranks, but captures begin and end at different calls, and lose some. What
-// to calls agree in beside their names is the time between their ends: ranks leave
-// a collective together, so the gaps between ends are the same on all of them,
-// within a few us, whatever their clocks show. So
+// Without ids, the n-th collective of a communicator is the n-th one on all its ranks; but captures begin and end at
+// different calls, and lose some. Besides their names, what matching calls have in common is the time between
+// their ends: ranks leave a collective together, so the gaps between ends are equal on all of them, within a few us,
+// whatever their clocks show. So
 //
-//  1. the largest gaps of a rank (between steps, where a batch was waited for) are
-//     looked up among the gaps of a peer; each pair of equal ones votes for a shift;
-//  2. the shifts with most votes are judged by how even the difference of the ends
-//     is over the whole overlap, and by whether the calls are equal;
-//  3. along the best one, the two sequences are followed by time (shift.go), so that
-//     calls lost on one side do not shift the rest.
+//  1. the largest gaps of a rank (between steps, while it waited for a batch) are looked up among the gaps of a
+//     peer; each pair of equal gaps votes for a shift;
+//  2. the shifts with the most votes are judged by how constant the difference of the ends is over the whole overlap,
+//     and by whether the calls are equal;
+//  3. along the best one, the two sequences are followed by time (shift.go), so that calls lost on one side do not
+//     shift the rest.
 //
-// If a second shift is about as good, the sequence repeats itself so exactly that
-// nothing can be said, and nothing is.
+// If a second shift is about as good, the sequence repeats itself so exactly that the shift is unknown, and nothing is
+// matched.
 
 // minRun is the least number of calls that can show a pattern.
 const minRun = 4
 
-// A sequence is the open calls of one rank on one communicator, or in one family
-// of kernels.
+// A sequence is the open calls of one rank on one communicator, or in one family of kernels.
 type sequence struct {
-	pos   int // of the rank in matcher.order
+	pos   int // position of the rank in matcher.order
 	clock int
-	loose int64   // see matcher
-	calls []int32 // indexes, in order of start
+	loose int64   // see matcher.loose
+	calls []int32 // indexes, ordered by start
 	ends  []int64
-	token []uint32 // what has to be equal, beside the step
+	token []uint32 // must be equal on both sides, as must the step
 	step  []int32
-	gaps  []gap // sorted; computed when first needed
+	gaps  []gap // sorted; computed on first use
 }
 
 // A gap is the time between the ends of calls at-1 and at.
@@ -43,18 +41,18 @@ type gap struct {
 	at   int32
 }
 
-// A lane is what one sequence of a rank belongs to.
+// A lane identifies what sequences must have in common to be matched.
 type lane struct {
 	job  uint64
 	comm CommID
-	lane uint32 // 0 where the call has an op
+	lane uint32 // 0 if the call has an op
 }
 
-// ordinals matches what is still open by order.
+// ordinals matches by order what is still open.
 func (m *matcher) ordinals() {
 	numbers := map[lane]int{}
 	var lanes []lane
-	var sequences [][]*sequence // by number of lane
+	var sequences [][]*sequence // by number of the lane
 	for pos := range m.order {
 		current := map[int]*sequence{}
 		m.eachOpen(pos, func(i int32, c Collective, info CallInfo) {
@@ -87,8 +85,7 @@ func (m *matcher) ordinals() {
 	}
 }
 
-// eachOpen calls f for the open calls of a rank that can be matched by order, in
-// order of start.
+// eachOpen calls f for the open calls of a rank that can be matched by order, ordered by start.
 func (m *matcher) eachOpen(pos int, f func(int32, Collective, CallInfo)) {
 	calls, of := m.ranks[m.order[pos]].Calls, m.of[pos]
 	var list []int32
@@ -98,8 +95,8 @@ func (m *matcher) eachOpen(pos int, f func(int32, Collective, CallInfo)) {
 		}
 		c := calls.At(i)
 		info := m.names.Of(c.Call)
-		// Calls without a communicator and without a kernel's name could be anyone's, and
-		// ends that are uneven show no order: see MatchRest. On hosts, those of a broadcast are.
+		// Calls without a communicator and without a kernel name could belong to anybody, and uneven ends show
+		// no order: see MatchRest. On hosts, only collectives in which all wait have ends that are even enough.
 		if info.Kind != KindMeet && (m.loose == 1 || info.Kind == KindSync) && c.Timed() && (c.Comm != 0 && info.op != 0 || info.lane != 0) {
 			list = append(list, int32(i))
 		}
@@ -117,9 +114,8 @@ func (m *matcher) eachOpen(pos int, f func(int32, Collective, CallInfo)) {
 	}
 }
 
-// matchSequences matches the sequences of one lane, the longest first, each with
-// the first one of those before it that it fits, and what is before and after that
-// one's window with others.
+// matchSequences matches the sequences of one lane, the longest first, each with the first of
+// the earlier ones that it fits. Calls outside of that one's time are matched with further ones.
 func (m *matcher) matchSequences(level Level, all []*sequence) {
 	slices.SortStableFunc(all, func(a, b *sequence) int { return cmp.Compare(len(b.calls), len(a.calls)) })
 	for i, s := range all {
@@ -146,8 +142,7 @@ func (m *matcher) matchSequences(level Level, all []*sequence) {
 	}
 }
 
-// outside returns how many calls come before the first one of s that is matched, or
-// after the last one.
+// outside returns how many calls of s come before its first matched call, or after its last one.
 func (m *matcher) outside(s *sequence) int {
 	of, n := m.of[s.pos], len(s.calls)
 	first, last := 0, n-1
@@ -160,12 +155,11 @@ func (m *matcher) outside(s *sequence) int {
 	return first + n - 1 - last
 }
 
-// maxPeers is how many sequences of the same clock, and of others, are tried: one
-// that fits none of them is of another group, as a rule.
+// maxPeers limits how many sequences on the same clock, and on other clocks, are tried: a
+// sequence that fits none of these usually belongs to another group.
 const maxPeers = 8
 
-// peers returns those that s may be matched with, the ones on its own clock first:
-// there, time alone decides.
+// peers returns the sequences that s may be matched with. Those on its own clock come first, as time alone decides there.
 func (m *matcher) peers(before []*sequence, s *sequence) []*sequence {
 	var here, elsewhere []*sequence
 	global := m.ranks[m.order[s.pos]].Global
@@ -181,7 +175,7 @@ func (m *matcher) peers(before []*sequence, s *sequence) []*sequence {
 	return append(here[:min(len(here), maxPeers)], elsewhere[:min(len(elsewhere), maxPeers)]...)
 }
 
-// A pair is two calls, as places in two sequences.
+// A pair is two matching calls, as indexes into two sequences.
 type pair struct{ a, b int32 }
 
 func (m *matcher) joinPairs(level Level, a, b *sequence, pairs []pair) {
@@ -189,7 +183,7 @@ func (m *matcher) joinPairs(level Level, a, b *sequence, pairs []pair) {
 		ca, cb := a.calls[p.a], b.calls[p.b]
 		g := m.of[a.pos][ca]
 		if m.of[b.pos][cb] >= 0 || g >= 0 && int(m.groups[g].last) == b.pos {
-			continue // one of them is matched already, with another peer
+			continue // one of them is matched with another peer already
 		}
 		if g < 0 {
 			g = m.addGroup(level, m.info(a, ca), a.pos)
@@ -212,7 +206,7 @@ const (
 	unlike
 )
 
-// pairUp finds which calls of b are which of a.
+// pairUp finds which calls of a and b match.
 func (m *matcher) pairUp(a, b *sequence) ([]pair, outcome) {
 	var best shift
 	if a.clock == b.clock {
@@ -224,7 +218,7 @@ func (m *matcher) pairUp(a, b *sequence) ([]pair, outcome) {
 	} else {
 		var o outcome
 		if best, o = bestShift(a, b); o == ambiguous && a.loose > 1 {
-			// Clocks that nobody names may be of one host, where time decides.
+			// Different clocks may be those of one host with unknown name, on which time decides.
 			if s, ok := shiftByTime(a, b); ok {
 				best, o = s, fits
 			}
@@ -234,7 +228,7 @@ func (m *matcher) pairUp(a, b *sequence) ([]pair, outcome) {
 		}
 	}
 	pairs := follow(a, b, best)
-	// Within the overlap, nearly all calls have to have found each other.
+	// Within the overlap, nearly all calls must have a match.
 	if len(pairs) < minRun {
 		return nil, unlike
 	}

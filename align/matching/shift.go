@@ -9,31 +9,31 @@ import (
 )
 
 const (
-	landmarks    = 64     // gaps of a sequence that are looked up
-	perLandmark  = 64     // gaps of the peer that may be equal to one of them
-	voteWeight   = 1000   // of a gap that only one is equal to
-	voted        = 16     // shifts that much speaks for
-	judged       = 5      // shifts that are judged of these, and of the others
-	probes       = 128    // pairs of calls that a shift is judged by
-	gapTolerance = 20_000 // ns; ends of a collective are up to 7 us apart, a gap has two
-	evenSpread   = 30_000 // ns; ends that are more uneven than this are not of one collective
-	driftLimit   = 1e-4   // of clocks relative to each other
-	SameClock    = 30_000 // ns; ends on one clock that are further apart are not of one collective
-	nearEnds     = 10_000 // ns; most ends of a collective that ranks leave one by one are nearer on one clock
+	landmarks    = 64     // largest gaps of a sequence that are looked up
+	perLandmark  = 64     // gaps of the peer that may be equal to one of them, at most
+	voteWeight   = 1000   // weight of the vote of a gap with a single equal one
+	voted        = 16     // number of shifts with the most votes that are considered
+	judged       = 5      // number of shifts that are judged, of these, and of the others
+	probes       = 128    // pairs of calls by which a shift is judged
+	gapTolerance = 20_000 // ns; ends of a collective are up to 7 us apart, and a gap has two ends
+	evenSpread   = 30_000 // ns; ends that vary more than this are not those of one collective
+	driftLimit   = 1e-4   // drift of clocks relative to each other
+	SameClock    = 30_000 // ns; ends on one clock that are farther apart are not those of one collective
+	nearEnds     = 10_000 // ns; most ends are closer on one clock, even if ranks leave one by one
 )
 
-// A shift says that call i of a is call i+by of b, from call at on as far as it goes.
+// A shift says that call i of a is call i+by of b, for overlap calls from call at on.
 type shift struct {
 	by, at  int32
 	votes   int
 	overlap int32
-	agree   float64 // share of equal calls
-	spread  float64 // ns; median deviation of the ends' difference from a line
-	skew    int64   // ns; median difference of the ends, b minus a ...
-	skewAt  int64   // ... amid the overlap, time of a
+	agree   float64 // share of calls that are equal
+	spread  float64 // ns; median absolute deviation of the differences between ends from a line
+	skew    int64   // ns; median difference between ends, b minus a ...
+	skewAt  int64   // ... in the middle of the overlap, in the time of a
 }
 
-// even returns how uneven ends of a collective may be, ns.
+// even returns how much ends of a collective may vary, in ns.
 func (s *sequence) even() float64 { return float64(s.loose * evenSpread) }
 
 func (s *sequence) sortedGaps() []gap {
@@ -50,10 +50,10 @@ func compareGaps(a, b gap) int {
 	return cmp.Or(cmp.Compare(a.size, b.size), cmp.Compare(a.at, b.at))
 }
 
-// largest returns the n largest gaps of s.
+// largest returns the n largest gaps of s, ascending.
 func (s *sequence) largest(n int) []gap {
 	top := make([]gap, 0, 2*n)
-	var least gap // of the n largest so far
+	var least gap // least of the n largest so far
 	for i := 1; i < len(s.ends); i++ {
 		g := gap{s.ends[i] - s.ends[i-1], int32(i)}
 		if len(top) >= n && compareGaps(g, least) < 0 {
@@ -69,19 +69,19 @@ func (s *sequence) largest(n int) []gap {
 	return top[max(0, len(top)-n):]
 }
 
-// same reports whether call i of a and call j of b can be one.
+// same reports whether call i of a and call j of b can be the same collective.
 func same(a *sequence, i int32, b *sequence, j int32) bool {
 	return a.token[i] == b.token[j] && (a.step[i] == b.step[j] || a.step[i] < 0 || b.step[j] < 0)
 }
 
-// votes returns the shifts that something speaks for, the best first.
+// votes returns the shifts to judge, the best first.
 func votes(a, b *sequence) []shift {
 	count := map[int32]int{}
 	known := a.sortedGaps()
 	for _, g := range b.largest(landmarks) {
 		tolerance := a.loose*gapTolerance + int64(driftLimit*math.Abs(float64(g.size)))
 		equal := known[gapsBelow(known, g.size-tolerance):gapsBelow(known, g.size+tolerance+1)]
-		// A gap that many are equal to says little about which one it is.
+		// A gap with many equal ones says little about which one it is.
 		for _, k := range equal[:min(len(equal), perLandmark)] {
 			if same(a, k.at, b, g.at) && same(a, k.at-1, b, g.at-1) {
 				count[g.at-k.at] += voteWeight / len(equal)
@@ -91,7 +91,7 @@ func votes(a, b *sequence) []shift {
 	for by := range stepShifts(a, b) {
 		count[by] += voteWeight
 	}
-	// Captures that begin, or end, at the same call.
+	// Captures may begin, or end, at the same call.
 	for _, by := range []int32{0, int32(len(b.calls) - len(a.calls))} {
 		count[by]++
 	}
@@ -102,7 +102,7 @@ func votes(a, b *sequence) []shift {
 	slices.SortFunc(list, func(x, y shift) int {
 		return cmp.Or(cmp.Compare(y.votes, x.votes), cmp.Compare(x.by, y.by))
 	})
-	// Where gaps are all alike, as in decoding, votes say little: the differences of a few us decide.
+	// If all gaps are alike, as in decoding, votes say little; then differences of a few us decide.
 	list, others := list[:min(len(list), voted)], list[min(len(list), voted):]
 	if list = alike(a, b, list); a.loose == 1 {
 		list = append(list, alike(a, b, others)...)
@@ -110,7 +110,7 @@ func votes(a, b *sequence) []shift {
 	return list
 }
 
-// alike returns the shifts of a list whose gaps differ least, the best first.
+// alike returns the shifts in a list with the smallest differences between gaps, the best first.
 func alike(a, b *sequence, list []shift) []shift {
 	difference := make(map[int32]int64, len(list))
 	for _, s := range list {
@@ -120,8 +120,8 @@ func alike(a, b *sequence, list []shift) []shift {
 	return slices.Clip(list[:min(len(list), judged)])
 }
 
-// gapDifference returns the sum of the differences between some gaps of a and b,
-// none of which counts more than the tolerance. It is the quick look at a shift.
+// gapDifference returns the sum of the differences between some gaps of a and b, each capped
+// at the tolerance. It is a quick measure of a shift.
 func (s shift) gapDifference(a, b *sequence) (sum int64) {
 	tolerance := a.loose * gapTolerance
 	from := max(0, -s.by) + 1
@@ -144,11 +144,11 @@ func gapsBelow(sorted []gap, size int64) int {
 	return n
 }
 
-// stepShifts returns the shifts that put the first calls of equal steps together.
+// stepShifts returns the shifts that align the first calls of equal steps.
 func stepShifts(a, b *sequence) map[int32]bool {
 	first := map[int32]int32{}
 	for i, s := range a.step {
-		if _, seen := first[s]; !seen && s >= 0 && i > 0 { // the first step may be cut
+		if _, seen := first[s]; !seen && s >= 0 && i > 0 { // the first step may be cut off
 			first[s] = int32(i)
 		}
 	}
@@ -161,7 +161,7 @@ func stepShifts(a, b *sequence) map[int32]bool {
 	return shifts
 }
 
-// bestShift judges all shifts that have votes.
+// bestShift judges the shifts and returns the best one, if it is clearly better than the others.
 func bestShift(a, b *sequence) (shift, outcome) {
 	var list []shift
 	for _, s := range votes(a, b) {
@@ -173,7 +173,7 @@ func bestShift(a, b *sequence) (shift, outcome) {
 	if len(list) == 0 {
 		return shift{}, unlike
 	}
-	// A short overlap is even by chance: it takes more evidence than a long one.
+	// A short overlap may be even by chance, so it needs more evidence than a long one.
 	slices.SortStableFunc(list, func(x, y shift) int {
 		return cmp.Or(cmp.Compare(x.cost(a), y.cost(a)), cmp.Compare(y.votes, x.votes), cmp.Compare(x.by, y.by))
 	})
@@ -181,8 +181,8 @@ func bestShift(a, b *sequence) (shift, outcome) {
 	if len(rivals) == 0 {
 		return list[0], fits
 	}
-	// Of shifts that fit as well, one may leave the clocks so near together as those of two hosts are by
-	// chance once in a hundred times, and no other one does.
+	// Of shifts that fit equally well, one may leave the clocks a hundred times closer together
+	// than the next one does, which chance does only once in a hundred times: then it is that one.
 	rivals = append(rivals, list[0])
 	slices.SortFunc(rivals, func(x, y shift) int { return cmp.Compare(max(x.skew, -x.skew), max(y.skew, -y.skew)) })
 	if nearest, next := rivals[0], rivals[1]; 100*max(nearest.skew, -nearest.skew) < max(next.skew, -next.skew) {
@@ -191,24 +191,23 @@ func bestShift(a, b *sequence) (shift, outcome) {
 	return shift{}, ambiguous
 }
 
-// cost returns how much speaks against s. Ends of a few calls are even by chance, and those of many never more
-// than about 100 ns: what is better than that is no better. Of calls that are not equal, one in
-// twenty counts as much as it takes to prefer another shift.
+// cost returns the evidence against s. Ends of a few calls are even by chance, and those of many calls never vary by less than about
+// 100 ns, so spreads below that count as equal. One unequal call in twenty weighs as much as it takes to prefer another shift.
 func (s shift) cost(a *sequence) float64 {
 	floor := min(max(8000/float64(s.overlap), 100), 1000) * float64(a.loose)
 	return max(s.spread, floor) * (1 + 8/float64(s.overlap)) * (1 + 60*(1-s.agree))
 }
 
-// agrees reports whether two shifts are the same answer: calls that were lost between
-// two stretches make the shift another one, but the clocks stay as far apart.
+// agrees reports whether two shifts are the same answer: calls lost between two stretches make
+// their shifts different, but the difference of the clocks remains the same.
 func (s shift) agrees(o shift, a *sequence) bool {
 	disjoint := s.at >= o.at+o.overlap || o.at >= s.at+s.overlap
 	apart, elapsed := s.skew-o.skew, s.skewAt-o.skewAt
 	return disjoint && float64(max(apart, -apart)) < a.even()+driftLimit*float64(max(elapsed, -elapsed))
 }
 
-// judge measures s, on the longest stretch of the overlap that is even. A call that
-// one side lost makes the rest of the overlap uneven, and does not speak against s.
+// judge measures s on the longest stretch of the overlap that is even. A call that one side
+// lost makes the rest of the overlap uneven, which is no evidence against s.
 func (s *shift) judge(a, b *sequence) {
 	from := max(0, -s.by)
 	to := min(int32(len(a.calls)), int32(len(b.calls))-s.by)
@@ -229,7 +228,7 @@ func (s *shift) judge(a, b *sequence) {
 	}
 }
 
-// measure fills in agree, spread and skew for calls from..to of a.
+// measure sets agree, spread, and skew from the calls [from, to) of a.
 func (s *shift) measure(a, b *sequence, from, to int32) {
 	n := min(to-from, probes)
 	diffs := make([]float64, 0, n)
@@ -245,7 +244,7 @@ func (s *shift) measure(a, b *sequence, from, to int32) {
 	s.agree = float64(equal) / float64(n)
 	s.skew = base + int64(order.Median(diffs))
 	s.skewAt = a.ends[from+(to-from)/2]
-	// A line through the medians of both halves; steeper than clocks run, it is cut.
+	// Fit a line through the medians of both halves, with a slope limited to the drift of clocks.
 	half := len(diffs) / 2
 	slope := (order.Median(diffs[half:]) - order.Median(diffs[:half])) / float64(max(half, 1))
 	spanA := float64(a.ends[to-1]-a.ends[from]) / float64(n)
@@ -285,14 +284,14 @@ func shiftByTime(a, b *sequence) (shift, bool) {
 			s = shift{by: by, votes: n}
 		}
 	}
-	if s.votes*8 < min(probes, len(b.ends)) { // not even a small overlap, or too many lost
+	if s.votes*8 < min(probes, len(b.ends)) { // the overlap is too small, or too many calls were lost
 		return s, false
 	}
 	s.judge(a, b)
 	return s, s.overlap >= minRun && s.spread <= a.even() && max(s.skew, -s.skew) < a.loose*SameClock
 }
 
-// Ends are when a rank ended its collectives that all wait in, by what they do.
+// Ends are the ends of a rank's collectives in which all ranks wait, by what the collectives do.
 type Ends map[uint32]*sequence
 
 // EndsOf returns the ends of a rank.
@@ -318,8 +317,8 @@ func EndsOf(r *Rank, names *Names) Ends {
 	return of
 }
 
-// OnOneClock reports whether two ranks, of which nothing relates the clocks, end all of the collectives that both
-// have at the same times, as ranks on one clock do.
+// OnOneClock reports whether two ranks whose clocks nothing relates end all collectives that
+// both have at the same times, as ranks on one clock do.
 func (e Ends) OnOneClock(o Ends) bool {
 	here := 0
 	for token, s := range o {
@@ -327,7 +326,7 @@ func (e Ends) OnOneClock(o Ends) bool {
 		if peer == nil || len(s.ends) < minRun || len(peer.ends) < minRun {
 			continue
 		}
-		// By chance, clocks are that near to another collective in one of five.
+		// By chance, ends are within a tenth of the mean distance of another collective in one of five cases.
 		near := min(nearEnds, (s.ends[len(s.ends)-1]-s.ends[0])/int64(10*(len(s.ends)-1)))
 		if x, ok := shiftByTime(peer, s); !ok || max(x.skew, -x.skew) > near || x.spread > float64(near) {
 			return false
@@ -337,24 +336,22 @@ func (e Ends) OnOneClock(o Ends) bool {
 	return here > 0
 }
 
-// followTolerance is how far the end of a call may be from where the calls before it
-// let expect it, ns.
+// followTolerance is how far the end of a call may be from where the previous calls predict it, in ns.
 const followTolerance = 50_000
 
-// A follower walks along two sequences that run in parallel and pairs their calls
-// by time. skew is the difference of the clocks, b minus a, as of the last pairs; it
-// follows drift and noise slowly, so that one late end does not mislead it.
+// A follower walks along two parallel sequences, and pairs their calls by time. skew is the difference of the clocks, b
+// minus a, according to the last pairs; it adapts slowly to drift and noise, so that one late end does not mislead it.
 type follower struct {
 	a, b *sequence
 	skew float64
-	last int64 // end on a of the last pair
+	last int64 // end of the last pair on a
 }
 
-// follow returns the pairs along s, ascending.
+// follow returns the pairs of calls along s, ascending.
 func follow(a, b *sequence, s shift) []pair {
 	from, to := s.at, s.at+s.overlap
 	start, best := from, int64(-1)
-	for i := from; i < to; i++ { // begin where the difference is the typical one
+	for i := from; i < to; i++ { // begin where the difference is closest to the typical one
 		if !same(a, i, b, i+s.by) {
 			continue
 		}
@@ -378,7 +375,7 @@ func follow(a, b *sequence, s shift) []pair {
 	return append(pairs, ahead...)
 }
 
-// walk goes from calls i and j in steps of by to the end of a sequence.
+// walk goes from calls i and j in steps of by (1 or -1) to the end of a sequence.
 func (f follower) walk(i, j, by int32) []pair {
 	var pairs []pair
 	na, nb := int32(len(f.a.ends)), int32(len(f.b.ends))
@@ -395,10 +392,10 @@ func (f follower) walk(i, j, by int32) []pair {
 			i, j = i+by, j+by
 			continue
 		}
-		// The one that comes first in the direction of the walk has no peer.
+		// The call that comes first in the direction of the walk has no match.
 		switch later := d*float64(by) > 0; {
 		case d < tolerance && -d < tolerance:
-			i, j = i+by, j+by // at the same time, but another call: neither has
+			i, j = i+by, j+by // different calls at the same time: neither has a match
 		case later:
 			i += by
 		default:
@@ -408,7 +405,7 @@ func (f follower) walk(i, j, by int32) []pair {
 	return pairs
 }
 
-// nearest returns the distance from the end of call i to the next one's on either side.
+// nearest returns the distance from the end of call i to the nearest end of its neighbors.
 func nearest(s *sequence, i int32) int64 {
 	d := int64(1 << 62)
 	if i > 0 {
