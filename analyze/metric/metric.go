@@ -41,8 +41,8 @@ type Metric struct {
 	// Ratio returns what a request adds to the numerator and the denominator of a mean; ok is false if
 	// it adds nothing. It is set for all metrics in Loads.
 	Ratio func(*Arrival) (sum, of float64, ok bool)
-	// During reports that the ratio depends on how long requests take, so that requests that overlap
-	// are alike.
+	// During reports that the ratio depends on what happens while requests run, so that requests that
+	// overlap tend to have similar values.
 	During bool
 }
 
