@@ -17,9 +17,8 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/table"
 )
 
-// Overview makes the page of an overview: what it says, and a section for everything
-// that it looked at. shorten puts tables of few rows in the place of those of very many ranks;
-// nil leaves them as they are.
+// Overview makes the page of an overview: its findings, and a section for each kind of data. shorten replaces the
+// tables of captures with very many ranks by ones with fewer rows; if nil, tables stay as they are.
 func Overview(o *overview.Overview, made Provenance, shorten func([]*table.Table)) (Page, error) {
 	src := Source{o.Select, o.Inputs}
 	p := Page{Title: Title(o.Inputs), Subtitle: subtitle(o), Tiles: Tiles(o), Provenance: made}
@@ -46,7 +45,7 @@ func Overview(o *overview.Overview, made Provenance, shorten func([]*table.Table
 	if s := Stragglers(&o.Measured, src); len(s.Figures) > 0 {
 		sections = append(sections, s)
 	}
-	ran := o.Heap == nil || o.GPUs != nil && len(o.GPUs.GPUs) > 0 // a snapshot of memory is of a rank, and not of what it ran
+	ran := o.Heap == nil || o.GPUs != nil && len(o.GPUs.GPUs) > 0 // a memory snapshot names its rank, but not what it ran
 	if o.GPUs != nil && ran {
 		sections = append(sections, Ranks(&o.Measured, src)...)
 	}
@@ -65,17 +64,17 @@ func Overview(o *overview.Overview, made Provenance, shorten func([]*table.Table
 	return p, nil
 }
 
-// Found makes the section about what stands out, which leads to the figures of other sections
-// that show it, and makes requests in their tables lead to their waterfalls.
+// Found makes the section of findings, which link to the figures of other sections that show them. It also links the
+// request IDs in tables to their waterfalls.
 func Found(r *finders.Result, src Source, sections []Section) Section {
 	l := newLinks(sections)
 	for _, f := range l.tables {
-		f.Body.(*Table).Links = l.requests // where their IDs lead to
+		f.Body.(*Table).Links = l.requests // by request ID
 	}
 	return Summary(r, src, l)
 }
 
-// Title names the page of some inputs.
+// Title returns the title of the page for the inputs.
 func Title(inputs []string) string {
 	if len(inputs) == 1 {
 		return "sgtrace report on " + filepath.Base(inputs[0])
@@ -83,7 +82,7 @@ func Title(inputs []string) string {
 	return fmt.Sprintf("sgtrace report on %d inputs", len(inputs))
 }
 
-// subtitle says when it was, and of what.
+// subtitle says when the capture was made, and of what.
 func subtitle(o *overview.Overview) string {
 	var parts []string
 	for _, f := range o.Facts() {
@@ -94,7 +93,7 @@ func subtitle(o *overview.Overview) string {
 	return strings.Join(parts, " · ")
 }
 
-// Summary makes the section about what stands out, and what was looked at for it.
+// Summary makes the section of findings, with a note that lists what was checked.
 func Summary(r *finders.Result, src Source, l *links) Section {
 	s := Section{ID: "findings", Title: "Findings"}
 	looked := r.In(finding.LookedAt)
@@ -125,7 +124,7 @@ func Summary(r *finders.Result, src Source, l *links) Section {
 	return s
 }
 
-// newFinding makes finding i ready for the page.
+// newFinding converts finding i for the page.
 func newFinding(i int, f *finding.Finding, src Source, l *links) Finding {
 	out := Finding{
 		ID: fmt.Sprintf("finding-%d", i+1), Kind: string(f.Kind), Severity: string(f.Severity), Confidence: string(f.Confidence),
@@ -140,7 +139,7 @@ func newFinding(i int, f *finding.Finding, src Source, l *links) Finding {
 	return out
 }
 
-// inputs makes the section about what was read, and how far it can be trusted.
+// inputs makes the section about the files that were read and how far to trust them.
 func inputs(o *overview.Overview) Section {
 	s := Section{ID: "inputs", Title: "What was read", Facts: o.Facts()}
 	for _, d := range o.Warnings {
@@ -163,7 +162,7 @@ func Requests(o *overview.Overview, timeline *load.Timeline, src Source) []Secti
 	return list
 }
 
-// Ranks makes the sections about what profilers recorded of ranks.
+// Ranks makes the sections about the ranks that profilers recorded.
 func Ranks(m *finders.Measured, src Source) []Section {
 	sections := []Section{GPUs(m.GPUs, src), Kernels(m.GPUs, m.Of.Profiles, src)}
 	if c := m.Collectives; c != nil && len(c.Ranks) > 0 {
@@ -172,23 +171,23 @@ func Ranks(m *finders.Measured, src Source) []Section {
 	return sections
 }
 
-// roomNote says that a figure has no room for all of something.
+// roomNote says that a figure shows only some of its items.
 func roomNote(drawn, all int, what string) string {
 	return fmt.Sprintf("%d of %d %s are drawn, those that took most time; the command prints all", drawn, all, what)
 }
 
-// TableOf makes a figure of a report, with its first rows; 0 is all.
+// TableOf makes a figure of a report with its first rows; 0 means all.
 func TableOf(r *table.Table, rows int, defined, command string) *Figure {
 	return &Figure{ID: "table-" + r.Name(), Title: r.Title, Defined: defined, Command: command, Body: &Table{Report: r, Rows: rows}}
 }
 
-// tableFlag chooses a report among those that one command prints.
+// tableFlag returns the flag that selects one of the reports of a command.
 func tableFlag(r *table.Table) string {
 	name, _, _ := strings.Cut(strings.TrimPrefix(r.Schema, "sgtrace.report."), "/")
 	return "--table=" + name
 }
 
-// addTables adds the tables that have rows, each with the flag that prints it.
+// addTables adds the tables that have rows, each with the command that prints it.
 func (s *Section) addTables(src Source, flag, defined string, tables ...*table.Table) {
 	for _, t := range tables {
 		if t.Len() > 0 {

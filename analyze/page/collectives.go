@@ -17,7 +17,7 @@ import (
 	"github.com/sgtrace/sgtrace/internal/order"
 )
 
-// Collectives makes the section about who comes late to collectives, and who waits.
+// Collectives makes the section about which ranks arrive late at collectives, and which wait for them.
 func Collectives(m *finders.Measured, src Source) Section {
 	c := m.Collectives
 	s := Section{ID: "collectives", Title: "Collectives"}
@@ -44,7 +44,7 @@ func Collectives(m *finders.Measured, src Source) Section {
 	return s
 }
 
-// sumCourse returns the matrix of waits over time; nil where it is not known.
+// sumCourse returns the matrix of waits over time; nil if w is nil.
 func sumCourse(w *collective.WaitHistory) *chart.SumCourse {
 	if w == nil {
 		return nil
@@ -56,12 +56,11 @@ func sumCourse(w *collective.WaitHistory) *chart.SumCourse {
 	return course
 }
 
-// waitedFor is the text of a cell before a duration.
+// waitedFor precedes the duration in the text of a cell.
 const waitedFor = "waited for it "
 
-// WaitMatrix makes a figure of how long ranks waited for each other: waits[r][s] is how
-// long names[r] waited for names[s], in ns. Nobody waits for itself. Without waits, its cells
-// are yet to be added.
+// WaitMatrix makes the figure of how long ranks waited for each other: waits[r][s] is how long names[r] waited for
+// names[s], in ns. The diagonal is empty. Without waits, the caller adds the cells.
 func WaitMatrix(names []string, waits [][]int64, src Source) *Figure {
 	heat := &chart.Heatmap{Rows: names, Columns: names, Sequential: true, Unit: table.Duration}
 	for r := range waits {
@@ -82,17 +81,17 @@ func WaitMatrix(names []string, waits [][]int64, src Source) *Figure {
 
 // Sizes of the figures of lateness.
 const (
-	latenessParts  = 100 // of the time
+	latenessParts  = 100 // parts of the time
 	latenessGroups = 8
 	latenessRows   = 40
 )
 
-// latenessSteps are the parts of a step from which on lateness has another color. Less
-// than the first matters to nobody.
+// latenessSteps are the color thresholds of lateness, as shares of the length of a step. Lateness below the first one
+// doesn't matter.
 var latenessSteps = []float64{straggler.Matters, 0.05, 0.1, 0.2, 0.5}
 
-// Stragglers makes the section about ranks that others wait for, at the end of steps and
-// in collectives; without either it has no figures.
+// Stragglers makes the section about ranks that others wait for, at the end of steps and in collectives. It has no
+// figures if neither was measured.
 func Stragglers(m *finders.Measured, src Source) Section {
 	s := Section{ID: "stragglers", Title: "Stragglers"}
 	var suspects []straggler.Suspects
@@ -114,15 +113,14 @@ func Stragglers(m *finders.Measured, src Source) Section {
 	return s
 }
 
-// stepHistories returns those of the groups that take steps together, by what they are late in
-// together: decoding first.
+// stepHistories returns the lateness of each group of ranks that take steps together, sorted by kind: decode first.
 func stepHistories(r *rank.Ranks) []*straggler.History {
 	groups := slices.Clone(r.Groups)
 	slices.SortStableFunc(groups, func(a, b *rank.StepGroup) int { return int(a.Kind) - int(b.Kind) })
 	return order.Each(groups, func(g *rank.StepGroup) *straggler.History { return g.History(latenessParts) })
 }
 
-// addLateness adds a figure of how late ranks were over time, if any met.
+// addLateness adds a figure of the lateness of ranks over time, if any of them met.
 func (s *Section) addLateness(id, title, defined string, histories []*straggler.History, src Source) {
 	histories = slices.DeleteFunc(histories, func(c *straggler.History) bool { return len(c.Late) == 0 || c.Late[0] == nil })
 	if len(histories) == 0 {
@@ -149,7 +147,7 @@ func (s *Section) addLateness(id, title, defined string, histories []*straggler.
 	s.Figures = append(s.Figures, f)
 }
 
-// latenessGroup makes a row of each rank.
+// latenessGroup makes a row for each rank.
 func latenessGroup(c *straggler.History) chart.HeatGroup {
 	g := chart.HeatGroup{Name: fmt.Sprintf("%s: %s", cmp.Or(commonWords(c.Names), c.Group), c.What), From: c.From, To: c.To}
 	for k, name := range c.Names {
@@ -166,7 +164,7 @@ func latenessGroup(c *straggler.History) chart.HeatGroup {
 	return g
 }
 
-// commonWords returns the words that all names begin with.
+// commonWords returns the leading words that all names share.
 func commonWords(names []string) string {
 	common := strings.Fields(names[0])
 	for _, name := range names[1:] {
@@ -180,7 +178,7 @@ func commonWords(names []string) string {
 	return strings.Join(common, " ")
 }
 
-// latenessText says how late a rank was in a part of the time.
+// latenessText says how late a rank was in one part of the time.
 func latenessText(p straggler.Piece) string {
 	side, ns := "late", p.Mean
 	if ns < 0 {

@@ -12,14 +12,13 @@ import (
 	"github.com/sgtrace/sgtrace/profile"
 )
 
-// Above crowded ranks, a figure shows hosts, or some of the ranks. Of many hosts a heat map has
-// maxHosts.
+// Figures of more than crowded ranks show hosts, or some of the ranks. maxHosts limits the hosts of a heat map.
 const (
 	crowded  = 64
 	maxHosts = 32
 )
 
-// hostsOf returns the hosts of ranks, by name; "" is unknown.
+// hostsOf returns the hosts of ranks; "" if unknown.
 func hostsOf(set *profile.Set, ranks []string) []string {
 	of := map[string]string{}
 	if set != nil {
@@ -30,9 +29,9 @@ func hostsOf(set *profile.Set, ranks []string) []string {
 	return order.Each(ranks, func(rank string) string { return of[rank] })
 }
 
-// byHost makes one column of the ranks of each host if there are very many ranks: each cell is
-// that of the rank that differs most from its peers, by a factor. hosts are those of the
-// columns; nothing changes where one is unknown. It returns a note, "" if nothing changes.
+// byHost merges the columns of each host into one if there are more than crowded ranks: each cell is that of the rank
+// that differs most, by a factor, from its peers. hosts has the host of each column; if one is unknown, nothing
+// changes. It returns a note; "" if nothing changed.
 func byHost(heat *chart.Heatmap, hosts []string) (note string) {
 	ranks := heat.Columns
 	if len(ranks) <= crowded {
@@ -77,8 +76,7 @@ func byHost(heat *chart.Heatmap, hosts []string) (note string) {
 	return note
 }
 
-// mostDiffering returns the columns that have the cells that differ most from 1, by a
-// factor, in their order.
+// mostDiffering returns the maxHosts columns whose cells differ most from 1, by a factor, in column order.
 func mostDiffering(heat *chart.Heatmap) []int {
 	most := make([]float64, len(heat.Columns))
 	for _, row := range heat.Cells {
@@ -101,13 +99,13 @@ func chosen[T any](list []T, at []int) []T {
 	return order.Each(at, func(k int) T { return list[k] })
 }
 
-// maxWaiting is how many hosts, or ranks, a matrix of the waits of a crowd has on a side.
+// maxWaiting limits the hosts, or ranks, on each side of the wait matrix of a crowd.
 const maxWaiting = 24
 
-// crowdedWaits returns the matrix of the waits of very many ranks: a cell for each pair of hosts, with
-// the pair of their ranks that waited longest, or for each pair of ranks if a host is unknown.
-// Only those are drawn that waited, or were waited for, the longest. It has no sums of a range of
-// time: the longest wait is none.
+// crowdedWaits returns the wait matrix for very many ranks, with a cell for each pair of hosts: the longest wait
+// between any two of their ranks. If a host is unknown, it has a cell for each pair of ranks. It shows only those
+// that waited, or were waited for, longest. It can't follow a range of time as sums do, because its values are
+// maxima.
 func crowdedWaits(names, hosts []string, waits [][]int64, src Source) *Figure {
 	groups, what := hosts, "hosts"
 	if slices.Contains(hosts, "") {
@@ -162,7 +160,7 @@ func crowdedWaits(names, hosts []string, waits [][]int64, src Source) *Figure {
 	return f
 }
 
-// shortenTables changes the tables of sections, all together: one names ranks that others keep.
+// shortenTables shortens the tables of all sections together, because one table may name ranks that the others keep.
 func shortenTables(sections []Section, shorten func([]*table.Table)) {
 	var bodies []*Table
 	var tables []*table.Table

@@ -13,7 +13,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/words"
 )
 
-// maxChanged is how many kernels the figure of changed kernels has.
+// maxChanged limits the kernels in the figure of changed kernels.
 const maxChanged = 20
 
 // Colors of the two sides of a comparison.
@@ -45,7 +45,7 @@ func Diff(d *diff.Diff, before, after *diff.Collected, command string, made Prov
 	return p
 }
 
-// diffTiles returns the tiles of what users notice, before and after.
+// diffTiles returns the headline metrics before and after.
 func diffTiles(d *diff.Diff) []Tile {
 	var list []Tile
 	for _, m := range metric.At(metric.Headline) {
@@ -72,7 +72,7 @@ type diffBuilder struct {
 	command string
 }
 
-// findings makes the section about what changed.
+// findings makes the section of what changed.
 func (b *diffBuilder) findings(l *links, verdict string) Section {
 	found := b.Findings()
 	s := Section{ID: "findings", Title: "What changed", Lead: verdict}
@@ -86,7 +86,7 @@ func (b *diffBuilder) findings(l *links, verdict string) Section {
 	return s
 }
 
-// curves returns the distributions of what users notice, side by side.
+// curves returns the distributions of the headline metrics, side by side.
 func (b *diffBuilder) curves() []*Figure {
 	var list []*Figure
 	for _, m := range metric.At(metric.Headline) {
@@ -106,7 +106,7 @@ func (b *diffBuilder) curves() []*Figure {
 	return list
 }
 
-// cascade leads from the mean E2E before to that after, part by part.
+// cascade explains the change of the mean E2E, part by part.
 func (b *diffBuilder) cascade() []*Figure {
 	mean := func(m *metric.Metric) (before, after float64, ok bool) {
 		r := b.Row(diff.Request, m.Name)
@@ -132,7 +132,7 @@ func (b *diffBuilder) cascade() []*Figure {
 		Caption: "Means per finished request, from before to after. A metric that some requests lack counts as 0 for them."}}
 }
 
-// kernels returns those whose time per step changed, the largest changes first.
+// kernels returns the figure of the kernels whose time per step changed, largest changes first.
 func (b *diffBuilder) kernels() []*Figure {
 	var changed []*diff.Row
 	for i := range b.Rows {

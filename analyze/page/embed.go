@@ -7,21 +7,20 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// maxPacked is how many letters of packed numbers a page has: enough for the metrics of
-// 25,000 requests and most of their stages. One about very many ranks has less, as more on it is
-// by rank.
+// maxPacked limits the letters of packed numbers on a page: enough for the metrics of 25,000 requests and most of
+// their stages. Pages about very many ranks are limited to crowdedPacked, because they have more figures by rank.
 const (
 	maxPacked     = 1_600_000
 	crowdedPacked = 300_000
 )
 
-// A Packer packs the values of a page for its script, as long as there is room.
+// A Packer packs the values of a page for its script until its room is used up.
 type Packer struct {
 	room int // letters
 }
 
-// Durations packs durations, ascending, in ns, with the numbers of the requests that they are of,
-// counted from 1; 0 is none. It is "" if there is no room, or one is negative.
+// Durations packs durations in ns, ascending, each with the number of its request, counted from 1; 0 means none. It
+// returns "" if there is no room or a duration is negative.
 func (p *Packer) Durations(ns []int64, requests []int32) string {
 	if p.room == 0 || ns[0] < 0 {
 		return ""
@@ -32,7 +31,7 @@ func (p *Packer) Durations(ns []int64, requests []int32) string {
 	return ""
 }
 
-// take reports whether there is room for a packed text, and uses it.
+// take reports whether a packed text fits, and if so uses up its room.
 func (p *Packer) take(text string) bool {
 	if len(text) > p.room {
 		return false
@@ -41,21 +40,21 @@ func (p *Packer) take(text string) bool {
 	return true
 }
 
-// RequestTimes are when requests were, for the script: it computes with those that overlap
-// a range of time, which has whole microseconds.
+// RequestTimes has the start and end of each request for the script, which computes values over the requests that
+// overlap a range of whole microseconds.
 type RequestTimes struct {
 	From int64 `json:"from"` // us since 1970
-	// Spans has two packed numbers for each request, in us: when the first microsecond begins
-	// that is not before it, since From, and how many begin in it.
+	// Spans has two packed numbers for each request: its start, rounded up to whole us and counted from From, and the
+	// number of whole us from there through its end.
 	Spans string `json:"spans"`
-	// Ended is how each request ended, a digit: its place in Statuses.
+	// Ended has a digit for each request: the index of its status in Statuses.
 	Ended    string   `json:"ended"`
 	Statuses []string `json:"statuses"`
-	// Met has a digit for each request, an [requests.State]; "" if there is no SLO.
+	// Met has a digit for each request, its [requests.State]; "" if there is no SLO.
 	Met string `json:"met,omitempty"`
 }
 
-// Judge adds what became of each request.
+// Judge adds whether each request met the SLO.
 func (t *RequestTimes) Judge(g *requests.Goodput, requests int) {
 	met := make([]byte, requests)
 	for i := range met {
@@ -64,8 +63,8 @@ func (t *RequestTimes) Judge(g *requests.Goodput, requests int) {
 	t.Met = string(met)
 }
 
-// Requests packs the times of all requests of a set. It is nil if there is no room for them, or
-// they are out of reach for a script; then no values are packed either.
+// Requests packs the times of all requests of a set. If there is no room for them, or the script can't represent
+// them, it returns nil, and no other values are packed either.
 func (p *Packer) Requests(set *request.Set) *RequestTimes {
 	t := requestTimes(set)
 	if t == nil || !p.take(t.Spans+t.Ended) {
@@ -102,7 +101,7 @@ func requestTimes(set *request.Set) *RequestTimes {
 	return t
 }
 
-// roundUp returns a time in whole microseconds.
+// roundUp returns a time in us, rounded up.
 func roundUp(t trace.Time) int64 {
 	us := int64(t) / 1000
 	if int64(t)%1000 > 0 {

@@ -19,16 +19,16 @@ import (
 	"github.com/sgtrace/sgtrace/profile/kernelname"
 )
 
-// Sizes of the figures of what could be faster.
+// Limits of the figures of what could be faster.
 const (
 	maxOperators = 150
 	maxLayers    = 128
-	maxFaster    = 20 // rows of its tables
+	maxFaster    = 20 // rows of a table
 
-	minDot = 0.001 // of the time of kernels: what takes less is not drawn
+	minDot = 0.001 // share of kernel time below which an operator is not drawn
 )
 
-// Opportunities makes the section about what of the work of GPUs could be faster.
+// Opportunities makes the section about GPU work that could be faster.
 func Opportunities(o *overview.Overview, replays *graphs.Graphs, src Source) Section {
 	s := Section{ID: "faster", Title: "What could be faster"}
 	opt := profilewalk.Options{From: o.Devices.From, To: o.Devices.To}
@@ -51,7 +51,8 @@ func Opportunities(o *overview.Overview, replays *graphs.Graphs, src Source) Sec
 	return s
 }
 
-// roofFigure shows how near operators come to what the GPU can do; nil if that is known of none, or the GPUs differ.
+// roofFigure shows how close operators come to the GPU's limits; nil if those limits or the work of all operators are
+// unknown, or if the GPUs differ.
 func roofFigure(roofs *operators.Rooflines, set *profile.Set, src Source) *Figure {
 	g, ok := operators.GPUOf(set.GPU(profilewalk.NoRank))
 	if !ok {
@@ -98,7 +99,7 @@ func roofFigure(roofs *operators.Rooflines, set *profile.Set, src Source) *Figur
 	return f
 }
 
-// maxKinds is how many kinds of kernels of layers have a color of their own.
+// maxKinds is the number of kernel kinds with a color of their own in the figure of layers.
 const maxKinds = 8
 
 // layerFigure shows the layers of one replay; nil if there are none.
@@ -129,10 +130,11 @@ func layerFigure(replays *graphs.Graphs, src Source) *Figure {
 		Caption: "The layers of one replay (" + what + "), below each other: what each runs from its beginning on, by the kind of kernel. The replay is the median of the graph that took the most time. Drag to zoom."}
 }
 
-// maxStripName is how many letters of the name of a kernel a layer has.
+// maxStripName limits the letters of a kernel's name in a layer.
 const maxStripName = 40
 
-// kindParts gives the kinds of kernels their colors, those that take most time first, and returns which part each kind is.
+// kindParts assigns colors to the kinds of kernels, those with the most time first, and returns the part of each
+// kind.
 func kindParts(body *chart.Strip, list []graphs.LayerKernel) map[kernelname.Kind]int {
 	times := map[kernelname.Kind]int64{}
 	for i := range list {

@@ -16,29 +16,29 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Findings lists what an engineer should know about, the one that costs most first.
+// Findings lists the findings by cost, largest first.
 type Findings struct {
 	List []Finding
-	Sum  string // how what they cost adds up; "" if nothing does
+	Sum  string // how their costs add up; "" if they do not
 }
 
-// A Finding is a sentence, what it costs, and what shows it.
+// A Finding is a finding as the page shows it: a sentence, its cost, and links to evidence.
 type Finding struct {
-	ID         string // anchor of the finding
+	ID         string // its anchor
 	Kind       string
 	Severity   string // critical, warning or info
 	Confidence string
 	Text       Text
-	// Cost is the part that it costs, 0 to 1, and CostText the same in words.
+	// Cost is a share, 0 to 1, of what the finding counts; CostText is the same in words.
 	Cost     float64
 	CostText string
-	Without  string  // what would have been without it; "" is that nobody asked
+	Without  string  // what latencies would have been without it; "" if not asked for
 	Links    []Piece // to figures that show it
 	Evidence []Text
-	Command  string // prints more
+	Command  string // prints details
 }
 
-// maxEvidence is how many sentences of evidence are open; a click shows the others.
+// maxEvidence is the number of sentences of evidence shown at first; a click shows the others.
 const maxEvidence = 2
 
 func (f *Findings) Draw() (chart.Drawing, error) {
@@ -49,10 +49,10 @@ func (f *Findings) Draw() (chart.Drawing, error) {
 	return chart.Drawing{Markup: template.HTML(b.String()), Wide: true}, nil // escaped by the template
 }
 
-// Percent returns the length of the bar of the cost, 1 to 100.
+// Percent returns the length of the cost bar, 1 to 100.
 func (f *Finding) Percent() int { return max(1, min(100, int(100*f.Cost+0.5))) }
 
-// First and More divide the evidence.
+// First and More return the evidence shown at first and the rest.
 func (f *Finding) First() []Text { return f.Evidence[:min(maxEvidence, len(f.Evidence))] }
 func (f *Finding) More() []Text  { return f.Evidence[min(maxEvidence, len(f.Evidence)):] }
 
@@ -68,15 +68,15 @@ var findingsTemplate = parsed("findings", functions, textTemplate+`<ol class="fi
 {{- with .Command}}<code class="command">{{printable .}}</code>{{end}}</li>{{end}}
 </ol>{{with .Sum}}<p class="notes">{{explained .}}</p>{{end}}`)
 
-// Goodput makes the section about how many requests meet objectives, and why the others
-// do not. Over time, the section about that has it.
+// Goodput makes the section about the share of requests that meet the objectives, and why the others miss them. The
+// section Over time shows its course.
 func Goodput(g *requests.Goodput, src Source) Section {
 	s := Section{ID: "goodput", Title: "Goodput", Lead: g.Words()}
 	s.addTables(src, "--slo="+requests.FormatObjectives(g.Objectives), "Goodput", g.Report(), g.CauseReport(), g.RankReport())
 	return s
 }
 
-// goodputTile returns the part of the requests that meet all objectives.
+// goodputTile returns the share of requests that meet all objectives.
 func goodputTile(g *requests.Goodput) Tile {
 	t := Tile{Name: "Goodput", Value: "–", Detail: "no request can be judged", State: Neutral, Href: "#goodput"}
 	if g.All.Judged() == 0 {
@@ -91,8 +91,8 @@ func goodputTile(g *requests.Goodput) Tile {
 	return t
 }
 
-// goodputPanel returns the part of the requests that arrived in each bucket and met all
-// objectives; without any, the panel has no curve.
+// goodputPanel returns the share of the requests arriving in each bucket that met all objectives. The panel has no
+// curve if none were judged.
 func goodputPanel(s *load.Series) chart.Panel {
 	p := chart.Panel{Title: "goodput: part of arrivals that meet the SLO", Unit: table.Share}
 	if s.Good == nil {
@@ -109,15 +109,15 @@ func goodputPanel(s *load.Series) chart.Panel {
 	return p
 }
 
-// A Table is a report as a table, which can be sorted and filtered.
+// A Table is a report as a table that can be sorted and filtered.
 type Table struct {
 	Report *table.Table
-	Rows   int // the first ones are shown; 0 is all
-	// Links are where texts lead to on the page: IDs of requests.
+	Rows   int // number of first rows shown; 0 is all
+	// Links are the targets on the page of texts in cells: request IDs.
 	Links map[string]string
 }
 
-// maxName is how long a text in a table may be; the whole is under the pointer.
+// maxName limits the letters of a text in a table; the pointer shows the whole.
 const maxName = 64
 
 func (t *Table) Draw() (chart.Drawing, error) {
@@ -153,11 +153,10 @@ func (t *Table) Draw() (chart.Drawing, error) {
 	return d, nil
 }
 
-// firstRows is how many rows of a table the script leaves at first.
+// firstRows is the number of rows of a table that the script shows at first.
 const firstRows = 15
 
-// times returns the times of the first rows in ms, by the first column that has any; nil
-// without one.
+// times returns the times of the first rows in ms, from the first column of instants; nil if there is none.
 func (t *Table) times(rows int) []string {
 	c := slices.IndexFunc(t.Report.Columns, func(c table.Column) bool { return c.Unit == table.Instant && !c.Detail })
 	if c < 0 {
@@ -177,9 +176,9 @@ type tableView struct {
 	Title   string
 	Columns []table.RenderedColumn
 	Rows    [][]cellView
-	Times   []string // of the rows, for the script; nil if they have none
+	Times   []string // of the rows, for the script; nil if they have no times
 	Filter  bool
-	Long    bool // the script shows the first rows until asked for more
+	Long    bool // the script shows only the first rows at first
 }
 
 type cellView struct {

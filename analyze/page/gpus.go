@@ -17,8 +17,7 @@ import (
 	"github.com/sgtrace/sgtrace/profile/kernelname"
 )
 
-// gpuParts are the parts of a device's time, in the order of the bars.
-// They add up to its length.
+// gpuParts are the parts of a device's time, in the order of the bars. They add up to the whole.
 var gpuParts = []struct {
 	chart.Part
 	of func(*gpu.GPU) int64
@@ -32,7 +31,7 @@ var gpuParts = []struct {
 	{chart.Part{Name: "idle: other", Color: chart.Hues}, func(g *gpu.GPU) int64 { return g.Idle.Time[gpu.OtherWait] }},
 }
 
-// GPUs makes the section about what devices were busy with.
+// GPUs makes the section about how devices spent their time.
 func GPUs(g *gpu.GPUs, src Source) Section {
 	s := Section{ID: "gpus", Title: "GPUs"}
 	if len(g.GPUs) == 0 {
@@ -73,11 +72,11 @@ func GPUs(g *gpu.GPUs, src Source) Section {
 	return s
 }
 
-// maxBars is how many GPUs of a crowd have a bar.
+// maxBars limits the bars of a crowd of GPUs.
 const maxBars = 32
 
-// leastBusy returns the GPUs that have a bar, in their order: all, or of a crowd those that are
-// busy for the smallest part of their time.
+// leastBusy returns the GPUs that get a bar, in their order: all, or for a crowd those that are busy for the smallest
+// share of their time.
 func leastBusy(g *gpu.GPUs) []int {
 	n := len(g.GPUs)
 	busy := func(i int) float64 { return distribution.Fraction(g.GPUs[i].Busy(), g.GPUs[i].Length()) }
@@ -88,7 +87,7 @@ func leastBusy(g *gpu.GPUs) []int {
 	return slices.Sorted(slices.Values(list[:n]))
 }
 
-// gpuNames names devices by their ranks, with the device where ranks have several.
+// gpuNames names devices by rank, and adds the device number if any rank has several.
 func gpuNames(g *gpu.GPUs) []string {
 	devices := map[string]int{}
 	several := false

@@ -15,7 +15,7 @@ import (
 	"github.com/sgtrace/sgtrace/request"
 )
 
-// maxKernels is how many kernels are compared in color.
+// maxKernels limits the kernels compared in the heat map.
 const maxKernels = 24
 
 // Kernels makes the section that compares ranks kernel by kernel.
@@ -29,14 +29,14 @@ func Kernels(g *gpu.GPUs, set *profile.Set, src Source) Section {
 	return s
 }
 
-// A kernelRow is the kernels of one name on all ranks.
+// A kernelRow has the kernels of one name on all ranks.
 type kernelRow struct {
 	name  string
 	total float64 // ns
 	ranks map[string]*gpu.RankKernel
 }
 
-// kernelFigure compares ranks; nil if there is nothing to compare.
+// kernelFigure compares kernels between ranks; nil if there is nothing to compare.
 func kernelFigure(g *gpu.GPUs, set *profile.Set, src Source) *Figure {
 	var ranks []string
 	for i := range g.GPUs {
@@ -70,8 +70,8 @@ func kernelFigure(g *gpu.GPUs, set *profile.Set, src Source) *Figure {
 	return f
 }
 
-// kernelRows returns the kernels that several ranks ran, those that took most time
-// first, and how many took too little to be compared.
+// kernelRows returns the kernels that several ranks ran, sorted by total time, largest first, and the number of those
+// too short to compare.
 func kernelRows(g *gpu.GPUs) (rows []*kernelRow, small int) {
 	byName := map[string]*kernelRow{}
 	for i := range g.Kernels {
@@ -95,8 +95,8 @@ func kernelRows(g *gpu.GPUs) (rows []*kernelRow, small int) {
 	return rows, several - len(rows)
 }
 
-// kernelCells compares the kernels of one name within peers: each rank with the median
-// (nearest rank) of those that do the same work beside it.
+// kernelCells compares the kernels of one name among peers: each rank with the median (nearest rank) of its peers,
+// itself included.
 func kernelCells(r *kernelRow, ranks []string, peers []string) []chart.HeatCell {
 	of := map[string][]float64{}
 	for i, rank := range ranks {
@@ -116,21 +116,21 @@ func kernelCells(r *kernelRow, ranks []string, peers []string) []chart.HeatCell 
 		}
 		cells[i].Text = fmt.Sprintf("%s\ntotal %s, p50 %s, p99 %s\n%d kernels", k.Class, durationText(k.Summary.Total), durationText(k.Summary.P50), durationText(k.Summary.P99), k.Summary.N)
 		if values := of[peers[i]]; k.RelTotal >= 0 && request.NearestRank(values, 50) > 0 {
-			cells[i].Value = k.RelTotal / request.NearestRank(values, 50) // the median of all ranks cancels out
+			cells[i].Value = k.RelTotal / request.NearestRank(values, 50) // both are relative to the median of all ranks, which cancels out
 		}
 	}
 	return cells
 }
 
-// Words of a rank's name that differ between peers: tensor and expert parallel ranks do
-// the same work at the same time, and data parallel ones other work of the same kind.
+// Parts of a rank's name in which peers differ. Tensor- and expert-parallel ranks do the same work together;
+// data-parallel ranks do other work of the same kind.
 var (
 	together = lazyregexp.New(`\b(TP|EP)\d+`)
 	alike    = lazyregexp.New(`\b(TP|EP|DP)\d+|\(.*\)`)
 )
 
-// peersOf names the peers of each rank: those with which it computes each step, else those
-// of its role, else all.
+// peersOf returns a name for the peer group of each rank: the ranks that compute each step with it, else those of its
+// role, else all.
 func peersOf(ranks []string) []string {
 	peers := make([]string, len(ranks))
 	for _, drop := range []*lazyregexp.Regexp{lazyregexp.New(`.*`), alike, together} {

@@ -14,14 +14,14 @@ import (
 	"github.com/sgtrace/sgtrace/request"
 )
 
-// maxLines is how many curves a figure has: as many as there are colors.
+// maxLines limits the curves of a figure to the number of colors.
 const maxLines = chart.Hues
 
 const howToReadPercentiles = "A point of a curve says what percentage of the values took that long or less; p99 is near the top. " +
 	"The time axis is logarithmic. The percentile axis is stretched, so that the tail has as much room as the body."
 
-// Latencies makes the section about how long requests and stages took. It has what the script
-// needs of all requests; goodput is nil if there is no SLO.
+// Latencies makes the section about the durations of requests and stages, including the data of all requests that the
+// script needs. goodput is nil if there is no SLO.
 func Latencies(set *request.Set, goodput *requests.Goodput, src Source) Section {
 	s := Section{ID: "latency", Title: "Latency"}
 	pack := &Packer{maxPacked}
@@ -59,11 +59,11 @@ func Latencies(set *request.Set, goodput *requests.Goodput, src Source) Section 
 	return s
 }
 
-// A line is durations, ascending, with the requests that they are of.
+// A line has durations, ascending, and their requests.
 type line struct {
 	name     string
 	ns       []int64
-	requests []int32 // indexes into Set.Requests; request.None
+	requests []int32 // indexes into Set.Requests, or request.None
 	packed   string
 }
 
@@ -79,7 +79,7 @@ func (l *line) Swap(i, k int) {
 	l.requests[i], l.requests[k] = l.requests[k], l.requests[i]
 }
 
-// requestLines returns the distributions of what users see, over finished requests.
+// requestLines returns the distributions of the metrics of finished requests, as users see them.
 func requestLines(set *request.Set) []*line {
 	var lines []*line
 	var values []int64
@@ -109,8 +109,8 @@ func requestLines(set *request.Set) []*line {
 	return lines
 }
 
-// stageLines returns the distributions of the stages of each role, those that took
-// most time first. They are of the spans that analyze.GroupStages has.
+// stageLines returns the distributions of the stages of each role, those with the most time first. It reads the same
+// spans as requests.GroupStages.
 func stageLines(set *request.Set) [request.Other + 1][]*line {
 	type key struct {
 		role request.Role
@@ -144,12 +144,12 @@ func stageLines(set *request.Set) [request.Other + 1][]*line {
 	return lines
 }
 
-// total adds up durations; in floating point, as forged ones would wrap around.
+// total returns the sum of durations as a float, because forged durations would overflow an int64.
 func total(durations []int64) float64 {
 	return order.Sum(durations, func(d int64) float64 { return float64(d) })
 }
 
-// distributions gives every line its color.
+// distributions assigns a color to each line.
 func distributions(lines []*line) []chart.Distribution {
 	var list []chart.Distribution
 	for i, l := range lines {
@@ -158,7 +158,7 @@ func distributions(lines []*line) []chart.Distribution {
 	return list
 }
 
-// packLines packs the values of lines, and says of which there is no room for them.
+// packLines packs the values of lines, and notes those that don't fit.
 func packLines(pack *Packer, lines []*line) (notes []string) {
 	var left []string
 	for _, l := range lines {

@@ -10,15 +10,15 @@ import (
 	"github.com/sgtrace/sgtrace/internal/lazyregexp"
 )
 
-// A links knows where on a page things are shown.
+// A links knows where things are on a page.
 type links struct {
-	charts []*Figure          // that show kinds of findings, in the order of the page
-	tables map[string]*Figure // by the name of their table
-	// requests are the anchors of requests that the page shows, by ID.
+	charts []*Figure          // figures with Shows, in page order
+	tables map[string]*Figure // by table name
+	// requests maps the IDs of the requests shown to their anchors.
 	requests map[string]string
 }
 
-// newLinks looks through the sections of a page.
+// newLinks indexes the sections of a page.
 func newLinks(sections []Section) *links {
 	l := &links{tables: map[string]*Figure{}, requests: map[string]string{}}
 	for _, s := range sections {
@@ -39,10 +39,10 @@ func newLinks(sections []Section) *links {
 	return l
 }
 
-// word matches what may be the ID of a request.
+// word matches a possible request ID.
 var word = lazyregexp.New(`[\w.:-]{4,}`)
 
-// text makes the IDs of requests in a sentence lead to their waterfalls.
+// text links the request IDs in a sentence to their waterfalls.
 func (l *links) text(sentence string) Text {
 	var t Text
 	from := 0
@@ -57,8 +57,7 @@ func (l *links) text(sentence string) Text {
 	return append(t, Piece{Text: sentence[from:]})
 }
 
-// ofFinding lists the figures that show a finding: one chart, and the tables with its
-// numbers.
+// ofFinding returns links to the figures for a finding: one chart, and the tables with its numbers.
 func (l *links) ofFinding(f *finding.Finding) []Piece {
 	var list []Piece
 	if c := l.chart(f); c != nil {
@@ -74,8 +73,7 @@ func (l *links) ofFinding(f *finding.Finding) []Piece {
 	return list
 }
 
-// chart returns the chart that shows a finding best: one about its role, if there is
-// any; nil without one.
+// chart returns the first chart for a finding, preferably one about its role; nil if there is none.
 func (l *links) chart(f *finding.Finding) *Figure {
 	role := ""
 	if f.At.Scope != place.Everywhere {
@@ -94,7 +92,7 @@ func (l *links) chart(f *finding.Finding) *Figure {
 	return best
 }
 
-// ofEvidence makes a sentence lead to the row of a table that has its number.
+// ofEvidence links a sentence to the table row with its number.
 func (l *links) ofEvidence(e *finding.Evidence) Text {
 	t := l.tables[e.Table]
 	text := l.text(e.Text)
@@ -109,7 +107,7 @@ func (l *links) ofEvidence(e *finding.Evidence) Text {
 	return append(text, Piece{Text: " "}, Piece{"row", "#" + rowID(body.Report.Name(), row)})
 }
 
-// findRow returns the first row that some texts name; -1 if there is none.
+// findRow returns the first row whose cells have the texts of all keys; -1 if there is none.
 func findRow(r *table.Table, keys []finding.Key) int {
 	if len(keys) == 0 {
 		return -1
@@ -132,5 +130,5 @@ func findRow(r *table.Table, keys []finding.Key) int {
 	return -1
 }
 
-// rowID returns the anchor of a row, from 0, of the table of a name.
+// rowID returns the anchor of a table's row, from 0.
 func rowID(name string, row int) string { return fmt.Sprintf("%s-row%d", name, row+1) }

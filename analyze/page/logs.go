@@ -20,8 +20,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// LogsOverTime makes the section about what servers, GPUs, and hosts say of themselves over time, in logs
-// and metrics, with the moments of findings.
+// LogsOverTime makes the section of logs and metrics of servers, GPUs, and hosts over time, with the times of
+// findings marked.
 func LogsOverTime(o *overview.Overview, src Source) Section {
 	s := Section{ID: "time", Title: overTime}
 	drawn := o.Logged.Drawing().Blocks
@@ -37,14 +37,14 @@ func LogsOverTime(o *overview.Overview, src Source) Section {
 	return s
 }
 
-// addSeries adds a figure with curves, if there is anything to see.
+// addSeries adds a figure if it has panels.
 func (s *Section) addSeries(f *Figure) {
 	if len(f.Body.(*chart.Panels).Panels) > 0 {
 		s.Figures = append(s.Figures, f)
 	}
 }
 
-// byRole divides the ranks that log batches, as numbers, by their role.
+// byRole groups the indexes of the ranks that log batches by role.
 func byRole(l *telemetry.Logged) [][]int {
 	var roles order.Groups[string, []int]
 	for i := range l.Ranks {
@@ -55,10 +55,10 @@ func byRole(l *telemetry.Logged) [][]int {
 	return roles.List
 }
 
-// ofLogs are the findings that can be seen in what servers log.
+// ofLogs are the kinds of findings that are visible in server logs.
 var ofLogs = []finding.Kind{finding.Load, finding.Limit, finding.Memory, finding.Imbalance, finding.Lifecycle, finding.Change, finding.Slower, finding.Transfer, finding.Errors}
 
-// loggedFigure is about the ranks of a role, given what is drawn of each rank.
+// loggedFigure makes the figure of the ranks of one role. drawn has the curves of every rank.
 func loggedFigure(o *overview.Overview, drawn []load.Block, ranks []int, src Source) *Figure {
 	l := o.Logged
 	busy := func(i int) (running, tokens float64) {
@@ -82,10 +82,10 @@ func loggedFigure(o *overview.Overview, drawn []load.Block, ranks []int, src Sou
 	return f
 }
 
-// maxPanels is how many panels a figure of metrics has: a page is for people.
+// maxPanels limits the panels of a figure of metrics, to keep it readable.
 const maxPanels = 24
 
-// metricsFigure is about all other metrics.
+// metricsFigure makes the figure of all other metrics.
 func metricsFigure(o *overview.Overview, src Source) *Figure {
 	d, left := o.Metrics.Drawing()
 	f := seriesFigure(o, o.Metrics.Grid, d.Blocks, src.Command("--timeline", "--table=metrics.timeline"))
@@ -100,14 +100,14 @@ func metricsFigure(o *overview.Overview, src Source) *Figure {
 	return f
 }
 
-// seriesFigure has a panel for each metric, with a curve for each place, over the longest time without a
-// long pause.
+// seriesFigure has a panel for each metric with a curve for each place. It shows the longest span without a long
+// pause.
 func seriesFigure(o *overview.Overview, grid *load.Grid, blocks []load.Block, command string) *Figure {
 	span := longest(grid.Spans)
 	body := &chart.Panels{From: span.Start, To: span.Start + trace.Time(int64(span.N)*grid.Bucket), Times: middles(grid, span)}
 	f := &Figure{Defined: "Summary", Command: command, Body: body, Caption: fmt.Sprintf("Each point is %s.", durationText(grid.Bucket))}
 	if span.N < 2 {
-		return f // one scrape is no curve
+		return f // one scrape makes no curve
 	}
 	body.Panels = seriesPanels(blocks, span)
 	for i := range o.Findings {
@@ -146,7 +146,7 @@ func seriesPanels(blocks []load.Block, span load.Span) []chart.Panel {
 	return slices.DeleteFunc(panels.List, func(p chart.Panel) bool { return len(appendPanel(nil, p)) == 0 })
 }
 
-// axisOf returns the title and the unit of the panel of a number in some unit, and by what it is divided there.
+// axisOf returns the title and unit of the panel for a metric, and the size by which to divide its values.
 func axisOf(name, of string) (title string, unit table.Unit, size float64) {
 	switch {
 	case of == "%":
@@ -165,8 +165,8 @@ func axisOf(name, of string) (title string, unit table.Unit, size float64) {
 	return name + ", " + of, table.Number, 1
 }
 
-// Dumps makes a section for each kind of what processes write of themselves when something went wrong, or
-// when somebody asks: what hangs, what took the memory of devices, and where tokens went.
+// Dumps makes a section for each kind of dump that processes write on failure or on request: hangs, device memory,
+// and expert routing.
 func Dumps(m *finders.Measured, src Source) (list []Section) {
 	if m.Hang != nil {
 		s := Section{ID: "hangs", Title: "Hangs"}

@@ -15,9 +15,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// GPUsOverTime makes the section about what devices did over time, with the moments at which
-// that changed. Where requests are known and the recording is a good part of their time, it
-// has their axis. requests may be nil.
+// GPUsOverTime makes the section about devices over time, with the times at which they changed. If requests is not
+// nil and the recording covers at least a quarter of their time, it uses their time axis.
 func GPUsOverTime(t *overtime.Timeline, requests *load.Timeline, src Source) Section {
 	s := Section{ID: "time", Title: overTime}
 	if len(t.Devices) == 0 {
@@ -27,7 +26,7 @@ func GPUsOverTime(t *overtime.Timeline, requests *load.Timeline, src Source) Sec
 	f := &Figure{ID: "gpus-over-time", Shows: []finding.Kind{finding.GPU}, Title: "GPUs", Defined: "GPUs over time", Command: src.Command("--timeline", "--table=timeline.gpus"),
 		Caption: fmt.Sprintf("Each point is %s. Busy and communication are shares of the time that was recorded.", durationText(t.Bucket))}
 	body := &chart.Panels{From: b.span.Start, To: t.Start(b.span.First+b.span.N-1) + trace.Time(t.Bucket), Times: middles(&t.Grid, b.span), Panels: b.panels()}
-	// A recording of a small part of the time of the requests would be a stroke on their axis.
+	// On the axis of the requests, a much shorter recording would shrink to a stroke.
 	if requests != nil && b.Under != nil && 4*int64(b.span.N)*b.Bucket >= int64(requests.To-requests.From) {
 		body.From = min(body.From, requests.Start(0))
 		body.To = max(body.To, requests.Start(requests.N()))
@@ -57,11 +56,10 @@ func GPUsOverTime(t *overtime.Timeline, requests *load.Timeline, src Source) Sec
 	return s
 }
 
-// overTime is the title of the section that requests and devices share.
+// overTime is the title of the section that requests, devices, and logs share.
 const overTime = "Over time"
 
-// joinOverTime adds what devices did to the section about requests over time, or a section of
-// its own where there is none.
+// joinOverTime adds s to the section of requests over time, or as a section of its own if there is none.
 func joinOverTime(sections []Section, s Section) []Section {
 	if len(s.Figures) == 0 {
 		return sections
@@ -75,11 +73,11 @@ func joinOverTime(sections []Section, s Section) []Section {
 	return sections
 }
 
-// An overtimeBuilder makes panels of the longest span of a timeline.
+// An overtimeBuilder makes the panels for the longest span of a timeline.
 type overtimeBuilder struct {
 	*overtime.Timeline
 	span    load.Span
-	devices []*overtime.Device // that are drawn
+	devices []*overtime.Device // those drawn
 	names   []string
 }
 
@@ -94,7 +92,7 @@ func newOvertimeBuilder(t *overtime.Timeline) *overtimeBuilder {
 	return b
 }
 
-// longest returns the span with most buckets.
+// longest returns the span with the most buckets.
 func longest(spans []load.Span) (span load.Span) {
 	for _, s := range spans {
 		if s.N > span.N {
@@ -113,7 +111,7 @@ func middles(g *load.Grid, span load.Span) []trace.Time {
 	return times
 }
 
-// panels returns the charts, one below the other.
+// panels returns the charts from top to bottom.
 func (b *overtimeBuilder) panels() []chart.Panel {
 	var panels []chart.Panel
 	add := func(title string, unit table.Unit, of func(*overtime.Device, *overtime.Cell) float64) {
@@ -151,8 +149,8 @@ func (b *overtimeBuilder) deviceCurves(of func(*overtime.Device, *overtime.Cell)
 	return list
 }
 
-// counterPanels makes a panel for each kind of counter: memory, main metrics of devices, and
-// network cards, with a curve for each place.
+// counterPanels makes a panel for each kind of main counter (memory, device metrics, network cards), with a curve for
+// each place.
 func (b *overtimeBuilder) counterPanels() []chart.Panel {
 	var panels order.Groups[string, chart.Panel] // by title
 	for i := range b.Counters {
@@ -169,7 +167,7 @@ func (b *overtimeBuilder) counterPanels() []chart.Panel {
 	return slices.DeleteFunc(panels.List, func(p chart.Panel) bool { return len(appendPanel(nil, p)) == 0 })
 }
 
-// counterCurve draws a counter in units of a size.
+// counterCurve makes the curve of a counter, with its values divided by size.
 func (b *overtimeBuilder) counterCurve(c *overtime.Counter, size float64, color int) chart.Curve {
 	curve := chart.Curve{Name: b.PlaceOf(c), Color: color}
 	for i, d := range b.devices {

@@ -24,54 +24,53 @@ import (
 // A Page is a report.
 type Page struct {
 	Title    string
-	Subtitle string // when and where it was
+	Subtitle string // of the capture: when and where
 	Tiles    []Tile
 	Sections []Section
-	// RequestCommands show a request of which the page has no waterfall; RID stands for it.
+	// RequestCommands show a request that has no waterfall on the page; RID stands for its ID.
 	RequestCommands []string
 	Provenance      Provenance
 }
 
-// Provenance is how a page came to be.
+// Provenance says how a page was made.
 type Provenance struct {
-	Version string // of sgtrace
-	Command string // as it was given
+	Version string // sgtrace's
+	Command string // as the user typed it
 	Time    time.Time
 }
 
-// A Section is figures about one question.
+// A Section has figures that answer one question.
 type Section struct {
-	ID    string // its anchor; "" is by number
+	ID    string // anchor; "" gets one by number
 	Title string
-	// Lead is the answer in a sentence, and Points are what it rests on.
+	// Lead is the answer in a sentence, and Points support it.
 	Lead    string
 	Points  []string
 	Facts   []overview.Fact
-	Note    string   // what it was looked for in
-	Notes   []string // what is doubtful
+	Note    string   // what was checked
+	Notes   []string // caveats
 	Figures []*Figure
-	// Requests are those of which its figures have values for the script; nil is none.
+	// Requests are the times of the requests whose values its figures have packed for the script; nil if none.
 	Requests *RequestTimes
 }
 
-// A Figure is something to look at.
+// A Figure shows one chart, table, or list.
 type Figure struct {
-	ID      string // its anchor; "" is by number
+	ID      string // anchor; "" gets one by number
 	Title   string
 	Caption string // how to read it
 	// Defined is the heading in docs/METRICS.md under which the numbers are defined.
 	Defined string
 	// Command is the command line that prints the same numbers.
 	Command string
-	Notes   []string // what is doubtful, or left out
-	// Shows are the findings that can be seen in it, and Role the servers that it is
-	// about; "" is all.
+	Notes   []string // caveats, and what is not shown
+	// Shows are the kinds of findings visible in the figure. Role is the role of its servers; "" means all.
 	Shows []finding.Kind
 	Role  string
 	Body  chart.Body
 }
 
-// AddGate shows behind the summary what came of a gate. command prints the same.
+// AddGate inserts the result of a gate after the summary. command prints the same.
 func (p *Page) AddGate(r *gate.Result, command string) {
 	f := TableOf(r.Report(), 0, "", command)
 	s := Section{ID: "gate", Title: "Gate", Lead: f.Title, Figures: []*Figure{f}}
@@ -88,29 +87,27 @@ func Write(w io.Writer, p Page) error {
 	return pageTemplate().Execute(w, view)
 }
 
-// When returns the time as the page shows it.
+// When returns the time for display.
 func (m Provenance) When() string {
 	at := trace.Time(m.Time.UnixNano())
 	return words.Clock(at).Format("2006-01-02 15:04 ") + words.ZoneAt(at)
 }
 
-// A Source is what a report is of, as arguments of 'sgtrace report'.
+// A Source is what a report covers, as arguments of 'sgtrace report'.
 type Source struct {
-	Select []string // flags that choose a part: "--from", "+30s"
+	Select []string // flags that select a part: "--from", "+30s"
 	Inputs []string
 }
 
-// Command returns the command line of a report about the source, to be pasted into a
-// shell.
+// Command returns the command line of a report on the source, quoted for a shell.
 func (s Source) Command(flags ...string) string { return s.Of("report", flags...) }
 
-// Of returns the command line of any command about the source.
+// Of returns the command line of any command on the source.
 func (s Source) Of(command string, flags ...string) string {
 	return words.QuoteShell(slices.Concat([]string{"sgtrace", command}, flags, s.Select, s.Inputs))
 }
 
-// requestCommand shows a request, and aroundCommand cuts its time out of the traces of
-// all ranks.
+// requestCommand shows a request; aroundCommand cuts its time out of the traces of all ranks.
 func (s Source) requestCommand(rid string) string {
 	return words.QuoteShell(slices.Concat([]string{"sgtrace", "request", rid}, s.Inputs))
 }
@@ -119,18 +116,17 @@ func (s Source) aroundCommand(rid string) string {
 	return words.QuoteShell(slices.Concat([]string{"sgtrace", "merge", "--around", rid, "-o", "around.pftrace"}, s.Inputs))
 }
 
-// A Text is a sentence in which some words lead somewhere.
+// A Text is a sentence in which some words are links.
 type Text []Piece
 
-// A Piece is a part of a text. Href is where it leads to on the page, "#latency"; "" is
-// nowhere.
+// A Piece is a part of a text. Href is its link on the page, such as "#latency"; "" if none.
 type Piece struct{ Text, Href string }
 
-// textTemplate defines how templates write a text.
+// textTemplate defines the template "text", which writes a Text.
 const textTemplate = `{{define "text"}}{{range .}}{{if .Href}}<a href="{{.Href}}">{{printable .Text}}</a>{{else}}{{printable .Text}}{{end}}{{end}}{{end}}`
 
-// glossary defines the words that reports use and a reader of a page may not know, who
-// has no 'sgtrace help' at hand. docs/METRICS.md is more precise. The words of metrics are theirs.
+// glossary explains words in reports that a reader may not know; on a page there is no 'sgtrace help'.
+// docs/METRICS.md is more precise. Metrics bring their own explanations.
 var glossary = sync.OnceValue(func() map[string]string {
 	words := map[string]string{
 		"p50":       "median: half of the values are no larger",
@@ -155,10 +151,10 @@ var glossary = sync.OnceValue(func() map[string]string {
 	return words
 })
 
-// defined matches the words of the glossary; TP0 stands for all of its kind.
+// defined matches the words of the glossary. TP0 and DP0 stand for all ranks of their kind.
 var defined = lazyregexp.New(`\b(` + strings.Join(slices.Sorted(maps.Keys(glossary())), "|") + `|[TD]P\d+)\b`)
 
-// explained returns a text in which the first of each defined word has its definition, for the
+// explained returns a text as HTML in which the first use of each glossary word carries its definition, for the
 // pointer and for screen readers.
 func explained(text string) template.HTML {
 	text = table.Printable(text)
@@ -178,5 +174,5 @@ func explained(text string) template.HTML {
 		from = at[1]
 	}
 	b.WriteString(html.EscapeString(text[from:]))
-	return template.HTML(b.String()) // of escaped parts only
+	return template.HTML(b.String()) // all parts are escaped
 }

@@ -23,16 +23,15 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// slowest is how many of the slowest requests the page has waterfalls of, besides those
-// that findings name.
+// slowest is the number of slowest requests with waterfalls on the page, besides those that findings name.
 const slowest = 50
 
-// A RequestList is requests, each with its waterfall, which a click opens.
+// A RequestList lists requests, each with a waterfall that a click opens.
 type RequestList struct {
 	List []RequestView
 }
 
-// A RequestView is a request as the page has it.
+// A RequestView is a request as the page shows it.
 type RequestView struct {
 	Anchor   string
 	RID      string
@@ -40,16 +39,16 @@ type RequestView struct {
 	E2E      string
 	TTFT     string
 	Arrived  string
-	Why      string // it is here, and what made it slow
+	Why      string // why it is listed, and what made it slow
 	From, To trace.Time
 	Commands []string
 	Notes    []string
 	Fall     chart.Waterfall
-	Open     bool // without a click
+	Open     bool // from the start
 }
 
-// Waterfalls makes the section with the slowest requests and those that findings name.
-// t may be nil; it knows what made them slow.
+// Waterfalls makes the section of the slowest requests and those that findings name. t, which may be nil, explains
+// what made them slow.
 func Waterfalls(set *request.Set, run *replay.Run, found []finding.Finding, t *tail.Tail, src Source) Section {
 	s := Section{ID: "requests", Title: "Requests"}
 	causes := mainCauses(t)
@@ -71,15 +70,15 @@ func Waterfalls(set *request.Set, run *replay.Run, found []finding.Finding, t *t
 	return s
 }
 
-// Waterfalls of requests over very many ranks are long. A page has room for so many rows of
-// all of them, and so many of the slowest requests come before those that findings name.
+// Waterfalls of requests over very many ranks are long. maxFallRows limits their rows on a page in total; firstFalls
+// is the number of slowest requests that get theirs before those that findings name.
 const (
 	maxFallRows = 2400
 	firstFalls  = 20
 )
 
-// fitting leaves the requests of which a page has room for the waterfalls, in their order: those
-// that come first, then those that findings name, which follow the slowest, then the others.
+// fitting returns the requests whose waterfalls fit on the page, in list order. Room goes to the first firstFalls
+// requests, then to those that findings name (from index slowest on), then to the others.
 func fitting(list []RequestView) []RequestView {
 	drawn := make([]bool, len(list))
 	room := maxFallRows
@@ -101,8 +100,7 @@ func fitting(list []RequestView) []RequestView {
 	return out
 }
 
-// OneRequest makes the page of a request, or of several that one ID names: indexes into
-// Set.Requests.
+// OneRequest makes the page of one request, or of several with the same ID. found are indexes into Set.Requests.
 func OneRequest(set *request.Set, found []int, id string, inputs []string, made Provenance) Page {
 	src := Source{Inputs: inputs}
 	p := Page{Title: "Request " + id, Provenance: made}
@@ -121,12 +119,12 @@ func OneRequest(set *request.Set, found []int, id string, inputs []string, made 
 	stages := TableOf(requests.WaterfallTable(falls), 0, "One request", src.requestCommand(id))
 	stages.Title = "Stages"
 	p.Sections = []Section{{ID: "requests", Title: "Waterfall", Figures: []*Figure{
-		{ID: "waterfalls", Defined: "One request", Body: list}, // which has the commands
+		{ID: "waterfalls", Defined: "One request", Body: list}, // the list has the commands
 	}}, {ID: "stages", Title: "Stages", Figures: []*Figure{stages}}}
 	return p
 }
 
-// requestTiles returns the numbers of one request.
+// requestTiles returns the tiles of one request.
 func requestTiles(r *request.Request) []Tile {
 	status := Tile{Name: "Status", Value: r.Status.String(), State: Good}
 	if r.Status != request.Finished {
@@ -147,19 +145,18 @@ func requestTiles(r *request.Request) []Tile {
 	return list
 }
 
-// startedAt says when a request began.
+// startedAt says when a request started.
 func startedAt(r *request.Request) string {
 	return words.Clock(r.Start).Format(words.DateLayout) + " " + words.ZoneAt(r.Start)
 }
 
-// A chosenRequest is a request that the page shows, and why.
+// A chosenRequest is a request to show, and why.
 type chosenRequest struct {
 	index int // into Set.Requests
 	why   []string
 }
 
-// chooseRequests chooses the slowest requests, slowest first, and then the others that
-// findings name.
+// chooseRequests returns the slowest requests, slowest first, followed by the others that findings name.
 func chooseRequests(set *request.Set, found []finding.Finding) []chosenRequest {
 	var slow []int
 	for i := range set.AllRequests() {
@@ -174,7 +171,7 @@ func chooseRequests(set *request.Set, found []finding.Finding) []chosenRequest {
 	for k, i := range slow[:min(slowest, len(slow))] {
 		*chosen.Of(i) = chosenRequest{i, []string{"slowest by E2E: " + strconv.Itoa(k+1)}}
 	}
-	byRID := map[string]int{} // of those that findings name, the first one
+	byRID := map[string]int{} // RIDs that findings name, to the first request with each
 	for f := range found {
 		for _, rid := range found[f].Affected.RIDs {
 			byRID[rid] = request.None
@@ -197,7 +194,7 @@ func chooseRequests(set *request.Set, found []finding.Finding) []chosenRequest {
 	return chosen.List
 }
 
-// mainCauses says what made requests slower than usual, by index; nil without t.
+// mainCauses returns the main cause of each slower-than-usual request, by request index; nil if t is nil.
 func mainCauses(t *tail.Tail) map[int]string {
 	if t == nil {
 		return nil
@@ -235,7 +232,7 @@ func newRequestView(set *request.Set, run *replay.Run, c chosenRequest, cause st
 	return v
 }
 
-// durationOrDash prints a duration; "-" is unknown.
+// durationOrDash formats a duration; "-" if unknown.
 func durationOrDash(ns int64) string {
 	if ns < 0 {
 		return "-"
@@ -243,11 +240,10 @@ func durationOrDash(ns int64) string {
 	return durationText(ns)
 }
 
-// plainRID are IDs that can be anchors as they are.
+// plainRID matches IDs that can be used as anchors unchanged.
 var plainRID = lazyregexp.New(`^[\w.:-]{1,128}$`)
 
-// anchorOf returns the anchor of the request at an index. The script finds requests by their
-// IDs alone, too.
+// anchorOf returns the anchor of the request at an index. The script also finds requests by ID.
 func anchorOf(rid string, index int) string {
 	if plainRID.MatchString(rid) {
 		return "r-" + rid
@@ -255,13 +251,13 @@ func anchorOf(rid string, index int) string {
 	return "r-" + strconv.Itoa(index+1)
 }
 
-// phaseColors are the colors of what stages are for.
+// phaseColors are the colors of the phases that stages belong to.
 var phaseColors = [...]int{
 	request.OtherPhase: chart.Gray, request.RoutePhase: 9, request.DispatchPhase: 6, request.QueuePhase: 4,
 	request.BootstrapPhase: 3, request.PrefillPhase: 0, request.TransferPhase: 1, request.DecodePhase: 2,
 }
 
-// waterfallOf colors the stages of a request by what they are for.
+// waterfallOf converts a waterfall, coloring the stages by phase.
 func waterfallOf(w *requests.Waterfall) chart.Waterfall {
 	out := chart.Waterfall{Zero: w.Request.Start, From: w.From, To: w.To}
 	for i := range w.Lanes {
@@ -287,15 +283,15 @@ func waterfallOf(w *requests.Waterfall) chart.Waterfall {
 	return out
 }
 
-// phaseOfWhy is in the color of which phase a piece of a critical path is drawn.
+// phaseOfWhy is the phase whose color a piece of a critical path takes.
 var phaseOfWhy = map[replay.WaitReason]request.Phase{
 	replay.Dispatching: request.DispatchPhase, replay.Booking: request.BootstrapPhase, replay.Queueing: request.QueuePhase, replay.Prefilling: request.PrefillPhase,
 	replay.Transferring: request.TransferPhase, replay.Joining: request.QueuePhase, replay.Decoding: request.DecodePhase, replay.HeldUp: request.PrefillPhase,
 	replay.LateRank: request.OtherPhase, replay.Returning: request.RoutePhase,
 }
 
-// laneOf returns the critical path of a request, above what its threads did: a row for each thing that it
-// waited for, on each rank. Its bars follow each other, and add up to E2E.
+// laneOf returns the critical path of a request as the lane above those of its threads: a row for each reason to wait
+// on each rank. The bars follow one another and add up to E2E.
 func laneOf(path *critical.Chain) chart.Lane {
 	lane := chart.Lane{Name: "Critical path"}
 	var rows order.Groups[string, chart.WaterfallRow]
@@ -330,7 +326,7 @@ func (v *RequestView) SVG() template.HTML {
 	return template.HTML(v.Fall.SVG("waterfall of request " + v.RID)) // of escaped parts only
 }
 
-// Since and Until are the bounds of the request, for the script.
+// Since and Until are the request's time bounds, for the script.
 func (v *RequestView) Since() string { return chart.Milliseconds(v.From) }
 func (v *RequestView) Until() string { return chart.Milliseconds(v.To) }
 

@@ -16,11 +16,11 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// maxRows is how many rows of a table the page has.
+// maxRows limits the rows of a table on the page.
 const maxRows = 200
 
-// Stages makes the section that compares the ranks of servers, stage by stage, from one time
-// to another, with their load; ranks may be nil.
+// Stages makes the section that compares server ranks, stage by stage, between from and to, with their load. ranks
+// may be nil.
 func Stages(set *request.Set, ranks *rank.Ranks, from, to trace.Time, src Source) Section {
 	s := Section{ID: "ranks", Title: "Ranks of servers"}
 	if ranks != nil {
@@ -40,7 +40,7 @@ func Stages(set *request.Set, ranks *rank.Ranks, from, to trace.Time, src Source
 	if ranks != nil {
 		for _, r := range ranks.Reports() {
 			f := TableOf(r, maxRows, "Ranks of servers", src.Command("--by-rank", tableFlag(r)))
-			if f.Title == s.Lead { // one verdict twice would be taken for two
+			if f.Title == s.Lead { // repeated, the verdict would look like two
 				f.Title = "The same in numbers"
 			}
 			s.Figures = append(s.Figures, f)
@@ -48,29 +48,29 @@ func Stages(set *request.Set, ranks *rank.Ranks, from, to trace.Time, src Source
 	}
 	byRank, err := requests.ParseDimensions("rank")
 	if err != nil {
-		panic(err) // there is such a dimension
+		panic(err) // the dimension exists
 	}
 	r := requests.GroupStages(set, byRank).Report()
 	s.Figures = append(s.Figures, TableOf(r, maxRows, "Stages", src.Command("--by-rank", tableFlag(r))))
 	return s
 }
 
-// minPart is the least part of the time of all stages that a stage has to have to be
-// compared, and of that of all kernels a kernel: those of a few us differ by a factor of
-// two, and it does not matter.
+// minPart is the smallest share of time that is compared: for a stage, of the time of all stages; for a kernel, of
+// the time of the kernels that several ranks ran. Shorter ones, of a few us, may differ by a factor of two, which
+// doesn't matter.
 const minPart = 0.005
 
-// Sizes of the figures of stages, and the parts of the time of peers from which on a stage that
-// takes longer, or less, has another color.
+// Limits of the figures of stages. stageSteps are the color thresholds: how much longer or shorter a stage takes than
+// on peers, as a share of their time.
 const (
 	maxStages = 6
-	maxRanks  = 64 // rows of all stages
+	maxRanks  = 64 // rows, over all stages
 )
 
 var stageSteps = []float64{0.05, 0.1, 0.2, 0.35, 0.5}
 
-// stageFigure compares the engines of a role over time. Where there is none it says why; it
-// says nothing of roles without engines.
+// stageFigure compares the engines of a role over time. If it can't, it says why; for a role without engines, why is
+// "".
 func stageFigure(role request.Role, engines []*rank.Engine, from, to trace.Time, src Source) (f *Figure, why string) {
 	histories, small := rank.StageHistories(engines, minPart)
 	switch {
@@ -108,7 +108,7 @@ func stageFigure(role request.Role, engines []*rank.Engine, from, to trace.Time,
 	return f, ""
 }
 
-// stageGroup makes a row of each engine.
+// stageGroup makes a row for each engine.
 func stageGroup(s *rank.StageHistory, from, to trace.Time) chart.HeatGroup {
 	g := chart.HeatGroup{Name: s.Name, From: from, To: to}
 	for i, parts := range s.Compare() {
@@ -133,8 +133,8 @@ func stagePartText(p *rank.StagePart) string {
 
 func durationText(ns int64) string { return trace.FormatDuration(ns) }
 
-// narrowest is the share of a flame graph that a box has at least, and maxBoxes how many there
-// are: the page stays small.
+// narrowest is the smallest share of a flame graph that gets its own box, and maxBoxes limits the boxes, to keep the
+// page small.
 const (
 	narrowest = 0.002
 	maxBoxes  = 2500
@@ -143,7 +143,7 @@ const (
 // frameKinds are the colors of frames.
 var frameKinds = []chart.Part{{Name: "Python", Color: 0}, {Name: "operator", Color: 2}, {Name: "call into CUDA or HIP", Color: 1}, {Name: "OS call", Color: 6}, {Name: "garbage collection", Color: 4}, {Name: "range", Color: 7}, {Name: "native code", Color: 5}, {Name: "kernel or copy", Color: 3}, {Name: "narrow frames", Color: 10}}
 
-// callFrame is the color of calls, an index into frameKinds, and frameKind has what else threads do in frames.
+// callFrame is the index into frameKinds of calls into CUDA or HIP; frameKind has that of the other activities.
 const callFrame = 2
 
 var frameKind = map[host.Activity]int{
@@ -151,7 +151,7 @@ var frameKind = map[host.Activity]int{
 	host.InRange: 5, host.LoadingData: 5, host.InNative: 6, host.OnDevice: 7, host.NotRecorded: 8,
 }
 
-// Stacks makes the section about where time went by stack.
+// Stacks makes the section about time by stack.
 func Stacks(s *host.Stacks, src Source) Section {
 	section := Section{ID: "stacks", Title: "Stacks"}
 	missing := s.Missing()

@@ -16,7 +16,7 @@ import (
 	"github.com/sgtrace/sgtrace/request"
 )
 
-// Tail makes the section about what makes the slow requests slow.
+// Tail makes the section about why slow requests are slow.
 func Tail(set *request.Set, t *tail.Tail, src Source) Section {
 	b := tailBuilder{tail: t, set: set, src: src, colors: causeColors(t)}
 	s := Section{ID: "slow", Title: "Slow requests"}
@@ -34,7 +34,7 @@ func Tail(set *request.Set, t *tail.Tail, src Source) Section {
 	}
 	for _, r := range t.Reports() {
 		f := TableOf(r, maxRows, "Why slow requests are slow", b.command())
-		if m, drawn := verdicts[r.Title]; drawn { // one verdict twice would be taken for two
+		if m, drawn := verdicts[r.Title]; drawn { // repeated, the verdict would look like two
 			f.Title, f.Command = m.Title+" in numbers", b.command(m)
 		}
 		s.Figures = append(s.Figures, f)
@@ -49,7 +49,7 @@ type tailBuilder struct {
 	colors map[cause.Cause]int
 }
 
-// command prints the tails of some metrics; without any of all.
+// command prints the tails of the given metrics; without any, of all.
 func (b *tailBuilder) command(metrics ...*metric.Metric) string {
 	flags := []string{fmt.Sprintf("--tail=p%d", b.tail.Options.Percent)}
 	for _, m := range metrics {
@@ -58,8 +58,7 @@ func (b *tailBuilder) command(metrics ...*metric.Metric) string {
 	return b.src.Command(flags...)
 }
 
-// causeColors gives the causes that matter most in any comparison a color; those of
-// all others are gray.
+// causeColors assigns colors to the causes with the most time in any comparison; the others are gray.
 func causeColors(t *tail.Tail) map[cause.Cause]int {
 	matters := map[cause.Cause]float64{}
 	for _, c := range t.Comparisons {
@@ -77,8 +76,7 @@ func causeColors(t *tail.Tail) map[cause.Cause]int {
 	return colors
 }
 
-// breakdown shows the time of usual and of slow requests, by cause, and what is
-// between them.
+// breakdown shows the time of usual and slow requests, and the difference, by cause.
 func (b *tailBuilder) breakdown(c *tail.Comparison) *Figure {
 	usual, slow, more := chart.Bar{Name: "usual"}, chart.Bar{Name: "slow"}, chart.Bar{Name: "difference"}
 	bars := &chart.Bars{Unit: table.Duration}
@@ -115,7 +113,7 @@ func (b *tailBuilder) breakdown(c *tail.Comparison) *Figure {
 	}
 }
 
-// color orders and colors causes: gray ones last.
+// color returns the color of a cause. Sorting by it puts the gray ones last.
 func (b *tailBuilder) color(c cause.Cause) int {
 	if color, ok := b.colors[c]; ok {
 		return color
@@ -123,17 +121,16 @@ func (b *tailBuilder) color(c cause.Cause) int {
 	return otherCauses
 }
 
-// otherCauses is the color of causes that have none of their own: another gray than
-// that of requests that are not slow.
+// otherCauses is the color of causes without their own: a different gray from that of requests that are not slow.
 const otherCauses = chart.Hues + 2
 
-// How many requests are drawn one by one, and on a page about very many ranks.
+// Limits of the requests drawn as dots; crowdedDots is for pages about very many ranks.
 const (
 	maxDots     = 6000
 	crowdedDots = 2000
 )
 
-// scatter shows every request; nil if there are too few to tell causes.
+// scatter shows every request; nil if there are too few to determine causes.
 func (b *tailBuilder) scatter(c *tail.Comparison) *Figure {
 	points := b.tail.Points(c)
 	if points == nil {
@@ -185,8 +182,8 @@ func (b *tailBuilder) scatter(c *tail.Comparison) *Figure {
 	return f
 }
 
-// thin chooses the points that are drawn: all, or half of most the slowest ones and for the
-// rest others, evenly.
+// thin chooses the points to draw: all of them, or, if there are more than most, the slowest most/2 and others at
+// even distances.
 func thin(points []tail.Point, most int) []bool {
 	drawn := make([]bool, len(points))
 	if len(points) <= most {

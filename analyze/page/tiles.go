@@ -24,30 +24,30 @@ import (
 	"github.com/sgtrace/sgtrace/series"
 )
 
-// A Tile is a number of the first screen.
+// A Tile is a number on the first screen.
 type Tile struct {
 	Name   string
 	Value  string
-	Unit   string // small, behind the value
+	Unit   string // small, after the value
 	Detail string // one line
 	State  State
-	Href   string // of what shows more, "#latency"; "" is none
-	// Follows is which number of a range of time the script shows: "requests", "goodput", or
-	// the curve that has the latency, "TTFT". "" is that of the whole run only.
+	Href   string // link to details, such as "#latency"; "" if none
+	// Follows names the number that the script shows for a range of time: "requests", "goodput", or the name of a
+	// latency curve such as "TTFT". "" means the tile always shows the whole run.
 	Follows string
 }
 
-// State is whether the number of a tile is as it should be.
+// State says whether the number of a tile is good or bad.
 type State string
 
 const (
-	Neutral State = "neutral" // nobody can tell
+	Neutral State = "neutral" // unknown, or no objective to judge by
 	Good    State = "good"
 	Bad     State = "bad"
 )
 
-// Tiles returns the numbers that tell how bad it is: how requests ended, how long they took,
-// how many met the SLO, the most load that servers logged, how busy devices were, and whether the clocks can be trusted.
+// Tiles returns the key numbers: how requests ended, their latencies, goodput, the highest logged load, device
+// utilization, and whether clocks can be trusted.
 func Tiles(o *overview.Overview) []Tile {
 	var list []Tile
 	if o.Requests != nil {
@@ -71,7 +71,7 @@ func Tiles(o *overview.Overview) []Tile {
 	return list
 }
 
-// outcomes counts the requests by how they ended.
+// outcomes returns the number of requests by status.
 func outcomes(o *overview.Overview) Tile {
 	t := Tile{Name: "Requests", Value: words.Thousands(int64(len(o.Requests.Requests))), State: Good, Href: "#requests", Follows: "requests"}
 	var parts []string
@@ -89,7 +89,7 @@ func outcomes(o *overview.Overview) Tile {
 	return t
 }
 
-// latencyTile returns a latency of finished requests.
+// latencyTile returns a latency metric of finished requests.
 func latencyTile(o *overview.Overview, m *metric.Metric) Tile {
 	t := Tile{Name: m.Title, Value: "–", Detail: "of no request known", State: Neutral, Href: "#latency"}
 	seen := o.UserLatencies()
@@ -103,7 +103,7 @@ func latencyTile(o *overview.Overview, m *metric.Metric) Tile {
 	return t
 }
 
-// loggedTiles return the most of what servers log of their load, each with the rank that has it.
+// loggedTiles returns the highest value of each logged load metric, with its rank.
 func loggedTiles(l *telemetry.Logged) (list []Tile) {
 	for _, x := range []struct {
 		name   string
@@ -124,7 +124,7 @@ func loggedTiles(l *telemetry.Logged) (list []Tile) {
 	return list
 }
 
-// busyTile returns the part of their time in which devices ran anything.
+// busyTile returns the share of time that devices were busy.
 func busyTile(g *gpu.GPUs) Tile {
 	t := Tile{Name: metric.Busy.Long, State: Neutral, Href: "#gpus"}
 	share := func(d *gpu.GPU) float64 { return distribution.Fraction(d.Busy(), d.Length()) }
@@ -139,10 +139,10 @@ func busyTile(g *gpu.GPUs) Tile {
 	return t
 }
 
-// wholePercent rounds a share to a percent.
+// wholePercent rounds a share to whole percent.
 func wholePercent(share float64) float64 { return float64(int(100*share+0.5)) / 100 }
 
-// clockTile tells whether times on different hosts can be compared.
+// clockTile says whether times on different hosts can be compared.
 func clockTile(clocks []overview.HostClock) Tile {
 	t := Tile{Name: "Clocks", Value: "trusted", State: Good, Href: "#inputs"}
 	alone, worst := 0, int64(0)
@@ -187,29 +187,29 @@ var (
 	//go:embed assets/address.js
 	addressScript string
 
-	// What comes from traces is printable in the page.
+	// Text from traces is made printable by the template.
 	pageTemplate = parsed("page", functions, pageText)
 
-	// functions are called by templates.
+	// functions are available to templates.
 	functions = template.FuncMap{"printable": table.Printable, "explained": explained}
 )
 
-// parsed parses a template when it is first needed: most runs write no page.
+// parsed parses a template on first use, because most runs write no page.
 func parsed(name string, calls template.FuncMap, text string) func() *template.Template {
 	return sync.OnceValue(func() *template.Template { return template.Must(template.New(name).Funcs(calls).Parse(text)) })
 }
 
-// script is the parts of the script, in one block so that their names are their own. A
-// later part uses what the earlier ones define.
+// script joins the parts of the script in one block, which keeps their names local. Later parts use definitions of
+// earlier ones.
 var script = "\"use strict\";\n{\n" + tipScript + chartScript + tableScript + rangeScript + tileScript + timeScript + addressScript + "}\n"
 
-// style is the style sheet. The dark colors stand in it twice: for readers whose
-// system is dark, and for those who choose them. Paper is always light.
+// style is the style sheet. It has the dark colors twice: for readers whose system is dark, and for those who choose
+// them. Print is always light.
 var style = lightCSS +
 	"@media screen and (prefers-color-scheme: dark) { :root:not([data-theme=light]) {\n" + darkCSS + "} }\n" +
 	"@media screen { :root[data-theme=dark] {\n" + darkCSS + "} }\n"
 
-// A pageView is a page as the template has it.
+// A pageView is a page in the form that the template needs.
 type pageView struct {
 	Page
 	Policy   string
@@ -223,7 +223,7 @@ type sectionView struct {
 	Figures []figureView
 }
 
-// A figureView is a figure with its drawing; its Notes are those of both.
+// A figureView is a figure with its drawing; Notes combines both their notes.
 type figureView struct {
 	Figure
 	chart.Drawing
@@ -249,7 +249,7 @@ func newPageView(p *Page) (*pageView, error) {
 	return v, nil
 }
 
-// policy allows the style sheet and the script of this package, and nothing else.
+// policy allows only the style sheet and the script of this package.
 func policy() string {
 	return fmt.Sprintf("default-src 'none'; style-src %s; script-src %s; base-uri 'none'; form-action 'none'", hash(style), hash(script))
 }

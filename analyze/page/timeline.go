@@ -17,8 +17,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Timeline makes the section about load and latency over time, with the moments at
-// which they changed. changes may be nil.
+// Timeline makes the section about load and latency over time, with their changes marked. changes may be nil.
 func Timeline(t *load.Timeline, changes *change.Changes, src Source) Section {
 	s := Section{ID: "time", Title: overTime}
 	b := timelineBuilder{Timeline: t, command: src.Command("--timeline")}
@@ -53,7 +52,7 @@ type timelineBuilder struct {
 	marks   []chart.Mark
 }
 
-// addChanges tells what changed.
+// addChanges adds the changes as marks and sentences.
 func (b *timelineBuilder) addChanges(s *Section, c *change.Changes) {
 	for i := range c.List {
 		change := &c.List[i]
@@ -71,7 +70,7 @@ func (b *timelineBuilder) addChanges(s *Section, c *change.Changes) {
 	}
 }
 
-// figure makes a figure of panels.
+// figure makes a figure from panels.
 func (b *timelineBuilder) figure(title string, panels []chart.Panel) *Figure {
 	body := &chart.Panels{From: b.Start(0), To: b.Start(b.N()), Panels: panels, Marks: b.marks}
 	for i := range b.N() {
@@ -87,7 +86,7 @@ func (b *timelineBuilder) figure(title string, panels []chart.Panel) *Figure {
 	return f
 }
 
-// wholePanels are about all requests.
+// wholePanels makes the panels about all requests.
 func (b *timelineBuilder) wholePanels(s *load.Series) []chart.Panel {
 	const rate = table.Number
 	var panels []chart.Panel
@@ -100,7 +99,7 @@ func (b *timelineBuilder) wholePanels(s *load.Series) []chart.Panel {
 	return appendPanel(panels, spreadPanel("TPOT", s.TPOT))
 }
 
-// spreadPanel has the median and the tail of a duration.
+// spreadPanel has the p50 and the p99 of a duration.
 func spreadPanel(name string, list []load.Spread) chart.Panel {
 	return chart.Panel{Title: name, Unit: table.Duration, Curves: []chart.Curve{
 		{Name: "p50", Values: percentile(list, func(s *load.Spread) int64 { return s.P50 })},
@@ -108,8 +107,7 @@ func spreadPanel(name string, list []load.Spread) chart.Panel {
 	}}
 }
 
-// roleFigure is about the servers of a role, with a curve for each lead rank if there
-// are several.
+// roleFigure makes the figure of the servers of a role, with a curve for each lead rank if there are several.
 func (b *timelineBuilder) roleFigure(role *load.Series, ranks []load.Series) *Figure {
 	leads, left := load.Busiest(ranks)
 	var panels []chart.Panel
@@ -147,7 +145,7 @@ func (b *timelineBuilder) roleFigure(role *load.Series, ranks []load.Series) *Fi
 	return f
 }
 
-// stageOf returns a stage over time; nil if the place has none.
+// stageOf returns the durations of a stage over time; nil if the place doesn't have the stage.
 func stageOf(s *load.Series, stage int) []load.Spread {
 	if stage >= len(s.Stages) {
 		return nil
@@ -165,7 +163,7 @@ func placeCurves(places []*load.Series, of func(*load.Series) []float64) []chart
 	return curves
 }
 
-// appendPanel adds a panel if there is anything to see on it.
+// appendPanel appends p without its curves that have no positive value, unless none remains.
 func appendPanel(list []chart.Panel, p chart.Panel) []chart.Panel {
 	p.Curves = slices.DeleteFunc(p.Curves, func(c chart.Curve) bool {
 		return !slices.ContainsFunc(c.Values, func(v float64) bool { return v > 0 })
@@ -192,7 +190,7 @@ func levels(s *load.Series, of func(*load.Point) float64) []float64 {
 	return values
 }
 
-// percentile returns a percentile over time; NaN where nothing began.
+// percentile returns a percentile over time; NaN for buckets in which nothing started.
 func percentile(list []load.Spread, of func(*load.Spread) int64) []float64 {
 	values := make([]float64, len(list))
 	for i := range list {
