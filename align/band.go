@@ -367,8 +367,8 @@ func l1Slope(los, his []point) float64 {
 		for _, p := range his {
 			values = append(values, p.v-slope*p.t)
 		}
-		// Moving up past a lower limit reduces the cost's slope by one violated limit; past an upper
-		// limit, it adds one. The slope starts at minus the number of lower limits, so the minimum is at:
+		// As a function of the offset, the cost has a slope of minus the number of lower limits at first, which grows by one at each
+		// limit, lower or upper. So the minimum is at:
 		sorted := slices.Clone(values)
 		slices.Sort(sorted)
 		best := sorted[min(len(los), len(sorted))-1]

@@ -224,8 +224,8 @@ func goesOn(lives []recorder.Life, byPlace map[trace.Sym][]int, from, end int) b
 	return 2*still >= all
 }
 
-// inRounds reports whether work is repeated between kept blocks: blocks of other places come and go, in at least manyKept rounds,
-// or with layers within each round.
+// inRounds reports whether work is repeated between kept blocks: blocks of other places come
+// and go, in at least manyKept rounds, or with layers within each round.
 func inRounds(lives []recorder.Life, byPlace map[trace.Sym][]int, kept []int, end int) bool {
 	rounds, from := len(kept), lives[kept[0]].From
 	repeated, within := 0, 0

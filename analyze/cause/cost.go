@@ -94,7 +94,7 @@ func (a *Attribution) spent() Causes {
 	return all
 }
 
-// spentOn returns the same for one cause.
+// spentOn returns the time that spent has for one cause.
 func (a *Attribution) spentOn(c Cause) int64 {
 	ns := a.E2E[c]
 	switch c {

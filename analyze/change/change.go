@@ -22,7 +22,7 @@ func (c *Changes) Findings(b *cause.Costs) []finding.Finding {
 	claims := make([]finding.Claim, len(c.List))
 	parallel.Each(len(claims), func(i int) { claims[i] = c.claim(&c.List[i], b) })
 	var out, falls []finding.Finding
-	told, itself := map[int]int{}, map[int]bool{} // told maps a change to the finding that reports it; itself holds the changes that have a finding of their own
+	told, itself := map[int]int{}, map[int]bool{} // by change: index in out of its finding, and whether it is that finding's subject
 	for i := range c.List {
 		switch change := &c.List[i]; {
 		case !c.leads(change):

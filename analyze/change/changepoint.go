@@ -25,7 +25,7 @@ type Changes struct {
 	// Late are ranks that end their steps after their peers from beginning to end. That is not a
 	// change, but whoever looks for one wants to know.
 	Late []Shift
-	// Stallings are lead ranks that stand still again and again, at equal intervals.
+	// Stallings are lead ranks that stand still or are slow at equal intervals, or that stand still now and then, or once for long.
 	Stallings []Stalling
 }
 
@@ -59,7 +59,7 @@ type Shift struct {
 	// the p-value of the difference in this series alone; NaN without a test.
 	P             float64
 	Before, After Level
-	Limit         int64 // the tail are durations beyond it
+	Limit         int64 // ns; durations beyond it are the tail
 	// Back reports that the shift undoes an earlier one of the same series.
 	Back bool
 

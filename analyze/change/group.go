@@ -105,7 +105,7 @@ func follows(lead, f *Shift, lag trace.Time) bool {
 	case lead.Metric == PaceChanged && f.Metric != PaceChanged && (lead.rises() != f.rises() || f.Metric.isLoad()):
 		return false
 	case lead.Metric == PaceChanged && lead.isSlow():
-		return true // the slow change crosses a series' limit at any time
+		return true // a gradual change may push a series over its threshold at any time
 	case f.Metric.isLoad():
 		return lead.Metric.isLoad() && f.around(lead, early)
 	case lead.Metric == ArrivalsChanged && lead.rises() != f.rises():

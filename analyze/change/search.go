@@ -173,8 +173,8 @@ func (w *observer) searchRate(arrivals []trace.Time, from, to trace.Time, level 
 	return withoutBursts(shifts(changes, at, rate, Shift{Location: place.Location{Scope: place.Everywhere}, Metric: ArrivalsChanged}), w.lag)
 }
 
-// withoutBursts returns changes of a rate without the levels that last for a moment, no longer than lag, before it settles beyond what it was:
-// workers that begin to ask at one time are no rate.
+// withoutBursts merges a rise of the rate with the fall after it if the level in between lasted no longer than lag, in ns, and the rate then
+// settles above what it was: workers that all start at the same time are not a rate.
 func withoutBursts(found []Shift, lag int64) []Shift {
 	for i := 0; i+1 < len(found); i++ {
 		f, next := &found[i], &found[i+1]

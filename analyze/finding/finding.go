@@ -76,8 +76,8 @@ func (f *Finding) Begins(at, about trace.Time) bool {
 	return at >= f.Since-about-f.Within && at <= max(f.Since, f.Full)+about+f.Within
 }
 
-// A Claim lowers the remaining time of the i-th finished request, in ns by cause (package cause), to what the request takes without
-// what the finding accounts for. That target, at least 0, does not depend on other claims; a time that is already lower stays.
+// A Claim lowers the remaining time of the i-th request in a ledger, in ns by cause (package cause), to what the request takes without what
+// the finding accounts for. That target, at least 0, does not depend on other claims; a time that is already lower stays as it is.
 type Claim func(i int, left []int64)
 
 // Taken is how much of the time that a finding claims earlier findings have claimed.

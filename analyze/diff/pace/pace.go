@@ -40,8 +40,8 @@ type Pace struct {
 // withPrefills names what log lines and scrapes can't tell apart from a decode step.
 const withPrefills = " and the prefills between them"
 
-// Compare compares the steps that both sides know. If profilers annotated them, it takes those
-// of a level, on the host or on its device, and no others of the same kind.
+// Compare compares the steps that both sides know, each kind from its best source: as profilers annotated them at a level, on the
+// host or on its device; or else as requests show them; or as logs or metrics report them.
 func Compare(before, after Side, level uint8, onDevice bool, captures bool) (paces []Pace) {
 	keys := slices.SortedFunc(maps.Keys(before), func(a, b key) int { // decode first, as it takes most of the time
 		return cmp.Or(cmp.Compare(b.kind, a.kind), cmp.Compare(b.level, a.level), cmp.Compare(a.said, b.said), cmp.Compare(a.role, b.role))
