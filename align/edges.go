@@ -16,7 +16,7 @@ const (
 	// allPairs is the largest set of clocks in which every pair is an edge. In larger sets, all
 	// edges share the clock with most matches.
 	allPairs = 4
-	// manyClocks is the size of a set of clocks from which on fewer of its matches are used, so that
+	// manyClocks is the size of a set of clocks above which fewer of its matches are used, so that
 	// a sample of each match for each clock does not fill the memory. fewSamples are always enough.
 	manyClocks, fewSamples = 64, 512
 )

@@ -19,7 +19,7 @@ func Solve(p Problem) Solution {
 	return sol
 }
 
-// refused is the share of matches that violate causality from which on none of them are used.
+// refused is the share of matches that may violate causality; beyond it, none of them are used.
 const refused = 0.05
 
 // hopeless is the MAD of end differences, in ns, beyond which matches cannot be collectives.

@@ -110,8 +110,8 @@ func (g *Growth) untilTwice() float64 {
 	return float64(g.Use.Reserved) / float64(g.Bytes) * float64(g.Last-g.From)
 }
 
-// keeps returns the kept blocks of a place, from when on they come at an even rate to the end. It returns nil if they do
-// not, or if other blocks of the place are freed as they come. Time is counted in entries, as no work is done in pauses.
+// keeps returns the last kept blocks of a place, those that come at an even rate to the end. It returns nil if there are
+// none, or if other blocks of the place are freed as they come. Time is counted in entries, as no work is done in pauses.
 func keeps(lives []recorder.Life, of []int, end int) []int {
 	kept := order.Only(of, func(i int) bool { return lives[i].Kept })
 	kept = evenly(lives, kept, end)

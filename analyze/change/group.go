@@ -163,7 +163,7 @@ func (w *observer) addDemand(c *Changes) {
 	slices.SortStableFunc(c.List, func(x, y Change) int { return cmp.Compare(x.Time, y.Time) })
 }
 
-// waits reports whether requests wait longer, or users see a slowdown that may be a wait.
+// waits reports whether requests wait longer, or users see a slowdown that waits may cause.
 func (f *Shift) waits() bool {
 	if f.Metric != MedianChanged && f.Metric != TailChanged || !f.rises() {
 		return false
@@ -200,7 +200,7 @@ func (w *observer) explain(c *Changes) {
 	}
 }
 
-// sort orders the shifts behind the first one: load, what users see, then stages by how many ns they changed.
+// sort orders the shifts after the first one: load, what users see, then stages by how many ns they changed.
 func (c *Change) sort() {
 	kind := func(f *Shift) int {
 		switch {

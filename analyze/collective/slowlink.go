@@ -45,7 +45,7 @@ var fabrics = []fabric{
 }
 
 const (
-	// largeMessage is the size in bytes from which on bandwidth matters, not latency.
+	// largeMessage is the size in bytes above which bandwidth matters, not latency.
 	largeMessage = 1 << 20
 	// slowStart is how long a collective may take in addition to its data, in ns. usablePart is the part
 	// of a fabric's rate that it must reach: algorithms with few channels reach a quarter at 10 MB.

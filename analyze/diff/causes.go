@@ -94,7 +94,7 @@ func (d *Diff) causeOf(is func(*Row) bool) *Row {
 }
 
 // late returns the row for how late ranks come to collectives, if they come later than before:
-// that of one rank if no other is later by half as much, otherwise that of all.
+// the row of one rank if no other is later by half as much, or else that of all.
 func (d *Diff) late() *Row {
 	all := d.causeOf(func(r *Row) bool { return r.Kind == Collective && r.Name == lateness && r.Moved() > 0 })
 	if all == nil || d.byRank {

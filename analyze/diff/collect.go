@@ -52,7 +52,7 @@ type Collected struct {
 	work         [numPer]diffUnits
 	steps        [numPer]map[diffKey]*diffGroup
 	periods      [numPer]map[diffKey]*diffGroup // times of steps on the device
-	hostAhead    bool                           // steps take as long as their work on the device: see stepWork
+	hostAhead    bool                           // hosts run ahead of their devices, where the time of steps counts then: see stepWork
 	per          perStep
 	profileRanks []string // ranks with any rows
 }

@@ -116,7 +116,7 @@ func Compare(before, after *Collected, opt Options) *Diff {
 	for _, side := range sides {
 		side.settle(d.per, d.onDevice)
 	}
-	// If either capture has a single rank, they are the same one, even if files call it by other names.
+	// If each capture has a single rank, the two are the same one, whatever files call it.
 	if b, a := before.profileRanks, after.profileRanks; len(b) == 1 && len(a) == 1 && b[0] != a[0] {
 		after.renameRank(a[0], b[0])
 	}

@@ -106,7 +106,7 @@ func outside(s *request.Set, peers *place.Groups, changes *change.Changes) (list
 	return list
 }
 
-// limitPart is the part of request time from which on waits for a limit always matter.
+// limitPart is the part of request time above which waits for a limit always matter.
 const limitPart = 0.05
 
 // withinOf turns a finding into a change within a capture.

@@ -115,7 +115,7 @@ func (d *Diff) large(told []*Row) (says []string) {
 	return says
 }
 
-// largePart is the part of a step's time from which on a change is reported even if it may be chance.
+// largePart is the part of a step's time above which a change is reported even if it may be chance.
 const largePart = 0.1
 
 // visible reports metrics of requests that changed so much that everyone sees it, but may be chance all the same,
@@ -134,8 +134,8 @@ func (d *Diff) visible() []string {
 	return list
 }
 
-// visibleFactor is the factor from which on everyone sees a change of a median, if it is also visiblePart of the time of a request:
-// nobody sees that a queue of microseconds doubles. The p99 is not used, as it differs by factors of hundreds between healthy runs.
+// visibleFactor is the smallest change of a median that everyone sees, if it is also visiblePart of the time of a request: nobody
+// sees that a queue of microseconds doubles. The p99 is not used, as it differs by factors of hundreds between healthy runs.
 const (
 	visibleFactor = 2
 	visiblePart   = 0.05

@@ -10,7 +10,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A mixture must have moved this part of the time of a request to be reported: by a cause, or by anything that may be its effect.
+// The parts of request time that must have moved for a change within a capture to be reported:
+// if it is a cause, and if it may be a mere effect.
 const (
 	movedByCause = 0.1
 	movedAtAll   = 0.2

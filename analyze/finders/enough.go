@@ -21,8 +21,8 @@ import (
 
 // The functions below are conditions for [finding.Consequence.Enough], on an effect and its cause.
 
-// asTheClock reports whether a server may be slower for the clock of one of its GPUs: it became so
-// about when a scrape saw the clock first.
+// asTheClock reports whether a server may be slower because of the clock of one of its GPUs:
+// it became slower at about the time at which a scrape first showed the lower clock.
 func asTheClock(slower, clock *finding.Finding) bool {
 	const scrapes = trace.Time(45e9)
 	known := clock.At.Host != "" && slower.At.Scope == place.OneRank // it is known whose GPU it is
@@ -217,8 +217,8 @@ func onThatServer(more, idle *finding.Finding) bool {
 	return more.At.Host == idle.At.Host && more.At.Server == idle.At.Server && more.At.Role == idle.At.Role && more.Metric.After > more.Metric.Before
 }
 
-// asTokensTakeLonger reports whether requests may pile up on a server because its tokens take longer:
-// always, or since about the time at which they began to wait, as exactly as groups of log lines tell.
+// asTokensTakeLonger reports whether requests may pile up on a server because its tokens take
+// longer: always, or since before the requests began to wait, within the resolution of log lines.
 func asTokensTakeLonger(waits, slower *finding.Finding) bool {
 	const pieces = trace.Time(15e9)
 	return slower.At.Scope == place.OneRank && waits.At.Scope == place.OneRank && (slower.Since == 0 || waits.Since+pieces >= slower.Since)
@@ -373,7 +373,7 @@ func hardlyCosts(f *finding.Finding) bool {
 func costly(f *finding.Finding) bool { return f.Cost >= minLoadCost }
 func free(f *finding.Finding) bool   { return !costly(f) }
 
-// minLoadCost is the part of request time from which on load, or a tail due to it, is costly.
+// minLoadCost is the part of request time that load, or a tail due to it, must cost to be reported as a cost.
 const minLoadCost = 0.02
 
 // ofIdle reports whether a finding about idle devices covers all of the idle time, including longer gaps before kernels.

@@ -24,7 +24,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// seenTwice are findings from logs that say of tokens and transfers what requests say already.
+// seenTwice are consequences for findings from logs about tokens and transfers that requests show, too.
 var seenTwice = []finding.Consequence{
 	{Cause: finding.Transfer, Effect: finding.Transfer, Subkinds: []string{held.SlowLink}, Elsewhere: true, Around: true, Enough: asRequestsTell, Same: true},
 	{Cause: finding.Change, CauseSubkind: change.PromptLength, Effect: finding.Load, Subkinds: []string{slow.Demand}, Elsewhere: true, Enough: lengthOf(telemetry.PromptTokens), Same: true},

@@ -144,7 +144,7 @@ func tellsAvoidable(f finding.Finding) bool {
 	return f.Metric.Name == gpuloss.IdleMetric
 }
 
-// muchAvoidable is the part of idle time from which on avoidable host work is in the sentence, if nothing else about the host is.
+// muchAvoidable is the part of idle time that avoidable host work must take to be in the sentence, if nothing else about the host is.
 const muchAvoidable = 1.0 / 5
 
 // addAvoidable adds avoidable host work to an idle finding. It is part of the idle time, and has no cost of its own.

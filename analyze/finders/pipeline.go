@@ -17,9 +17,9 @@ import (
 // Ranks that send and receive are stages of a pipeline. A stage sends what it has computed, and a step ends with the
 // last stage: stages wait for each other, and all of them for the one that computes longest. None of them is late.
 const (
-	// mostlyPassed is the part of communication time in sends and receives from which on it is that of a pipeline.
+	// mostlyPassed is the part of communication time that must be in sends and receives for it to be that of a pipeline.
 	mostlyPassed = 0.8
-	// longerStage is by which factor a stage must compute longer than any other to be the one that they wait for.
+	// longerStage is the factor by which a stage must compute longer than any other to be the one that the others wait for.
 	longerStage = 1.2
 	// pipelineSubkind is the subkind of findings about pipelines.
 	pipelineSubkind = "pipeline"

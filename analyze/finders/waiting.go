@@ -41,7 +41,7 @@ type lateRank struct {
 	blind  bool      // most of its launches are not recorded
 }
 
-// mostlyWaiting is the part of exposed communication from which on waiting is reported, and who is waited for.
+// mostlyWaiting is the part of exposed communication that must be waiting for reports to say so, and who is waited for.
 const mostlyWaiting = 0.5
 
 // newWaits explains waiting; it returns nil if communication is hidden, or mostly transfers, or if too little of it is known.
@@ -128,8 +128,7 @@ func (l *lateRank) byHost() bool { return 2*(l.host.Time-l.others) >= l.later }
 // maxNamed limits the spells in a sentence, and the places in the code of a host.
 const maxNamed = 3
 
-// toldOf is how many times the cost of a spell the longest one may have for the spell to be
-// reported; smaller ones only hide what happened.
+// toldOf: a spell is reported only if the costliest one costs at most toldOf times as much; smaller spells only hide what happened.
 const toldOf = 10
 
 // text returns the leading sentence: who is waited for, when, and why.
@@ -385,7 +384,7 @@ func (w *waits) isOneStraggler(m *Measured) bool {
 	return float64(lost) >= oneExplains*float64(w.waited.Wait)
 }
 
-// oneExplains is the part of the waiting for one rank from which on that rank explains it.
+// oneExplains is the least part of all waiting that must be for one rank for it to be the explanation.
 const oneExplains = 0.75
 
 func longPrompts(m *Measured) ([]finding.Finding, finding.Check) {

@@ -121,8 +121,8 @@ func sizesOf(list []step) map[[2]int16]int {
 	return n
 }
 
-// A usual predicts how long steps usually take: by a model, corrected for each size of steps, which a linear model
-// can't describe, as kernels have room for certain numbers of requests, and CUDA graphs are captured for some.
+// A usual predicts how long steps usually take: by a model, corrected for each size of steps. The model can't
+// describe that kernels have room for certain numbers of requests, and that CUDA graphs are captured for some.
 type usual struct {
 	model  replay.Model
 	bySize map[[2]int16]significance.Piece

@@ -51,8 +51,8 @@ func apart(side *steps, common []step, usual *usual) (most float64) {
 	return most
 }
 
-// findOnly compares each server with itself before. A server whose name is new is compared with all servers
-// before, as servers of a role do the same work; it then allows for how much these differ among each other.
+// findOnly finds the servers that alone became slower or faster. It compares each server with itself before; one whose name
+// is new, with all servers before, as servers of a role do the same work, allowing for how much these differ from each other.
 func findOnly(sides [2]*steps, common [2][]step) (found onlyServers) {
 	names := sides[1].servers
 	if len(names) < 2 {
