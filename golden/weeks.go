@@ -14,33 +14,31 @@ import (
 	"github.com/sgtrace/sgtrace/golden/torch"
 )
 
-// Weeks simulates the files of a fleet of servers over weeks: each day a short run of all of
-// them, recorded with Nsight Systems and traced. One GPU is slow on some days, and on one day a
-// driver and a release come that make steps longer.
+// Weeks simulates the files of a fleet of servers over weeks: each day, a short run of all of them is traced and recorded
+// with Nsight Systems. One GPU is slow on some days, and on one day a new driver and release make steps longer.
 type Weeks struct {
 	Seed    uint64
 	Days    int
-	Start   time.Time // of the first day's run
+	Start   time.Time // start of the first day's run
 	Servers int       // each on a host of its own
-	GPUs    int       // of a server, one TP group
-	// Recorded is how much of each day is recorded of the GPUs.
+	GPUs    int       // per server, one TP group
+	// Recorded is how much of each day's GPU activity is recorded.
 	Recorded time.Duration
-	// SlowServer and SlowGPU are which GPU is slow, on each SlowEvery-th day, by SlowFactor.
+	// SlowServer and SlowGPU select the slow GPU. It is slow on each SlowEvery-th day, by SlowFactor.
 	SlowServer, SlowGPU, SlowEvery int
 	SlowFactor                     float64
-	// ChangeDay is the day, counted from 0, from which on the versions are new and steps take
-	// ChangePace times as long.
+	// ChangeDay is the day, counted from 0, from which on the versions are new and steps take ChangePace times as long.
 	ChangeDay  int
 	ChangePace float64
 }
 
-// Releases and Drivers are the versions before and from ChangeDay on.
+// Releases and Drivers are the versions before ChangeDay, and from then on.
 var (
 	Releases = [2]string{"0.5.2", "0.5.3"}
 	Drivers  = [2]string{"550.54.15", "570.86.10"}
 )
 
-// DefaultWeeks has so many days and servers. The change comes in the middle.
+// DefaultWeeks has this many days and servers. The change comes in the middle.
 func DefaultWeeks(days, servers int) Weeks {
 	return Weeks{Seed: 1, Days: days, Start: time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC), Servers: servers, GPUs: 4, Recorded: 300 * time.Millisecond,
 		SlowServer: servers / 2, SlowGPU: 2, SlowEvery: 3, SlowFactor: 1.3, ChangeDay: days / 2, ChangePace: 1.1}
@@ -80,18 +78,16 @@ func (c *Weeks) WriteDay(dir string, day int) error {
 	return WriteDir(DayDir(dir, day), run, nil, &exports)
 }
 
-// Truth is the content of truth.json: the truth about a run, and what its
-// recordings hold, if it was recorded.
+// Truth is the content of truth.json: the truth about a run, and the content of its recordings, if it was recorded.
 type Truth struct {
 	simulator.Truth
 	Torch *torch.Truth `json:"torch,omitempty"`
 	Nsys  *nsys.Truth  `json:"nsys,omitempty"`
 }
 
-// WriteDir writes the run into a directory, which it creates if necessary:
-// otel.jsonl and truth.json, and with a configuration of them PyTorch traces and
-// Nsight Systems exports into the folders torch and nsys, about which truth.json
-// then tells too. Files of these names are overwritten.
+// WriteDir writes the run into a directory, which it creates if necessary: otel.jsonl and truth.json, and, if they are
+// configured, PyTorch traces and Nsight Systems exports in the folders torch and nsys, whose content truth.json then
+// includes. It overwrites files with these names.
 func WriteDir(dir string, r *simulator.Run, traces *torch.Config, exports *nsys.Config) (err error) {
 	truth := Truth{Truth: *r.Truth()}
 	if traces != nil {

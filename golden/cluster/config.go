@@ -9,9 +9,9 @@ import (
 	"github.com/sgtrace/sgtrace/golden/simulator"
 )
 
-// Config describes servers, their load, and what goes wrong.
+// Config describes servers, their load, and their faults.
 type Config struct {
-	// Seed decides everything that is random.
+	// Seed determines everything random.
 	Seed uint64
 	// Level is SGLANG_TRACE_LEVEL, from 1 to 3.
 	Level int
@@ -21,52 +21,50 @@ type Config struct {
 	Length, Tail time.Duration
 	// Routing is how requests are divided among schedulers.
 	Routing Routing
-	// Gateway tells that an smg gateway sends the requests; else the clients do.
+	// Gateway means that an smg gateway sends the requests; otherwise the clients do.
 	Gateway bool
-	// ClockSkew is how far the clocks of the servers' hosts are ahead of the gateway's or
-	// behind it at most.
+	// ClockSkew is the largest offset, in either direction, of the clocks of the servers' hosts from the gateway's.
 	ClockSkew time.Duration
-	// HealthEvery is how often each server gets a health check, past the gateway; 0 is never.
+	// HealthEvery is the interval between health checks of each server, past the gateway; 0 is never.
 	HealthEvery time.Duration
-	// Patience is how long clients wait for the end of an answer; 0 is forever.
+	// Patience is how long clients wait for the end of a response; 0 is forever.
 	Patience time.Duration
 	Pools    []Pool
 	Faults   []Fault
 }
 
-// Pool is servers of one model, among which requests go round robin. With Prefill servers,
-// the others decode.
+// Pool is servers of one model, which get requests round robin. If there are Prefill servers, the others decode.
 type Pool struct {
 	Model            string
 	Embedding        bool
 	Prefill, Servers int
 	TP               int
-	// DP is how many schedulers a server has, each of its own TP ranks, KV cache, and batch; 0 is one.
+	// DP is the number of schedulers of a server, each with its own TP ranks, KV cache, and batch; 0 is one.
 	DP int
-	// KV is how many tokens the KV cache of a scheduler holds, Chunk how many prompt tokens a
-	// prefill computes, and Batch how many requests run together; 0 are the defaults.
+	// KV is the KV cache of a scheduler in tokens, Chunk the largest number of prompt tokens in a prefill, and Batch the
+	// largest number of running requests; 0 is the default.
 	KV, Chunk, Batch int
-	// Rate is how many requests arrive in a second.
+	// Rate is the number of requests per second.
 	Rate           float64
 	Prompt, Output simulator.Lengths
-	// Cached is the mean part of a prompt that is in the prefix cache; Accepted how many
-	// drafted tokens a step accepts on average.
+	// Cached is the mean share of a prompt that is in the prefix cache; Accepted is the average number of drafted tokens that a
+	// step accepts.
 	Cached, Accepted float64
-	// Tenants is how many tenants send requests; 0 is that they do not say who they are.
+	// Tenants is the number of tenants that send requests; 0 means that requests name no tenant.
 	Tenants int
 	Costs   Costs
 }
 
-// Routing is how a router divides requests.
+// Routing is how a router distributes requests.
 type Routing uint8
 
 const (
 	InTurn Routing = iota
 	AtRandom
-	MinLoaded // to the one that has the fewest requests
+	MinLoaded // to the server with the fewest requests
 )
 
-// withDefaults fills in what is not told.
+// withDefaults fills in unset fields.
 func (p Pool) withDefaults() Pool {
 	p.DP, p.KV, p.Chunk, p.Batch = max(1, p.DP), cmp.Or(p.KV, 400_000), cmp.Or(p.Chunk, 2048), cmp.Or(p.Batch, 64)
 	return p
@@ -112,8 +110,7 @@ func (p Pool) withServers(servers int, rate float64) Pool {
 	return p
 }
 
-// DefaultConfig is three servers of a small model behind a gateway, in which nothing goes
-// wrong, for two minutes.
+// DefaultConfig is three servers of a small model behind a gateway, without faults, for two minutes.
 func DefaultConfig(seed uint64) Config {
 	return Config{
 		Seed: seed, Level: 2, Gateway: true,
@@ -129,7 +126,7 @@ func (c Config) Calm() Config {
 	return c
 }
 
-// check returns the first thing in c that cannot be played.
+// check returns an error if c cannot be played.
 func (c *Config) check() error {
 	if c.Level < 1 || c.Level > 3 || c.Length <= 0 || c.Tail < 0 || len(c.Pools) == 0 {
 		return fmt.Errorf("cluster: level %d, %v of requests and %v more, %d pools", c.Level, c.Length, c.Tail, len(c.Pools))

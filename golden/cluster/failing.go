@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// These faults are such that logs, records, and metrics tell of them.
+// These faults leave evidence in logs, records, and metrics.
 
-// skewedRouting sends a part of the requests to one server, whoever's turn it is.
+// skewedRouting sends a share of the requests to one server, out of turn.
 func skewedRouting(s *sim, f *Fault) {
 	rng := f.rng(s)
 	to := s.servers[f.Server]
@@ -21,7 +21,7 @@ func skewedRouting(s *sim, f *Fault) {
 	})
 }
 
-// slowLink makes KV take longer on its way from a server, or from all.
+// slowLink makes KV transfers from one server, or from all, take longer.
 func slowLink(s *sim, f *Fault) {
 	rng := f.rng(s)
 	s.slowWay = append(s.slowWay, func(from, _ *server) int64 {
@@ -32,7 +32,7 @@ func slowLink(s *sim, f *Fault) {
 	})
 }
 
-// throttling lowers the clock of one GPU of a server, for which all of its ranks wait.
+// throttling lowers the clock of one GPU of a server; all of its ranks wait for that GPU.
 func throttling(s *sim, f *Fault) {
 	slowSteps(s, f)
 	f.each(s, func(v *server) {
@@ -45,7 +45,7 @@ func throttling(s *sim, f *Fault) {
 	})
 }
 
-// Ways in which a server may fail: the Share of the fault.
+// Ways in which a server may fail, selected by the Share of the fault.
 const (
 	ByGPU       = iota // a GPU falls off the bus
 	ByMemory           // the memory of a GPU runs out
@@ -62,7 +62,7 @@ const trace = `Scheduler hit an exception: Traceback (most recent call last):
 %s
 `
 
-// crash ends a server with an exception in its log, and starts it again after Every, if that is not 0.
+// crash ends a server with an exception in its log, and restarts it after Every, if that is not 0.
 func crash(s *sim, f *Fault) {
 	f.begins(s, func(v *server) {
 		reason := "RuntimeError: The size of tensor a (4096) must match the size of tensor b (4095) at non-singleton dimension 0"
@@ -82,7 +82,7 @@ func crash(s *sim, f *Fault) {
 	})
 }
 
-// mixed draws a deployment: how many servers of which model, how requests are divided and batched.
+// mixed draws a deployment: the number of servers, their model, routing, and batching.
 func (c *Config) mixed(vary *rand.Rand, servers int) {
 	c.Routing = Routing(vary.IntN(3))
 	c.Length = time.Duration(180+vary.IntN(240)) * time.Second
@@ -96,7 +96,7 @@ func (c *Config) mixed(vary *rand.Rand, servers int) {
 	c.Pools = []Pool{p}
 }
 
-// apart makes a third of the servers prefill servers.
+// apart turns a third of the servers into prefill servers.
 func (c *Config) apart(vary *rand.Rand) {
 	p := &c.Pools[0]
 	all := p.Servers
@@ -105,13 +105,13 @@ func (c *Config) apart(vary *rand.Rand) {
 	p.Rate *= 0.7
 }
 
-// A Lead is what the first finding about a run has to be.
+// A Lead is the required first finding about a run.
 type Lead struct {
-	Kinds string // of findings, any of these
-	Words string // a regular expression, in which HOST is any of the places
+	Kinds string // kinds of findings, any of which will do
+	Words string // a regular expression, in which HOST stands for any of the places
 }
 
-// Evident are scenarios of which logs, records, and metrics have to tell, without any span.
+// Evident are scenarios that must be found from logs, records, and metrics, without any spans.
 var Evident = []Scenario{
 	{Name: "fine", Doc: "several servers, of any kind", Healthy: true, plant: func(c *Config, vary *rand.Rand) { c.mixed(vary, 2+vary.IntN(5)) }},
 	{Name: "fine_dp", Doc: "a server of several DP ranks", Healthy: true, plant: func(c *Config, vary *rand.Rand) {
@@ -133,7 +133,7 @@ var Evident = []Scenario{
 	{Name: "dp_skew", Doc: "one of several DP ranks gets far more than its share", Lead: Lead{"imbalance load", "RANK"}, plant: func(c *Config, vary *rand.Rand) {
 		c.mixed(vary, 1)
 		c.ranks(vary)
-		// Where all others avoid the rank, the Share is all that it has: of two ranks, half would be no skew.
+		// If all other requests avoid the rank, it only gets the Share: with two ranks, half would not be a skew.
 		n := c.Pools[0].DP
 		c.Faults = []Fault{{Name: "skewed routing", Server: vary.IntN(n), At: since(c, vary), Share: max(0.4, 1.6/float64(n)) + 0.2*vary.Float64()}}
 	}},
@@ -186,14 +186,14 @@ var Evident = []Scenario{
 	}},
 }
 
-// ranks makes a server of several DP ranks of each.
+// ranks gives each server several DP ranks.
 func (c *Config) ranks(vary *rand.Rand) {
 	p := &c.Pools[0]
 	p.DP = 2 << vary.IntN(3)
 	p.Rate *= float64(p.DP)
 }
 
-// tight makes KV caches so small that they hold what comes, and not much more.
+// tight makes KV caches barely large enough for the load.
 func (c *Config) tight(vary *rand.Rand) {
 	c.mixed(vary, 2+vary.IntN(3))
 	p := &c.Pools[0]
@@ -202,7 +202,7 @@ func (c *Config) tight(vary *rand.Rand) {
 	p.KV = 12_000
 }
 
-// overload plans a burst of several times what comes else.
+// overload plans a burst of several times the usual load.
 func (c *Config) overload(vary *rand.Rand) {
 	p := &c.Pools[0]
 	c.Faults = []Fault{{Name: "burst", Server: All, At: since(c, vary), Every: time.Duration(15+vary.IntN(20)) * time.Second, Size: 12 * p.Rate}}

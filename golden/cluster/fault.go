@@ -11,18 +11,17 @@ import (
 // All is every server.
 const All = -1
 
-// Fault is something that goes wrong, or only changes. What Size, Share, Every, and Other
-// mean, the table of faults tells.
+// Fault is a problem, or just a change. The table of faults defines the meanings of Size, Share, Every, and Other.
 type Fault struct {
 	Name          string
-	Server, Other int           // which; All is every one
+	Server, Other int           // which one, or All
 	At            time.Duration // since the start of the run
 	Size, Share   float64
 	Every         time.Duration
-	For           time.Duration // how long steps are slower; 0 is to the end; with Every again and again
+	For           time.Duration // duration of slower steps; 0 is to the end; with Every, they repeat
 }
 
-// faults are all that can be planted: what it does to a run that has been planned.
+// faults are all faults that can be planted, with what each does to a planned run.
 var faults = map[string]struct {
 	doc   string
 	plant func(s *sim, f *Fault)
@@ -76,10 +75,10 @@ func (f *Fault) begins(s *sim, plant func(v *server)) {
 // since returns the true time at which the fault begins.
 func (f *Fault) since(s *sim) int64 { return s.run.Start + int64(f.At) }
 
-// rng returns random numbers of the fault's own.
+// rng returns the fault's own random numbers.
 func (f *Fault) rng(s *sim) *rand.Rand { return s.run.Config.stream(streamFault, int(f.At)) }
 
-// paces plants a factor of steps of the servers, given how long it is since the fault began.
+// paces plants a factor for steps of the servers, given the time since the fault began.
 func (f *Fault) paces(s *sim, factor func(ns int64, decode bool) float64) {
 	f.each(s, func(v *server) {
 		v.pace = append(v.pace, func(at int64, decode bool) float64 {
@@ -198,7 +197,7 @@ func death(s *sim, f *Fault) {
 	f.begins(s, try)
 }
 
-// kill lets all processes of a server die, which come back after Every, if that is not 0.
+// kill makes all processes of a server die; they come back after Every, if that is not 0.
 func (f *Fault) kill(v *server) {
 	s := v.sim
 	v.die()
@@ -208,7 +207,7 @@ func (f *Fault) kill(v *server) {
 	}
 }
 
-// Faults returns the names of all faults, in order, each with what it does.
+// Faults returns the names of all faults, in order, each with a description.
 func Faults() (names [][2]string) {
 	for name, row := range faults {
 		names = append(names, [2]string{name, row.doc})
@@ -217,7 +216,7 @@ func Faults() (names [][2]string) {
 	return names
 }
 
-// These faults are of what arrives.
+// These faults change the arrivals.
 
 // later calls change for the requests that arrive after the fault begins.
 func (f *Fault) later(s *sim, change func(q *Request)) {
@@ -266,7 +265,7 @@ func wave(s *sim, f *Fault) {
 	})
 }
 
-// more plans requests at a rate, until a time or the end of the run.
+// more plans additional requests at a rate, for length or to the end of the run.
 func (f *Fault) more(s *sim, length time.Duration, change func(q *Request)) {
 	rng := f.rng(s)
 	end := s.run.Start + int64(s.run.Config.Length)
@@ -303,7 +302,7 @@ func retries(s *sim, f *Fault) {
 	}
 }
 
-// These are of what is between the clients and the schedulers.
+// These faults are between the clients and the schedulers.
 
 func gatewayHolds(s *sim, f *Fault) {
 	rng := f.rng(s)

@@ -9,16 +9,16 @@ type job struct {
 	left     int  // tokens of the prompt to compute
 	over     bool // it has ended
 	canceled bool // it ends with its next token
-	holds    int  // tokens of the KV cache
+	holds    int  // tokens in the KV cache
 }
 
-// alive reports whether the server that has the job still lives the life in which it got it.
+// alive reports whether the server is still in the life in which it got the job.
 func (j *job) alive() bool {
 	v := j.server
 	return v.up && j.half.Life == len(v.sim.run.Servers[v.index].Lives)-1
 }
 
-// at does something later, if the job's server lives then and the job has not ended.
+// at schedules do, which only happens if the job's server is still alive and the job has not ended.
 func (j *job) at(t int64, do func()) {
 	j.server.sim.Agenda.At(t, func() {
 		if j.alive() && !j.over {
@@ -27,8 +27,7 @@ func (j *job) at(t int64, do func()) {
 	})
 }
 
-// receive is the request coming to the server: its root begins when the tokenizer process
-// gets to it.
+// receive is the arrival of the request at the server: its root begins when the tokenizer process gets to it.
 func (j *job) receive() {
 	v, h, d := j.server, j.half, &j.req.draws
 	if !j.alive() {
@@ -44,7 +43,7 @@ func (j *job) receive() {
 	j.at(h.Dispatched+d.between(60*us, 150*us), func() { v.post(j) })
 }
 
-// admit lets the scheduler take the job in at a time, and returns how long that takes.
+// admit lets the scheduler take the job at a time, and returns how long that takes.
 func (j *job) admit(at int64) int64 {
 	v, h, d := j.server, j.half, &j.req.draws
 	h.Begin = at
@@ -64,7 +63,7 @@ func (j *job) admit(at int64) int64 {
 	return h.Queued - at
 }
 
-// reserve begins the prefill of a PD request when both halves are there.
+// reserve begins the prefill of a PD request once both halves have arrived.
 func (j *job) reserve() {
 	h, d, now := j.half, j.peer.half, j.server.sim.Agenda.Now
 	if !j.alive() || j.over || h.Queued == 0 || h.Queued > now || d.Reserved == 0 || d.Reserved > now || h.Waiting != 0 {
@@ -77,7 +76,7 @@ func (j *job) reserve() {
 // prefilled is the end of a prefill step of the job.
 func (j *job) prefilled(at int64) {
 	h := j.half
-	if h.Prefilled != 0 { // again, after it was thrown out of the batch
+	if h.Prefilled != 0 { // again, after a retraction
 		if j.left == 0 {
 			h.Tokens, h.Batches = append(h.Tokens, at), append(h.Batches, 1)
 			if j.token(at, 1); !j.over {
@@ -127,7 +126,7 @@ func (j *job) transfer() {
 	})
 }
 
-// token counts tokens that are known at a time, and ends the job with the last one.
+// token counts n tokens that are known at a time, and ends the job with the last one.
 func (j *job) token(at int64, n int) {
 	h := j.half
 	if j.answer(at); h.Produced+n > j.req.Output {
@@ -142,15 +141,15 @@ func (j *job) token(at int64, n int) {
 	}
 }
 
-// answer is the first sign of an answer at the tokenizer.
+// answer is the first sign of a response at the tokenizer.
 func (j *job) answer(at int64) {
 	if j.half.FirstToken == 0 {
 		j.half.FirstToken = max(at, j.server.front.tokenizing) + j.req.draws.between(200*us, 400*us) + j.server.front.late
 	}
 }
 
-// accepted draws how many drafted tokens a step accepts: of four, so that the k-th step of a
-// request accepts as many in every run of a seed.
+// accepted draws how many of four drafted tokens a step accepts. The k-th step of a request accepts the same number in
+// every run with a seed.
 func (j *job) accepted() (n int) {
 	const most = 4
 	share := j.server.pool.Accepted / most
@@ -187,8 +186,7 @@ func (j *job) finish(at int64, finish string) {
 	v.sim.end(j.req, h.End, how)
 }
 
-// cancel aborts the job of a client that has gone: one that runs with its next token, one
-// that waits at once.
+// cancel aborts the job of a client that has left: a running job at its next token, a waiting one at once.
 func (j *job) cancel() {
 	h, v := j.half, j.server
 	if h.Formed != 0 || h.TransferStart != 0 || v.role == Prefill {

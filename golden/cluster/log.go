@@ -9,22 +9,22 @@ import (
 	"time"
 )
 
-// A Batch is what a server logs of its batches. Times are true.
+// A Batch is what a server logs about a batch. Times are true.
 type Batch struct {
 	At                                            int64
 	Prefill                                       bool
 	NewSeqs, NewTokens, CachedTokens              int // of a prefill
 	Running, Queued, KV                           int // requests, requests, tokens
-	Given                                         int // tokens since the decode line before
+	Given                                         int // tokens since the previous decode line
 	Since                                         int64
 	Bootstrapping, Sending, Preallocating, Coming int
-	Retracted                                     int // that wait to come back
+	Retracted                                     int // retracted requests that wait to resume
 }
 
-// everySteps is after how many decode steps a server logs.
+// everySteps is the number of decode steps between log lines.
 const everySteps = 40
 
-// logPrefill notes a prefill batch as SGLang's scheduler does: when it is formed.
+// logPrefill records a prefill batch when it is formed, like SGLang's scheduler.
 func (v *server) logPrefill(batch []portion) {
 	b := v.batchNow(true)
 	for _, p := range batch {
@@ -37,7 +37,7 @@ func (v *server) logPrefill(batch []portion) {
 	v.note(b)
 }
 
-// logDecode notes a decode step, and logs one of everySteps.
+// logDecode records a decode step, and logs one out of everySteps.
 func (v *server) logDecode(given int) {
 	v.steps, v.given = v.steps+1, v.given+given
 	if v.steps%everySteps != 0 {
@@ -70,21 +70,21 @@ func (v *server) batchNow(prefill bool) Batch {
 	return b
 }
 
-// A Layout is how a release writes its log, and what collects it puts around a line.
+// A Layout is the log format of a release, and the wrapping of a log collector.
 type Layout struct {
 	Name string
-	Zone time.Duration // of the wall clock, east of UTC
-	// Batch follows the word batch: ".", or ",". Comma ends lines with one, Graph is what the graph
-	// is called, at the End of a line or before its throughput; "" is not told.
+	Zone time.Duration // of the local clock, east of UTC
+	// Batch follows the word batch: ".", or ",". Comma ends lines with one. Graph is the label of the graph field, at the End
+	// of a line or before its throughput; "" omits it.
 	Batch, Graph string
 	Comma, End   bool
-	Millis       bool // of stamps
-	Pending      bool // prompt tokens that wait are told
-	// Wrap puts something around a line, which was written at a time.
+	Millis       bool // in stamps
+	Pending      bool // waiting prompt tokens are logged
+	// Wrap adds the wrapping to a line, which was written at a time.
 	Wrap func(at time.Time, pod, line string) string
 }
 
-// Layouts are those of releases since 2024, by whatever collects them.
+// Layouts are the formats of releases since 2024, in the wrappings of several collectors.
 var Layouts = []Layout{
 	{Name: "2024-09", Batch: "."},
 	{Name: "2025-05", Batch: ".", Graph: "cuda", Zone: -7 * time.Hour},
@@ -102,19 +102,19 @@ var Layouts = []Layout{
 	}},
 }
 
-// A Logging says what a server logs.
+// A Logging is what a server logs.
 type Logging struct {
 	Layout
 	Stats bool // ReqTimeStats of each request
 }
 
-// A line is one of a log: when its host's clock showed what, whose it is, and what it says.
+// A line is a line of a log: its time on the host's clock, its source, and its text.
 type line struct {
 	at         int64
 	rank, text string
 }
 
-// WriteLog writes the log of a server, and of all its DP ranks.
+// WriteLog writes the log of a server, with all its DP ranks.
 func WriteLog(w io.Writer, r *Run, front int, l Logging) error {
 	lines := logged(r, front, l)
 	for _, x := range lines {
@@ -125,7 +125,7 @@ func WriteLog(w io.Writer, r *Run, front int, l Logging) error {
 		}
 		text := fmt.Sprintf("[%s%s] %s", stamp, x.rank, x.text)
 		if x.text == "" || x.text[0] == ' ' || strings.HasPrefix(x.text, "Traceback") || strings.Contains(x.text, "Error:") && !strings.Contains(x.text, "exception") {
-			text = x.text // the rest of a message of several lines
+			text = x.text // the rest of a multiline message
 		}
 		if l.Wrap != nil {
 			text = l.Wrap(time.Unix(0, x.at), r.pod(front), text)
@@ -183,7 +183,7 @@ func logged(r *Run, front int, l Logging) (lines []line) {
 	return lines
 }
 
-// prefix returns the text behind the stamp of a scheduler's lines: of what it has only one, nothing.
+// prefix returns the ranks after the stamp of a scheduler's lines, without those of which there is only one.
 func (r *Run) prefix(server int) (text string) {
 	s := &r.Servers[server]
 	tp := r.Config.Pools[s.Pool].TP
@@ -237,7 +237,7 @@ func (l *Layout) decode(role Role, b *Batch, most int) string {
 	return l.close(parts, fmt.Sprintf("gen throughput (token/s): %.2f, #queue-req: %d", float64(b.Given)/(float64(b.At-b.Since)/1e9), b.Queued), "True")
 }
 
-// close adds how fast it was, and whether it ran as a graph.
+// close adds the throughput, and whether the batch ran as a graph.
 func (l *Layout) close(parts []string, rate, graph string) string {
 	graph = l.Graph + " graph: " + graph
 	switch {

@@ -11,20 +11,20 @@ import (
 	"time"
 )
 
-// scrapeEvery is how far apart the values are that Prometheus keeps.
+// scrapeEvery is Prometheus's scrape interval.
 const scrapeEvery = 15 * second
 
-// An Encoding is how a file has metrics.
+// An Encoding is the format of a file with metrics.
 type Encoding uint8
 
 const (
-	Range       Encoding = iota // an answer of Prometheus to query_range
+	Range       Encoding = iota // a response of Prometheus to query_range
 	OpenMetrics                 // as promtool dumps it, times in seconds
 	OldText                     // with times in ms
-	Encodings                   // how many there are
+	Encodings                   // number of encodings
 )
 
-// A meter knows what each server did.
+// A meter records what each server did.
 type meter struct {
 	*Run
 	halves [][]*Half
@@ -33,7 +33,7 @@ type meter struct {
 
 type piece struct{ from, to int64 }
 
-// A scraped is one series of metrics.
+// A scraped is a series of metrics.
 type scraped struct {
 	name   string
 	labels [][2]string
@@ -45,8 +45,8 @@ type scrape struct {
 	value float64
 }
 
-// writeMetrics writes what Prometheus keeps of all servers and, from DCGM, of all GPUs. With pods, it
-// says which pod uses a GPU, as in Kubernetes.
+// writeMetrics writes Prometheus's metrics of all servers and, from DCGM, of all GPUs. With pods, they have the pod that
+// uses a GPU, as in Kubernetes.
 func writeMetrics(w io.Writer, r *Run, e Encoding, pods bool) error {
 	var list []scraped
 	m := &meter{Run: r, halves: make([][]*Half, len(r.Servers)), work: make([][]piece, len(r.Servers))}
@@ -125,7 +125,7 @@ func writeText(w io.Writer, list []scraped, stamp func(int64) string, end string
 	return err
 }
 
-// scrapes returns the times at which something is scraped.
+// scrapes returns the times of the scrapes of a target.
 func (r *Run) scrapes(number int) (list []int64) {
 	rng := r.Config.stream(streamScrapes, number)
 	for at := r.Start + rng.Int64N(scrapeEvery); at < r.End; at += scrapeEvery {
@@ -134,7 +134,7 @@ func (r *Run) scrapes(number int) (list []int64) {
 	return list
 }
 
-// A gauge is what a scheduler exports of its last batch.
+// A gauge is a value that a scheduler exports about its last batch.
 type gauge struct {
 	name string
 	role Role // "" is all
@@ -153,8 +153,8 @@ var gauges = []gauge{
 	{"num_retracted_reqs", "", func(b *Batch, _ int) float64 { return float64(b.Retracted) }},
 }
 
-// scrapeServer returns the metrics of a scheduler: gauges keep what the last line of its log said, until
-// it is known to be idle.
+// scrapeServer returns the metrics of a scheduler: gauges keep the values of the last line of its log, until it is known to
+// be idle.
 func (r *meter) scrapeServer(i int) (list []scraped) {
 	const idle = 30 * second
 	s := &r.Servers[i]
@@ -203,7 +203,7 @@ func (r *meter) scrapeServer(i int) (list []scraped) {
 	return append(append(list, rate), r.histogram(i, labels, at)...)
 }
 
-// histogram returns how long requests took whose answers a server finished.
+// histogram returns the durations of the requests that a server answered.
 func (r *meter) histogram(server int, labels [][2]string, at []int64) (list []scraped) {
 	for _, most := range []float64{0.2, 0.5, 1, 2, 5, 10, 20, 50, math.Inf(1)} {
 		x := scraped{name: "sglang:e2e_request_latency_seconds_bucket", labels: append(slices.Clone(labels), [2]string{"le", fmt.Sprint(most)})}
@@ -221,7 +221,7 @@ func (r *meter) histogram(server int, labels [][2]string, at []int64) (list []sc
 	return list
 }
 
-// Clocks of an H200 in MHz, and what DCGM says of one that does nothing.
+// Clocks of an H200 in MHz, and DCGM's reason for the low clock of an idle GPU.
 const (
 	fastest  = 1980
 	resting  = 345
@@ -240,8 +240,8 @@ func (r *meter) scrapeGPUs(pods bool) (list []scraped) {
 	return list
 }
 
-// A hostCounter is one of node exporter, and how much it grows in a second on a host that is short of nothing: by
-// about as much, up to half more or less, and not at all where that is 0.
+// A hostCounter is a counter of node exporter, with its rate per second on a healthy host. The actual rate varies by up to
+// a half, unless it is 0.
 type hostCounter struct {
 	name   string
 	labels [][2]string
@@ -249,7 +249,8 @@ type hostCounter struct {
 	rate   float64
 }
 
-// hostCounters are of a machine whose CPUs are busy for a tenth of the time, which had mishaps before the run.
+// hostCounters are those of a healthy machine, which was busy for about a tenth of the time before the run, with a few
+// mishaps.
 var hostCounters = []hostCounter{
 	{"node_schedstat_running_seconds_total", [][2]string{{"cpu", "0"}}, 81_000, 0.6},
 	{"node_schedstat_running_seconds_total", [][2]string{{"cpu", "1"}}, 79_000, 0.5},
@@ -266,7 +267,7 @@ var hostCounters = []hostCounter{
 	{"node_infiniband_link_downed_total", [][2]string{{"device", "mlx5_0"}, {"port", "1"}}, 3, 0},
 }
 
-// scrapeHosts returns the metrics of all machines, of which none is short of anything.
+// scrapeHosts returns the metrics of all machines, which are all healthy.
 func (r *meter) scrapeHosts() (list []scraped) {
 	for node := range r.nodes() {
 		rng := r.Config.stream(streamHost, node)
@@ -284,10 +285,10 @@ func (r *meter) scrapeHosts() (list []scraped) {
 	return list
 }
 
-// nodes returns how many machines there are: the last server is on the last one.
+// nodes returns the number of machines: the last server is on the last one.
 func (r *Run) nodes() int { return r.Servers[len(r.Servers)-1].Node + 1 }
 
-// user returns the server that has a GPU; -1 is none.
+// user returns the server that uses a GPU; -1 if there is none.
 func (r *Run) user(node, gpu int) int {
 	return slices.IndexFunc(r.Servers, func(s Server) bool {
 		return s.Node == node && gpu >= s.GPU && gpu < s.GPU+r.Config.Pools[s.Pool].TP
@@ -296,7 +297,7 @@ func (r *Run) user(node, gpu int) int {
 
 func (r *meter) scrapeGPU(node, gpu int, at []int64, pods bool) []scraped {
 	rng := r.Config.stream(streamGPU, node*gpusOfNode+gpu)
-	rests := r.Config.Seed%2 == 0 // whether GPUs without work lower their clock: not while a context is there, on some drivers
+	rests := r.Config.Seed%2 == 0 // whether idle GPUs lower their clock: with some drivers they don't while a context exists
 	labels := [][2]string{{"gpu", fmt.Sprint(gpu)}, {"UUID", fmt.Sprintf("GPU-%08x-%04x", r.Config.Seed*1000+uint64(node), gpu)}, {"device", fmt.Sprintf("nvidia%d", gpu)},
 		{"modelName", "NVIDIA H200"}, {"Hostname", fmt.Sprintf("node%d", node+1)}, {"DCGM_FI_DRIVER_VERSION", "570.86.15"}}
 	user := r.user(node, gpu)
@@ -320,7 +321,7 @@ func (r *meter) scrapeGPU(node, gpu int, at []int64, pods bool) []scraped {
 	return list
 }
 
-// A state is what DCGM says of a GPU at some time.
+// A state is the state of a GPU in DCGM at some time.
 type state struct {
 	clock, util, heat, power float64
 	reasons                  uint64
@@ -328,7 +329,7 @@ type state struct {
 	lost                     bool
 }
 
-// offBus is the Xid of a GPU that nobody can talk to any more.
+// offBus is the Xid of a GPU that has become unreachable.
 const offBus = 79
 
 func (r *meter) stateOf(rng *rand.Rand, node, gpu, user int, t int64, rests bool) state {
@@ -358,7 +359,7 @@ func (r *meter) stateOf(rng *rand.Rand, node, gpu, user int, t int64, rests bool
 	return x
 }
 
-// busy returns the part of the second before a time, in %, in which a scheduler had something to compute.
+// busy returns the percentage of the second before a time in which a scheduler had something to compute.
 func (r *meter) busy(server int, t int64) float64 {
 	done := int64(0)
 	k, _ := slices.BinarySearchFunc(r.work[server], t-second, func(p piece, at int64) int { return cmp.Compare(p.to, at) })
@@ -390,8 +391,8 @@ func (r *meter) worked(server int) (list []piece) {
 	return list
 }
 
-// writeKernelLog writes what the kernel of a machine says of its GPUs, as journalctl prints it with
-// the time of Unix; nothing went wrong there if it is empty.
+// writeKernelLog writes the kernel's messages about the GPUs of a machine, as printed by journalctl with Unix time; it is
+// empty if nothing went wrong there.
 func writeKernelLog(w io.Writer, r *Run, node int) error {
 	for _, e := range r.Xids {
 		if e.Node != node {

@@ -25,7 +25,7 @@ const (
 	streamHost
 )
 
-// Requests that a fault adds are numbered from these on.
+// Requests added by a fault are numbered from these numbers on.
 const (
 	firstHealth = 1 << 21
 	firstFlood  = 1 << 22
@@ -39,8 +39,8 @@ func (c *Config) stream(use, number int) *rand.Rand {
 	return rand.New(rand.NewPCG(c.Seed, uint64(use)|uint64(number)<<8))
 }
 
-// draws are the random numbers of a request besides its lengths: numbers from 0 to 1 for the
-// ways it takes, and a stream for the drafts that its steps accept and what faults ask.
+// draws are the random numbers of a request besides its lengths: numbers from 0 to 1 for its path, and a stream for the
+// drafts that its steps accept and for faults.
 type draws struct {
 	way  [12]float64
 	next int
@@ -91,7 +91,7 @@ func (s *sim) deploy() {
 // gpusOfNode is how many GPUs a machine has.
 const gpusOfNode = 8
 
-// freeMachine finds a machine that has so many GPUs left: the last one, or a new one.
+// freeMachine finds a machine with this many free GPUs: the last one, or a new one.
 func (s *sim) freeMachine(gpus int) (node, gpu int) {
 	if n := len(s.run.Servers); n > 0 {
 		last := &s.run.Servers[n-1]
@@ -135,7 +135,7 @@ func (s *sim) plan() {
 	}
 }
 
-// planHealth puts down the health checks of all servers.
+// planHealth schedules the health checks of all servers.
 func (s *sim) planHealth() {
 	c := &s.run.Config
 	number := firstHealth

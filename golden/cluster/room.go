@@ -6,14 +6,14 @@ import (
 	"slices"
 )
 
-// How much of the KV cache is kept free for the tokens that running requests may still give: of
-// these, SGLang hopes that they need but a part, which sinks with each step until it was wrong.
+// The share of the remaining tokens of running requests for which KV cache is kept free. SGLang starts with a high share,
+// which sinks with each step until it proves too low.
 const (
 	firstHope = 0.7
 	lastHope  = 0.098
 	hopeFalls = (firstHope - lastHope) / 600 // with each step
-	maxAhead  = 4096                         // tokens of one request that are thought of
-	keptEach  = 512                          // tokens that a decode server keeps for each request
+	maxAhead  = 4096                         // bound of the remaining tokens of one request
+	keptEach  = 512                          // tokens that a decode server keeps free for each request
 )
 
 // hold takes more of the KV cache for a job, release gives all of it back.
@@ -27,10 +27,10 @@ func (j *job) release() {
 	j.holds = 0
 }
 
-// size returns how many tokens of KV a job has to have to go on.
+// size returns the number of tokens of KV that a job needs to continue.
 func (j *job) size() int { return j.req.Prompt + j.half.Produced }
 
-// admits takes a job into the KV cache, if that has room for it and what others may need.
+// admits takes a job into the KV cache, if there is room for it and for the needs of others.
 func (v *server) admits(j *job) bool {
 	ahead := 0.0
 	if v.role == Unified {
@@ -46,8 +46,8 @@ func (v *server) admits(j *job) bool {
 	return true
 }
 
-// preallocate takes room for the KV of requests that a prefill server will send, in the order in
-// which they came, and tells it to begin.
+// preallocate reserves room for the KV of requests that a prefill server will send, in order of arrival, and tells that
+// server to begin.
 func (v *server) preallocate() {
 	for len(v.prealloc) > 0 && len(v.retracted) == 0 {
 		j := v.prealloc[0]
@@ -67,7 +67,7 @@ func (v *server) preallocate() {
 	}
 }
 
-// resume takes requests back that were thrown out of the batch of a decode server, once there is room.
+// resume takes retracted requests of a decode server back, once there is room.
 func (v *server) resume() {
 	for len(v.retracted) > 0 && len(v.running) < v.pool.Batch {
 		j := v.retracted[0]
@@ -80,8 +80,8 @@ func (v *server) resume() {
 	}
 }
 
-// retract throws requests out of the batch until the next step has room: those with the fewest
-// tokens first, of equals that with the longest prompt.
+// retract retracts requests until the next step has room: those with the fewest tokens first, and among equals the one with
+// the longest prompt.
 func (v *server) retract() {
 	need := len(v.running)
 	if v.pool.Accepted > 0 {

@@ -17,7 +17,7 @@ type Host struct {
 	Clock       Clock
 }
 
-// Clock is how far a host's clock is ahead; from Stepped on, Step more.
+// Clock is the offset of a host's clock; from Stepped on, Step is added.
 type Clock struct{ Skew, Step, Stepped int64 }
 
 // At returns what c shows at a true time.
@@ -28,7 +28,7 @@ func (c *Clock) At(t int64) int64 {
 	return t + c.Skew
 }
 
-// Role is the part of the work for a request that a server does.
+// Role is the part of a request that a server handles.
 type Role string
 
 const (
@@ -39,21 +39,21 @@ const (
 
 // Process is one operating system process.
 type Process struct {
-	Host, TP, DP, PID int // TP -1 is no scheduler; DP -1 is none
+	Host, TP, DP, PID int // TP is -1 if it is not a scheduler; DP is -1 if there is none
 	Label             string
 	Killed            int64 // it exports nothing from then on
 }
 
-// Server is one server and its lives: each restart begins a new one. Of a server with several DP
-// ranks each is a Server, of one host and with one tokenizer.
+// Server is one server and its lives: each restart begins a new one. If a server has several DP ranks, each of them is a
+// Server, with the same host and tokenizer.
 type Server struct {
 	Pool, Host int
-	DP         int // -1: it is the only one
+	DP         int // -1 if it is the only one
 	Role       Role
 	Lives      []Life
-	Batches    []Batch   // as its log has them
-	Said       []LogLine // what else it logs
-	// Node is the machine that it runs on, and GPU the first of its GPUs there.
+	Batches    []Batch   // as in its log
+	Said       []LogLine // other lines of its log
+	// Node is its machine, and GPU the first of its GPUs there.
 	Node, GPU int
 	Slowed    []SlowGPU
 }
@@ -64,20 +64,20 @@ type LogLine struct {
 	Text string
 }
 
-// SlowGPU is a GPU of a server that has a lower clock for some time: To 0 is to the end.
+// SlowGPU is a GPU of a server with a lower clock for some time: To 0 is to the end.
 type SlowGPU struct {
-	GPU      int // of its node
+	GPU      int // on its node
 	From, To int64
-	Factor   float64 // how much longer its steps take
-	Reason   uint64  // as DCGM has it
+	Factor   float64 // by which its steps take longer
+	Reason   uint64  // as in DCGM
 }
 
-// Xid is an error that the driver of a node reports of a GPU.
+// Xid is an error about a GPU that the driver of a node reports.
 type Xid struct {
 	At         int64
 	Node, GPU  int
 	Code       int
-	Text, Name string // what it says, and the process that met it
+	Text, Name string // the message, and the process that hit it
 }
 
 // Life is a server's processes from a start to an end.
@@ -85,12 +85,12 @@ type Life struct {
 	Tokenizer  int   // index of a process
 	Schedulers []int // by TP rank
 	From, To   int64
-	Hung       int64 // since when its scheduler does nothing
+	Hung       int64 // since when its scheduler hangs
 }
 
 // Request is one request of a user, or a health check.
 type Request struct {
-	Number                 int // of the seed: the same request with other faults
+	Number                 int // in the seed: the same request with other faults
 	ID                     string
 	Pool                   int
 	Arrival, Sent, End     int64
@@ -100,7 +100,7 @@ type Request struct {
 	Tenant                 string
 	Room                   uint64
 	Health                 bool
-	Extra                  bool // it is there because of a fault: a retry, or a tenant's flood
+	Extra                  bool // caused by a fault: a retry, or a tenant's flood
 	Outcome                Outcome
 	Halves                 []*Half // unified; or prefill, then decode
 	gaveUp                 bool
@@ -133,18 +133,18 @@ type Half struct {
 	TransferStart, TransferEnd                   int64
 	Scheduled                                    int64   // its first decode step began
 	Tokens                                       []int64 // ends of decode steps
-	Batches                                      []int   // requests in these, and in the prefill before them
+	Batches                                      []int   // number of requests in these, and in the prefill before them
 	Ended, End                                   int64   // by the scheduler, by the tokenizer
 	FirstToken                                   int64
 	Produced                                     int
-	Retracted                                    []int64 // when it was thrown out of the batch
-	Finish, Reason                               string  // gen_ai's; and of an error of the scheduler's threads
+	Retracted                                    []int64 // times of its retractions
+	Finish, Reason                               string  // gen_ai's; and the error of the scheduler's threads
 }
 
 // answering returns the half whose tokens the user sees.
 func (q *Request) answering() *Half { return q.Halves[len(q.Halves)-1] }
 
-// fronts returns the servers that log: of several DP ranks the first one stands for all.
+// fronts returns the servers that log: the first of several DP ranks stands for all.
 func (r *Run) fronts() (list []int) {
 	for i := range r.Servers {
 		if r.Servers[i].DP <= 0 {
@@ -154,7 +154,7 @@ func (r *Run) fronts() (list []int) {
 	return list
 }
 
-// ranks returns the DP ranks of a server, itself if it has none.
+// ranks returns the DP ranks of a server, or the server itself if it has only one.
 func (r *Run) ranks(front int) (list []int) {
 	for i := range r.Servers {
 		if r.Servers[i].Host == r.Servers[front].Host {
@@ -164,8 +164,8 @@ func (r *Run) ranks(front int) (list []int) {
 	return list
 }
 
-// pod returns what Kubernetes calls a server.
+// pod returns the Kubernetes name of a server.
 func (r *Run) pod(server int) string { return "sgl-" + r.Name(server) }
 
-// Name returns how reports call a server: the first eight digits of its host.
+// Name returns the name of a server in reports: the first eight digits of its host.
 func (r *Run) Name(server int) string { return r.Hosts[r.Servers[server].Host].ID[:8] }

@@ -6,25 +6,25 @@ import (
 	"time"
 )
 
-// Scenario is a kind of run with something planted in it, and what there is to say about it.
+// Scenario is a kind of run with a planted fault, and the findings that it must lead to.
 type Scenario struct {
 	Name, Doc string
-	// Healthy tells that nothing deserves a warning.
+	// Healthy means that nothing deserves a warning.
 	Healthy bool
-	// Words is a regular expression for what one of the first two findings must say, besides
-	// one of the places; empty is anything. In it, HOST is any of the places.
+	// Words is a regular expression that one of the first two findings must match, in addition to naming one of the places;
+	// empty matches anything. In it, HOST stands for any of the places.
 	Words string
 	// Stage is the stage that is slower, or empty.
 	Stage string
-	// Says is a regular expression for what the report must say somewhere; empty is nothing.
+	// Says is a regular expression that the report must match somewhere; empty matches anything.
 	Says string
-	// Lead is what logs, records, and metrics without a dump have to tell.
+	// Lead is the finding required from logs, records, and metrics without a dump.
 	Lead Lead
-	// plant changes a healthy run; vary has numbers of the seed.
+	// plant changes a healthy run; vary provides random numbers of the seed.
 	plant func(c *Config, vary *rand.Rand)
 }
 
-// disaggregate makes prefill and decode servers of all.
+// disaggregate turns all servers into prefill and decode servers.
 func (c *Config) disaggregate(prefill, decode int) {
 	p := small.withServers(decode, 1.5)
 	p.Prefill = prefill
@@ -41,10 +41,10 @@ func (c *Config) rolling(vary *rand.Rand, f Fault) {
 	}
 }
 
-// Scenarios are all of them.
+// Scenarios are all scenarios.
 var Scenarios = slices.Concat(lives, speeds, loads, ways)
 
-// Find returns the scenario of a name, or nil.
+// Find returns the scenario with a name, or nil.
 func Find(name string) *Scenario {
 	for _, list := range [][]Scenario{Scenarios, Evident} {
 		if i := slices.IndexFunc(list, func(s Scenario) bool { return s.Name == name }); i >= 0 {
@@ -54,8 +54,8 @@ func Find(name string) *Scenario {
 	return nil
 }
 
-// Config returns the run of a seed: of three seeds each has another trace level, and of five
-// one has servers with two TP ranks.
+// Config returns the run for a seed: the trace level varies over three seeds, and one of five has servers with two TP
+// ranks.
 func (s *Scenario) Config(seed uint64) Config {
 	c := DefaultConfig(seed)
 	c.Level = 1 + int(seed%3)
@@ -68,7 +68,7 @@ func (s *Scenario) Config(seed uint64) Config {
 	return c
 }
 
-// gone is for what a finding of a server that hangs or dies may say.
+// gone matches findings about a server that hangs or dies.
 const gone = "die[sd]|dead|death|silent|stop|crash|gone|never|answer|hang|hung|restart"
 
 // lives are scenarios of servers that come and go, and of different ones side by side.
@@ -152,7 +152,7 @@ var lives = []Scenario{
 	}},
 }
 
-// loads are scenarios of what arrives.
+// loads are scenarios of arrivals.
 var loads = []Scenario{
 	{Name: "daily_curve", Doc: "load sinks to a fifth and comes back", Healthy: true, plant: func(c *Config, _ *rand.Rand) {
 		c.Length = 240 * time.Second
@@ -192,7 +192,7 @@ var loads = []Scenario{
 	}},
 }
 
-// ways are scenarios of what is between the clients and the schedulers.
+// ways are scenarios between the clients and the schedulers.
 var ways = []Scenario{
 	{Name: "gateway_holds", Doc: "the gateway holds a quarter of the requests for 250 to 500 ms", Words: "gateway|router", plant: func(c *Config, vary *rand.Rand) {
 		c.Faults = []Fault{{Name: "gateway holds", Server: All, At: since(c, vary), Size: 0.25, Share: 0.25}}
@@ -231,7 +231,7 @@ func since(c *Config, vary *rand.Rand) time.Duration {
 	return time.Duration(float64(c.Length) * (0.4 + 0.2*vary.Float64())).Truncate(time.Millisecond)
 }
 
-// slower is for what a finding of slower steps may say.
+// slower matches findings about slower steps.
 const slower = "(decode|step|TPOT|ITL|token).*(rose|longer|slower|grow|gradual|drift|takes? [0-9.]+ ms)"
 
 // speeds are scenarios of servers that become slower or faster.
@@ -281,7 +281,7 @@ var speeds = []Scenario{
 		c.Length = 240 * time.Second
 		c.Faults = []Fault{{Name: "warm-up", Server: All, Size: 1, Every: 20 * time.Second}}
 	}},
-	// How many tokens a step has, only level 3 tells.
+	// Only level 3 has the number of tokens of a step.
 	{Name: "rejected_drafts", Doc: "a fifth of the drafts are accepted that were", Words: "draft|accept|tokens per (decode )?step|" + slower, Stage: "decode", plant: func(c *Config, vary *rand.Rand) {
 		c.Pools[0].Accepted = 1.6
 		c.Faults = []Fault{{Name: "rejected drafts", Server: All, At: since(c, vary), Share: 0.2}}

@@ -6,18 +6,18 @@ import (
 	"slices"
 )
 
-// How much steps vary, and how often and how long a server hiccups.
+// The variation of steps, and the frequency and duration of a server's hiccups.
 const (
 	stepNoise = 0.03
-	hiccups   = 5000 // one in so many steps
+	hiccups   = 5000 // one in this many steps
 	hiccupMin = 10 * ms
 	hiccupMax = 50 * ms
 	tpSpread  = 4 * us
 )
 
-// server is one server that runs: a tokenizer that takes requests one after the other, and a
-// scheduler that prefills whenever somebody waits and the KV cache has room, and decodes else. Of
-// several DP ranks, each is one, with the tokenizer of the front.
+// server is a running server: a tokenizer that takes requests one after the other, and a scheduler that prefills whenever a
+// request waits and the KV cache has room, and otherwise decodes. If there are several DP ranks, each of them is a server,
+// with the tokenizer of the front.
 type server struct {
 	sim   *sim
 	index int
@@ -28,25 +28,25 @@ type server struct {
 
 	up, draining bool
 	hung         bool
-	hangsIdle    bool    // it will hang when it has nothing to do
-	jobs         []*job  // of its life that have not ended
+	hangsIdle    bool    // it will hang when it is idle
+	jobs         []*job  // of its current life, not ended
 	tokenizing   int64   // until when the tokenizer is busy
 	slow         float64 // factor of tokenizing
-	late         int64   // ns from the last step until the answer is out, in addition
+	late         int64   // additional ns from the last step until the response is sent
 
 	busy      bool
-	inbox     []*job // what the scheduler has not taken in yet, between two steps
+	inbox     []*job // not yet taken by the scheduler, between two steps
 	waiting   []*job
 	running   []*job
-	prealloc  []*job  // of a decode server: those that wait for room in the KV cache
-	retracted []*job  // of a decode server: those that were thrown out of the batch
+	prealloc  []*job  // on a decode server: waiting for room in the KV cache
+	retracted []*job  // on a decode server: retracted from the batch
 	held      int     // tokens in the KV cache
-	hope      float64 // part of the tokens that running requests may still give, which is kept free for them
+	hope      float64 // share of the remaining tokens of running requests for which room is kept
 	pace      []func(at int64, decode bool) float64
 	pauses    []func(at int64) int64
 	drained   func()
 
-	steps, given int // decode steps, and tokens since the last line of the log, at given0
+	steps, given int // decode steps, and tokens since the last log line, which was at given0
 	given0       int64
 }
 
@@ -80,7 +80,7 @@ func (v *server) life() *Life {
 	return &lives[len(lives)-1]
 }
 
-// stop ends the life of v. What it has not done by then, it never does.
+// stop ends the life of v. Unfinished work is never done.
 func (v *server) stop() {
 	v.up, v.busy = false, false
 	v.life().To = v.sim.Agenda.Now
@@ -88,8 +88,7 @@ func (v *server) stop() {
 	v.prealloc, v.retracted, v.held = nil, nil, 0
 }
 
-// die ends the life of v in the middle of what it does: clients and gateway see the
-// connections break, other servers wait.
+// die ends the life of v in the middle of its work: clients and gateway see the connections break, and other servers wait.
 func (v *server) die() {
 	open := v.jobs
 	v.stop()
@@ -104,13 +103,13 @@ func (v *server) die() {
 	}
 }
 
-// drain stops sending requests to v, and calls then when it has ended those that it has.
+// drain stops sending requests to v, and calls then when v has finished those that it has.
 func (v *server) drain(then func()) {
 	v.draining, v.drained = true, then
 	v.doWhenIdle()
 }
 
-// doWhenIdle does what waits for v to have nothing to do.
+// doWhenIdle runs what waits for v to be idle.
 func (v *server) doWhenIdle() {
 	if len(v.jobs) > 0 {
 		return
@@ -130,7 +129,7 @@ func (v *server) hang() {
 	v.life().Hung = v.sim.Agenda.Now
 }
 
-// forget takes a job that has ended, or never will, out of everything.
+// forget removes a job that has ended, or never will, from everything.
 func (v *server) forget(j *job) {
 	j.over = true
 	j.release()
@@ -157,7 +156,7 @@ func (v *server) enqueue(j *job) {
 	v.wake()
 }
 
-// wake begins a step, if v does none.
+// wake begins a step, unless one is running.
 func (v *server) wake() {
 	if !v.busy {
 		v.busy = true
@@ -165,7 +164,7 @@ func (v *server) wake() {
 	}
 }
 
-// soon does something later, unless v ends its life or hangs meanwhile.
+// soon schedules do, unless v ends its life or hangs before.
 func (v *server) soon(t int64, do func()) {
 	life := len(v.sim.run.Servers[v.index].Lives)
 	v.sim.Agenda.At(v.sim.Agenda.Now+t, func() {
@@ -175,7 +174,7 @@ func (v *server) soon(t int64, do func()) {
 	})
 }
 
-// iterate is one round of the scheduler: it takes in what has come, then does a step.
+// iterate is one round of the scheduler: it takes what has arrived, and then does a step.
 func (v *server) iterate() {
 	took := int64(0)
 	for _, j := range v.inbox {
@@ -200,7 +199,7 @@ func (v *server) step() {
 	}
 }
 
-// takes returns what a step takes that begins now.
+// takes returns the duration of a step that begins now.
 func (v *server) takes(base float64, decode bool) int64 {
 	t := base * (1 + stepNoise*v.rng.NormFloat64())
 	hiccup, length := v.rng.IntN(hiccups) == 0, v.rng.Int64N(hiccupMax-hiccupMin)
@@ -216,7 +215,7 @@ func (v *server) takes(base float64, decode bool) int64 {
 	return max(int64(t), 100*us)
 }
 
-// after calls then when a step of v has ended, and goes on.
+// after calls then when a step of v has ended, and continues.
 func (v *server) after(t int64, then func()) {
 	v.soon(t, func() {
 		then()
@@ -270,7 +269,7 @@ func (v *server) prefill(batch []portion) {
 	})
 }
 
-// join takes jobs whose KV has come into the batch of a decode server.
+// join takes jobs whose KV has arrived into the batch of a decode server.
 func (v *server) join() {
 	v.resume()
 	for len(v.waiting) > 0 && len(v.running) < v.pool.Batch {
@@ -313,7 +312,7 @@ func (v *server) decode() {
 	})
 }
 
-// cancel aborts the jobs of a request whose client has gone.
+// cancel aborts the jobs of a request whose client has left.
 func (v *server) cancel(q *Request) {
 	for _, j := range slices.Clone(v.jobs) {
 		if j.req == q && !v.hung {

@@ -23,12 +23,12 @@ type sim struct {
 	servers []*server
 	next    map[turnKey]int // round robin
 	holds   []func(q *Request) int64
-	reads   []func(q *Request) int64       // how much longer clients read than servers write
+	reads   []func(q *Request) int64       // extra time that clients need to read a response
 	slowWay []func(from, to *server) int64 // KV transfers
-	drafts  []func() float64               // factors of how many are accepted
-	skews   []func(k turnKey) *server      // who gets a request out of turn
-	lots    *rand.Rand                     // for routers that draw
-	retry   func(q *Request)               // what a client does that gave up; nil: nothing
+	drafts  []func() float64               // factors of the number accepted
+	skews   []func(k turnKey) *server      // choose a server out of turn
+	lots    *rand.Rand                     // for routers that draw at random
+	retry   func(q *Request)               // action of a client that gave up; nil if none
 }
 
 // turnKey is a set of servers that get requests in turn.
@@ -37,7 +37,7 @@ type turnKey struct {
 	role Role
 }
 
-// Play plays c. It fails only if c does not make sense.
+// Play plays c. It fails only if c is invalid.
 func Play(c Config) (*Run, error) {
 	if err := c.check(); err != nil {
 		return nil, err
@@ -85,7 +85,7 @@ func (s *sim) send(q *Request) {
 	jobs := make([]*job, len(roles))
 	for i, role := range roles {
 		v := s.pick(turnKey{q.Pool, role})
-		if v == nil { // nobody serves
+		if v == nil { // no server is up
 			q.End, q.Outcome = s.Agenda.Now+ms, Broken
 			return
 		}
@@ -102,7 +102,7 @@ func (s *sim) deliver(q *Request, jobs []*job) {
 	}
 }
 
-// check sends a health check to a server, if that is there.
+// check sends a health check to a server, if it is up.
 func (s *sim) check(q *Request, v *server) {
 	if v.up {
 		s.run.Requests = append(s.run.Requests, q)
@@ -148,7 +148,7 @@ func (s *sim) serves(v *server, k turnKey) bool {
 	return at.Pool == k.pool && at.Role == k.role && v.up && !v.draining
 }
 
-// giveUp is a client going away, unless it has been answered.
+// giveUp is a client leaving, unless it has been answered.
 func (s *sim) giveUp(q *Request) {
 	if q.Outcome != Open || len(q.Halves) == 0 || q.answering().Finish != "" {
 		return
@@ -162,7 +162,7 @@ func (s *sim) giveUp(q *Request) {
 	}
 }
 
-// end records how a request ended for its user, once its answering half has.
+// end records how a request ended for its user, once its answering half has ended.
 func (s *sim) end(q *Request, at int64, how Outcome) {
 	q.Outcome, q.End = how, at
 	if s.run.Config.Gateway && !q.Health {

@@ -6,17 +6,17 @@ import (
 	"github.com/sgtrace/sgtrace/golden/otlp"
 )
 
-// thread writes what one process did for a half: slices as they end, then the thread.
+// thread writes the activity of one process for a half: slices as they end, then the thread.
 type thread struct {
 	*tree
 	process  int
-	late     int64 // how long after the first rank it does everything
+	late     int64 // delay of everything after the first rank
 	from, to int64
-	remote   bool // of a scheduler: the sender is another process
+	remote   bool // on a scheduler: the sender is another process
 	reason   string
 
 	id   uint64
-	last otlp.Ref   // the last slice of the outer ones
+	last otlp.Ref   // the last outer slice
 	open *otlp.Span // decode_forward, which ends with the thread
 }
 
@@ -35,7 +35,7 @@ func (k *thread) begin() {
 // at returns the time that the process writes for a true time.
 func (k *thread) at(t int64) int64 { return otlp.Grid(k.clock.At(t + k.late)) }
 
-// slice writes a slice, if it has begun and ended. It links to the one before.
+// slice writes a slice, if it has begun and ended. It links to the previous one.
 func (k *thread) slice(name string, level int, from, to int64) {
 	s := k.outer(name, level, from)
 	if s != nil && to != 0 {
@@ -44,7 +44,7 @@ func (k *thread) slice(name string, level int, from, to int64) {
 	}
 }
 
-// outer makes a slice, and does not end it.
+// outer makes a slice without ending it.
 func (k *thread) outer(name string, level int, from int64) *otlp.Span {
 	k.begin()
 	if from == 0 || level > k.run.Config.Level {
@@ -133,7 +133,7 @@ func (k *thread) decode(from int64) {
 	}
 }
 
-// close ends the thread, and what is open with it.
+// close ends the thread, and everything open in it.
 func (k *thread) close() {
 	k.begin()
 	if k.to == 0 {

@@ -15,26 +15,26 @@ type Truth struct {
 	Words string `json:"words,omitempty"`
 	Says  string `json:"says,omitempty"`
 	Stage string `json:"stage,omitempty"`
-	// Hosts are the places by the first eight digits of their id, none if it is all of them;
-	// Server is the index of the server.
+	// Hosts are the places by the first eight digits of their id, or none if it is all of them; Server is the index of the
+	// server.
 	Hosts []string `json:"hosts,omitempty"`
-	// OnsetNs is when it begins, in true time, and OnsetEndNs when it has come to all
-	// servers, for what comes to one after the other; 0 without an onset.
+	// OnsetNs is when it begins, in true time, and OnsetEndNs when it has reached all servers, if it reaches one after the
+	// other; 0 without an onset.
 	OnsetNs    int64 `json:"onset_ns,omitempty"`
 	OnsetEndNs int64 `json:"onset_end_ns,omitempty"`
-	// Requests are those that arrived; Finished, GaveUp, Broken, and Open how they ended.
+	// Requests is the number that arrived; Finished, GaveUp, Broken, and Open are the numbers of their outcomes.
 	Requests int `json:"requests"`
 	Finished int `json:"finished"`
 	GaveUp   int `json:"gave_up"`
 	Broken   int `json:"broken"`
 	Open     int `json:"open"`
-	// ExtraNs is by how much longer the requests took with the fault than without it, where they
-	// finished, summed up, and ExtraRequests how many took 1 ms longer or more. TotalNs is
-	// the time of all. What was given up or broken took until then, and what never ended until nothing did anymore.
+	// ExtraNs is the sum of the additional times that requests took because of the fault, if they finished, and ExtraRequests
+	// the number of requests with at least 1 ms more. TotalNs is the time of all. Requests that were given up or broken count
+	// until then, and those that never ended until everything stopped.
 	ExtraNs       int64 `json:"extra_ns"`
 	ExtraRequests int   `json:"extra_requests"`
 	TotalNs       int64 `json:"total_ns"`
-	// Lives tell when servers started and stopped.
+	// Lives are the times at which servers started and stopped.
 	Lives []LifeTruth `json:"lives"`
 }
 
@@ -52,7 +52,7 @@ type LifeTruth struct {
 // Truth plays the run without its faults, too, and compares.
 func (s *Scenario) Truth(r *Run) (*Truth, error) { return s.truth(r, true) }
 
-// Places tell what there is to find in a run and where, but not what it costs.
+// Places returns what there is to find in a run and where, but not its costs.
 func (s *Scenario) Places(r *Run) *Truth {
 	t, _ := s.truth(r, false)
 	return t
@@ -96,9 +96,9 @@ func (s *Scenario) truth(r *Run, compare bool) (*Truth, error) {
 	return t, nil
 }
 
-// place says where and since when the first fault is.
+// place sets the place and the onset of the first fault.
 func (t *Truth) place(r *Run) {
-	if len(r.Config.Faults) == 0 || r.Config.Faults[0].Name == "restart" && r.Config.Faults[0].Size == 0 { // the lives tell
+	if len(r.Config.Faults) == 0 || r.Config.Faults[0].Name == "restart" && r.Config.Faults[0].Size == 0 { // the lives show it
 		return
 	}
 	f := &r.Config.Faults[0]
@@ -111,7 +111,7 @@ func (t *Truth) place(r *Run) {
 		for _, l := range r.Servers[i].Lives {
 			if l.Hung != 0 {
 				t.OnsetNs, t.OnsetEndNs = l.Hung, l.Hung
-			} else if l.To != 0 && f.Name == "death" { // several times, if it flaps
+			} else if l.To != 0 && f.Name == "death" { // repeated deaths, if it flaps
 				t.OnsetEndNs = max(t.OnsetEndNs, l.To)
 			} else if l.From > r.Start && (f.Name == "rolling deploy" || f.Name == "restart") {
 				t.OnsetEndNs = max(t.OnsetEndNs, l.From)
@@ -120,16 +120,16 @@ func (t *Truth) place(r *Run) {
 	}
 }
 
-// pair reports whether the fault is of two servers.
+// pair reports whether the fault concerns two servers.
 func (f *Fault) pair() bool { return f.Other != 0 }
 
-// RequestExtra is by how much longer a request took with the faults than without.
+// RequestExtra is the additional time that a request took because of the faults.
 type RequestExtra struct {
 	Request *Request
 	Ns      int64
 }
 
-// took is how long a user waited for a request.
+// took returns how long a user waited for a request.
 func (r *Run) took(q *Request) int64 {
 	if q.Outcome != Open {
 		return q.End - q.Arrival
@@ -141,8 +141,8 @@ func (r *Run) took(q *Request) int64 {
 	return last - q.Arrival
 }
 
-// extra compares the requests of a run with those that finished in another one of the same seed,
-// request by request. Those that are there because of a fault are left out, but for what clients ask again.
+// extra compares the requests of a run with those that finished in another run of the same seed, request by request. It
+// ignores requests caused by a fault, except for clients' retries.
 func extra(r, calm *Run) (extra []RequestExtra) {
 	took := map[int]int64{}
 	for _, q := range calm.Requests {
@@ -159,30 +159,30 @@ func extra(r, calm *Run) (extra []RequestExtra) {
 	return extra
 }
 
-// An Evidence is the files that a run leaves behind of which nobody traced requests.
+// An Evidence is the files of a run without tracing.
 type Evidence struct {
 	Logging
 	Encoding Encoding // of metrics
-	Pods     bool     // metrics of GPUs say which pod uses them
+	Pods     bool     // metrics of GPUs have the pod that uses them
 	Records  bool     // servers write a record of each request
 	Prompt   string   // of all requests, in records
 }
 
-// EvidenceOf returns that of a seed: one of all layouts and encodings.
+// EvidenceOf returns the evidence for a seed, with one of the layouts and encodings.
 func EvidenceOf(seed uint64) Evidence {
 	rng := rand.New(rand.NewPCG(seed, streamEvidence))
 	how := rng.IntN(4) // one in four has neither, one both
 	return Evidence{Logging{Layouts[rng.IntN(len(Layouts))], how&1 != 0}, Encoding(rng.IntN(int(Encodings))), rng.IntN(4) > 0, how&2 != 0, "a prompt"}
 }
 
-// A File is one that is left behind.
+// A File is one of the files.
 type File struct {
 	Name string
 	Text []byte
 }
 
-// Files returns those that a run leaves behind: the log of each server, records, metrics, and the kernel logs of
-// machines on which something went wrong.
+// Files returns the files of a run: the log of each server, records, metrics, and the kernel logs of machines on which
+// something went wrong.
 func (e *Evidence) Files(r *Run) (list []File, err error) {
 	add := func(name string, write func(w io.Writer) error) {
 		var b bytes.Buffer

@@ -47,7 +47,7 @@ func (x *writer) put(process int, at int64, s *otlp.Span) {
 	}
 }
 
-// request puts down the spans of a request.
+// request writes the spans of a request.
 func (x *writer) request(q *Request) {
 	rng := x.run.Config.stream(streamIDs, q.Number+1)
 	gateway := x.run.Config.Gateway && !q.Health
@@ -130,7 +130,7 @@ func (t *tree) write() {
 	t.endRoot(life)
 }
 
-// scheduler writes what one rank did, some time after the first one.
+// scheduler writes the activity of one rank, some time after the first one.
 func (t *tree) scheduler(role Role, process int, late int64) {
 	h := t.half
 	k := thread{tree: t, process: process, late: late, from: h.Begin, to: h.Ended, remote: true, reason: h.Reason}
@@ -157,7 +157,7 @@ func (t *tree) scheduler(role Role, process int, late int64) {
 	k.close()
 }
 
-// endRoot writes the root, with gen_ai attributes if the tokenizer was told how it ended.
+// endRoot writes the root, with gen_ai attributes if the tokenizer learned how it ended.
 func (t *tree) endRoot(life *Life) {
 	q, h := t.req, t.half
 	role := t.run.Servers[h.Server].Role
@@ -189,7 +189,7 @@ func (t *tree) endRoot(life *Life) {
 	t.put(life.Tokenizer, h.End, &out)
 }
 
-// stats returns the numbers that SGLang's scheduler logs of a finished request.
+// stats returns the numbers that SGLang's scheduler logs about a finished request.
 func stats(role Role, q *Request, h *Half, clock *Clock) (text string) {
 	ms := func(from, to int64) string {
 		if from == 0 || to <= from {
@@ -216,7 +216,7 @@ func stats(role Role, q *Request, h *Half, clock *Clock) (text string) {
 		text += ", initial_prefill_elapsed=" + ms(h.Formed, h.Prefilled) + ", post_prefill_elapsed=" + ms(h.Prefilled, h.Ended)
 	}
 	if role == Prefill && h.TransferEnd > h.TransferStart {
-		const each = 0.131 // MB of a token
+		const each = 0.131 // MB per token
 		total, took := each*float64(q.Prompt), float64(h.TransferEnd-h.TransferStart)/1e6
 		defer func() { text += fmt.Sprintf(", transfer_speed=%.2f GB/s, transfer_total=%.2f MB", total/took, total) }()
 	}
@@ -225,8 +225,8 @@ func stats(role Role, q *Request, h *Half, clock *Clock) (text string) {
 	return text
 }
 
-// WriteRecords writes the records of --export-metrics-to-file of a server, of all its DP ranks. Each
-// has its prompt, which readers must never show.
+// WriteRecords writes the records of --export-metrics-to-file of a server, with all its DP ranks. Each contains the prompt,
+// which readers must never show.
 func WriteRecords(w io.Writer, r *Run, front int, prompt string) error {
 	s := &r.Servers[front]
 	clock := &r.Hosts[s.Host].Clock

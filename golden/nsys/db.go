@@ -10,8 +10,7 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 )
 
-// A DB is an export that is being written. The first error is kept, and returned
-// by [DB.Close]; what is written after it is lost.
+// A DB is an export that is being written. It keeps the first error for [DB.Close], and ignores what is written after it.
 type DB struct {
 	Schema Schema
 
@@ -21,14 +20,14 @@ type DB struct {
 	ids    map[string]int64
 }
 
-// settings make a file of which nothing can be recovered if the program dies, which
-// then nobody wants: nsys does the same. The size of pages is that of all exports.
+// settings allow no recovery of the file if the program dies, when nobody wants it anyway: nsys does the same. The page
+// size is that of all exports.
 var settings = []string{
 	"PRAGMA page_size=4096", "PRAGMA journal_mode=off", "PRAGMA synchronous=off", "PRAGMA locking_mode=exclusive",
 	"PRAGMA cache_size=-65536", "BEGIN",
 }
 
-// Create creates a file, or replaces it.
+// Create creates a file, replacing an existing one.
 func Create(path string, schema Schema) (*DB, error) {
 	if !slices.Contains(Schemas, schema) {
 		return nil, fmt.Errorf("nsys: there is no schema of %d", schema)
@@ -47,11 +46,11 @@ func Create(path string, schema Schema) (*DB, error) {
 		}
 	}
 	db := &DB{Schema: schema, conn: conn, tables: map[string]*Table{}, ids: map[string]int64{}}
-	db.StringID("[Unknown]") // the first one in all exports
+	db.StringID("[Unknown]") // the first string in all exports
 	return db, nil
 }
 
-// Close ends the file, and returns the first error that there was.
+// Close finishes the file, and returns the first error.
 func (db *DB) Close() error {
 	for _, t := range db.tables {
 		if t.stmt != nil {
@@ -83,7 +82,7 @@ func (db *DB) StringID(text string) int64 {
 	return id
 }
 
-// Table returns a table; it panics if no generation has one of this name.
+// Table returns a table; it panics if no generation has a table with this name.
 func (db *DB) Table(name string) *Table {
 	t, ok := db.tables[name]
 	if !ok {
@@ -99,8 +98,8 @@ func (db *DB) Table(name string) *Table {
 // Insert adds a row to a table: see [Table.Insert].
 func (db *DB) Insert(table string, values ...any) { db.Table(table).Insert(values...) }
 
-// A Table is one that rows are added to. A column that the table does not have in this
-// generation is left out. Columns keep their values from row to row.
+// A Table gets rows. Columns that the table does not have in this generation are ignored. Columns keep their values from
+// row to row.
 type Table struct {
 	db      *DB
 	name    string
@@ -109,11 +108,11 @@ type Table struct {
 	stmt    *sqlite.Stmt   // nil until a column is set
 }
 
-// An ID is a text of which a column has the number in StringIds.
+// An ID is a text that a column stores as its number in StringIds.
 type ID string
 
-// Set sets columns of the next row. Names of columns and their values take turns: int, int64,
-// string, [ID], []byte, and nil, which is NULL, as all columns are at the beginning that can be.
+// Set sets columns of the next row, given as alternating names and values: int, int64, string, [ID], []byte, or nil for
+// NULL, the initial value of all columns that allow it.
 func (t *Table) Set(values ...any) {
 	for i := 0; i < len(values); i += 2 {
 		v := values[i+1]
@@ -189,8 +188,8 @@ func (t *Table) Insert(values ...any) {
 	}
 }
 
-// machine is the part of an id that says on which machine a process runs: the
-// first virtual machine of no special hardware, in all exports that are known.
+// machine is the part of an id for the machine of a process: the first virtual machine without special hardware, as in all
+// known exports.
 const machine = 1 << 48
 
 // GlobalVID returns the id of the machine.

@@ -9,26 +9,24 @@ import (
 	"github.com/sgtrace/sgtrace/golden/torch"
 )
 
-// host is the recording of one host. Unlike elsewhere, times in it and in what
-// it holds are by the clock of the host.
+// host is the recording of one host. Unlike elsewhere, times in it and in its parts are on the clock of the host.
 type host struct {
 	profile   *torch.Profile
 	config    *Config
-	at        int // in Run.hosts
+	at        int // index in Run.Hosts
 	from, to  int64
 	processes []*process
 	samples   []sample
 }
 
-// sessionLead is how long a session lasts before the first step; the communicators are
-// set up in it. nsys would be told to begin in the middle of a server's life, and
-// see none of that, or have it hours before. sessionTrail is how long it lasts after.
+// sessionLead is the length of a session before the first step; the communicators are set up in it. A real nsys would begin
+// in the middle of a server's life, and miss that, or have it hours before. sessionTrail is the length after the last step.
 const (
 	sessionLead  = 50 * ms
 	sessionTrail = 5 * ms
 )
 
-// newHost collects what happened on a host.
+// newHost collects the events on a host.
 func newHost(p *torch.Profile, c *Config, at int) *host {
 	h := &host{profile: p, config: c, at: at}
 	var captures []*torch.Capture
@@ -62,7 +60,7 @@ func newHost(p *torch.Profile, c *Config, at int) *host {
 func (h *host) host() *simulator.Host   { return &h.profile.Run.Hosts[h.at] }
 func (h *host) clock() *simulator.Clock { return &h.host().Clock }
 
-// named cuts a name of a process or thread to what Linux keeps of it.
+// named truncates the name of a process or thread as Linux does.
 func (h *host) named(name string) string {
 	const kept = 15
 	if h.config.ShortNames && len(name) > kept {
@@ -71,12 +69,12 @@ func (h *host) named(name string) string {
 	return name
 }
 
-// interval is a piece of time.
+// interval is a period of time.
 type interval struct{ start, end int64 }
 
 func (s interval) when() interval { return s }
 
-// process records what one scheduler did.
+// process records the activity of one scheduler.
 type process struct {
 	host    *host
 	capture *torch.Capture
@@ -92,27 +90,27 @@ type process struct {
 	memory []memory
 }
 
-// call is a call of CUDA, made by the main thread.
+// call is a call into CUDA by the main thread.
 type call struct {
 	interval
 	api         torch.APIKind
 	correlation int
-	lost        bool // not in the file
+	lost        bool // missing in the file
 }
 
-// work is something that ran on the GPU. The whole run of a graph is an OpGraph.
+// work is a piece of work on the GPU. The whole run of a graph is an OpGraph.
 type work struct {
 	interval
 	op          torch.OpKind
 	correlation int
-	node        int // of a graph, from 1 on, else 0
+	node        int // in a graph, from 1 on, else 0
 	bytes       int
-	pageable    bool // memory of the host is not pinned
-	call        int  // in process.calls
-	step        int  // in process.ranges
+	pageable    bool // host memory is not pinned
+	call        int  // index in process.calls
+	step        int  // index in process.ranges
 }
 
-// device returns the ordinal of the GPU as the process counts.
+// device returns the ordinal of the GPU in the process's numbering.
 func (p *process) device() int {
 	if p.host.config.VisibleDevices {
 		return 0
@@ -120,8 +118,7 @@ func (p *process) device() int {
 	return p.capture.Device()
 }
 
-// newProcess translates the steps of a scheduler. Correlation ids begin at the
-// same number in all processes.
+// newProcess translates the steps of a scheduler. Correlation ids begin at the same number in all processes.
 func newProcess(h *host, c *torch.Capture, passes []torch.Pass) *process {
 	p := &process{host: h, capture: c, pid: c.Process().PID, warps: c.Warps(passes)}
 	if c.Group.Size.TP > 1 {
@@ -161,7 +158,7 @@ func (p *process) pass(s *torch.Pass) {
 	for i := range s.Calls {
 		k := &s.Calls[i]
 		correlation := k.Correlation - torch.CorrelationShift*p.capture.TP
-		if k.Seq != 0 { // the stream of NCCL waits for the kernels before
+		if k.Seq != 0 { // NCCL's stream waits for the kernels before
 			p.call(torch.APIEventRecord, correlation-2, k.At(torch.PartRecord), k.At(torch.PartWait)-1)
 			p.call(torch.APIStreamWait, correlation-1, k.At(torch.PartWait), k.At(torch.PartLaunch)-1)
 		}
@@ -213,8 +210,8 @@ type owned[T any] struct {
 	event   *T
 }
 
-// inOrder returns what a piece of the recording holds of the events of all
-// processes, in the order of their start; what contains others comes before them.
+// inOrder returns the events of all processes in a piece of the recording, in the order of their start; enclosing ones come
+// before those inside.
 func inOrder[T timed](s *piece, events func(*process) []T, has func(*process, *T) bool) []owned[T] {
 	var all []owned[T]
 	for _, p := range s.host.processes {

@@ -28,53 +28,48 @@ const (
 	GraphsByNode GraphTrace = "node"
 )
 
-// Config says which part of a [simulator.Run] was recorded with Nsight Systems, and how
-// it was exported. [DefaultConfig] is the place to start from.
+// Config selects the part of a [simulator.Run] that was recorded with Nsight Systems, and how it was exported. Start from
+// [DefaultConfig].
 type Config struct {
-	// Torch lays out what happened; equal ones make PyTorch traces and exports of
-	// the same events. What concerns PyTorch's files only is not read.
+	// Torch lays out the events; equal ones make PyTorch traces and exports of the same events. Settings about PyTorch's files
+	// are ignored.
 	Torch torch.Config
 	// Schema is the generation of the schema.
 	Schema Schema
 	// GraphTrace matters if Torch.Graphs is set.
 	GraphTrace GraphTrace
-	// Pieces is in how many sessions a host was recorded, one after the other, each
-	// of which is a file. What runs while one ends and the next begins is lost.
+	// Pieces is the number of consecutive sessions in which a host was recorded, each of which is a file. Events that span two
+	// sessions are lost.
 	Pieces int
-	// Shift is what nsys export added to all times (--ts-shift), in files that tell
-	// it: from 2024 on.
+	// Shift is the offset that nsys export added to all times (--ts-shift), in files that record it: from 2024 on.
 	Shift time.Duration
-	// Unclocked names hosts whose exports do not tell when their session began.
+	// Unclocked names hosts whose exports do not contain the start of their session.
 	Unclocked []string
 
-	// Payloads exports what NCCL says about its calls, where the schema can: as JSON
-	// text before 2026, as binary data since.
+	// Payloads exports NCCL's payloads of its calls, if the schema has them: as JSON text before 2026, as binary data since.
 	Payloads bool
-	// OpenRanges is how many NVTX ranges each process opens and never closes.
+	// OpenRanges is the number of NVTX ranges that each process opens and never closes.
 	OpenRanges int
-	// Orphans is how many launches of kernels each process loses.
+	// Orphans is the number of launches of kernels that each process loses.
 	Orphans int
-	// VisibleDevices lets each process see only its own GPU, which then is its
-	// device 0, as with CUDA_VISIBLE_DEVICES.
+	// VisibleDevices lets each process see only its own GPU, which then is its device 0, as with CUDA_VISIBLE_DEVICES.
 	VisibleDevices bool
-	// ShortNames cuts the names of processes and threads to the 15 characters that
-	// Linux keeps, which are the same for all ranks.
+	// ShortNames truncates the names of processes and threads to the 15 characters that Linux keeps, which are the same for all
+	// ranks.
 	ShortNames bool
-	// MetricHz is how often the metrics of GPUs are sampled; 0 is never.
+	// MetricHz is the sampling rate of GPU metrics; 0 is never.
 	MetricHz int
 	// System adds calls of the operating system, its scheduler, and GPU memory.
 	System bool
-	// Driver is the version of the driver of the GPUs; "" leaves it out.
+	// Driver is the version of the GPU driver; "" omits it.
 	Driver string
-	// Messages are what the profiler warned about, in exports from 2024 on.
+	// Messages are the profiler's warnings, in exports from 2024 on.
 	Messages []Message
-	// Secret is put where exports hold what nobody wants to publish: environment
-	// variables, command lines and the output of programs.
+	// Secret is placed wherever exports contain private data: environment variables, command lines, and the output of programs.
 	Secret string
 }
 
-// DefaultConfig records what [torch.DefaultConfig] does, with something of
-// everything.
+// DefaultConfig records the same part as [torch.DefaultConfig], with some of everything.
 func DefaultConfig(r *simulator.Run) Config {
 	return Config{
 		Torch:      torch.DefaultConfig(r),
@@ -94,7 +89,7 @@ func DefaultConfig(r *simulator.Run) Config {
 	}
 }
 
-// check returns the first thing in c that cannot be recorded.
+// check returns an error if c cannot be recorded.
 func (c *Config) check(r *simulator.Run) error {
 	if err := c.Torch.Check(); err != nil {
 		return err
@@ -125,8 +120,7 @@ func (c *Config) check(r *simulator.Run) error {
 	return nil
 }
 
-// hostNames returns the names of the hosts with schedulers, each of which can be
-// recorded.
+// hostNames returns the names of the hosts with schedulers, each of which can be recorded.
 func hostNames(r *simulator.Run) []string {
 	var names []string
 	for i := range r.Hosts {
@@ -143,12 +137,11 @@ func hasSchedulers(r *simulator.Run, host int) bool {
 	})
 }
 
-// write writes what nsys export would have made of a host's report, and returns
-// what is in it: one file, or if there are pieces as many, numbered before the
-// extension of path. The name is that of the host.
+// write writes what nsys export would have made from a host's report, and returns its content: one file, or if there are
+// pieces, one per piece, numbered before the extension of path. The name is that of the host.
 //
-// The times are those of the run, on the clock of the host. All schedulers of the
-// host are in it, and count their calls alike, so that correlation ids collide.
+// The times are those of the run, on the clock of the host. All schedulers of the host are in it. They number their calls
+// alike, so that correlation ids collide.
 func write(path string, r *simulator.Run, c Config, name string) ([]FileTruth, error) {
 	if err := c.check(r); err != nil {
 		return nil, err

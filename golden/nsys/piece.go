@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// piece is a session in which a part of the recording was captured: what lies
-// wholly in it, and ranges that are open at its end.
+// piece is a session in which a part of the recording was captured: the events entirely within it, and ranges that are open
+// at its end.
 type piece struct {
 	host     *host
 	n        int // from 1 on
@@ -41,17 +41,17 @@ func (s *piece) path(path string) string {
 	return fmt.Sprintf("%s.%d%s", strings.TrimSuffix(path, extension), s.n, extension)
 }
 
-// clocked reports whether the file tells when its session started.
+// clocked reports whether the file contains the start of its session.
 func (s *piece) clocked() bool {
 	return !slices.Contains(s.host.config.Unclocked, s.host.host().Name)
 }
 
-// time returns a time as the file has it.
+// time returns a time as in the file.
 func (s *piece) time(at int64) int64 {
 	return at - s.from + int64(s.host.config.Shift/time.Nanosecond)
 }
 
-// has reports whether a piece of time lies in the session.
+// has reports whether an interval is in the session.
 func (s *piece) has(t interval) bool { return s.from <= t.start && t.end <= s.to }
 
 // holds is has for the events of inOrder.
@@ -63,7 +63,7 @@ func (s *piece) hasCall(_ *process, k *call) bool { return s.has(k.interval) && 
 
 func (s *piece) hasWork(_ *process, k *work) bool { return s.has(k.interval) }
 
-// hasLaunch reports whether the file has both a work and its call.
+// hasLaunch reports whether the file has both a piece of work and its call.
 func (s *piece) hasLaunch(p *process, k *work) bool {
 	return s.has(k.interval) && s.hasCall(p, &p.calls[k.call])
 }

@@ -14,22 +14,21 @@ type nvtxRange struct {
 	text       string
 	registered bool  // the text is in StringIds
 	domain     int64 // 0 is the default one
-	id         int64 // of a range that is started and ended, 0 of one that is pushed and popped
+	id         int64 // of a started and ended range; 0 if it is pushed and popped
 	step       bool
 	payload    payload
 }
 
 const neverClosed = math.MaxInt64
 
-// payload is NCCL's description of a call; its layout is 0 if nothing.
+// payload is NCCL's description of a call; its layout is 0 if there is none.
 type payload struct {
 	layout              int
 	comm, bytes         uint64
 	ranks, rank, device int
 }
 
-// begin writes what happens before the first step: communicators are set up, and
-// ranges opened that nobody closes.
+// begin adds the events before the first step: communicators are set up, and ranges are opened that are never closed.
 func (p *process) begin() {
 	h := p.host
 	if p.comm != 0 {
@@ -41,7 +40,7 @@ func (p *process) begin() {
 	}
 	for i := range h.config.OpenRanges {
 		r := nvtxRange{interval: interval{h.from + 40*ms + int64(i)*us, neverClosed}}
-		// A range that is pushed and not popped is open around all that follows.
+		// A range that is pushed and not popped is open around everything that follows.
 		if r.text = "warmup"; i%2 == 0 {
 			r.text, r.id = "kv_cache.offload", int64(i/2+1)
 		}
@@ -49,8 +48,7 @@ func (p *process) begin() {
 	}
 }
 
-// annotate adds the ranges of a step, and returns the index of the one around its
-// calls, -1 if there is none.
+// annotate adds the ranges of a step, and returns the index of the one around its calls, -1 if there is none.
 func (p *process) annotate(s *torch.Pass) int {
 	if s.Picked != 0 {
 		p.push("scheduler.get_next_batch_to_run", s.Picking, s.Picked)
@@ -88,8 +86,7 @@ func (p *process) layers(calls []torch.Call) {
 	}
 }
 
-// collectives adds the ranges of NCCL, which are around launches only. A graph was
-// captured before.
+// collectives adds the ranges of NCCL, which are only around launches. A graph was captured earlier.
 func (p *process) collectives(s *torch.Pass) {
 	for i := range s.Calls {
 		k := &s.Calls[i]
@@ -134,7 +131,7 @@ func (p *payload) binary() []byte {
 	return append(b, body...)
 }
 
-// ranges writes what NVTX recorded.
+// ranges writes NVTX's events.
 func (w *writer) ranges() {
 	t := w.db.Table("NVTX_EVENTS")
 	w.domains(t)
@@ -156,8 +153,8 @@ func (w *writer) ranges() {
 	}
 }
 
-// domains writes the domains, which each process makes for itself, and the layouts
-// of payloads, which each process registers again.
+// domains writes the domains, which each process creates for itself, and the layouts of payloads, which each process
+// registers again.
 func (w *writer) domains(t *Table) {
 	for i, p := range w.host.processes {
 		if p.comm == 0 {

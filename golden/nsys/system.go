@@ -8,7 +8,7 @@ import (
 	"github.com/sgtrace/sgtrace/golden/torch"
 )
 
-// Threads of a scheduler, counted from its pid, which is the main one.
+// Threads of a scheduler, counted from its pid, which is the main thread.
 const (
 	ioThread       = 21 // of ZeroMQ
 	watchdogThread = 30 // of NCCL in PyTorch
@@ -23,25 +23,24 @@ type osCall struct {
 
 // sched is a moment at which the main thread got a core, or lost it.
 type sched struct {
-	interval // of no length
+	interval // of length 0
 	in       bool
 	cpu      int
 }
 
-// memory is an allocation of GPU memory, or its end.
+// memory is an allocation or a release of GPU memory.
 type memory struct {
-	interval // of no length
+	interval // of length 0
 	address  int64
 	bytes    int64
 	free     bool
 }
 
-// coresPerRank is how many cores the scheduler moves about on.
+// coresPerRank is the number of cores on which the scheduler runs.
 const coresPerRank = 12
 
-// system adds what else is going on: a thread that waits for requests and one that
-// looks at its watch, the main thread asleep while the GPU works, and the memory
-// for the activations of prefill steps.
+// system adds other activities: a thread that waits for requests and a watchdog thread, the main thread asleep while the
+// GPU works, and the memory for the activations of prefill steps.
 func (p *process) system(passes []torch.Pass) {
 	for at := p.host.from + ms; at+100*ms < p.host.to; at += 100 * ms {
 		p.os = append(p.os, osCall{interval{at, at + 99*ms}, "pthread_cond_timedwait", watchdogThread})
@@ -74,8 +73,7 @@ func (p *process) sched(at int64, in bool) {
 	p.scheds = append(p.scheds, sched{p.interval(at, at), in, cpu})
 }
 
-// metricTable are the metrics that are sampled, with their part of the time in
-// which something runs.
+// metricTable are the sampled metrics, with their share of the time in which something runs.
 var metricTable = []struct {
 	name    string
 	percent int64
@@ -92,8 +90,7 @@ type sample struct {
 	value       int64
 }
 
-// sample samples the metrics of all GPUs: how much of the time since the last
-// sample something ran.
+// sample samples the metrics of all GPUs: the share of the time since the previous sample in which something ran.
 func (h *host) sample() {
 	every := 1_000_000_000 / int64(h.config.MetricHz)
 	for _, p := range h.processes {
@@ -102,7 +99,7 @@ func (h *host) sample() {
 		ran := slices.Clone(p.work)
 		slices.SortStableFunc(ran, func(a, b work) int { return cmp.Compare(a.start, b.start) })
 		for i := range ran {
-			// What runs at the same time on another stream counts once.
+			// Concurrent work on another stream counts once.
 			for at := max(ran[i].start, last); at < ran[i].end; {
 				n := (at - h.from) / every
 				next := min(h.from+(n+1)*every, ran[i].end)
@@ -143,7 +140,7 @@ func (w *writer) system() {
 	}
 }
 
-// bit returns a truth value as exports have them.
+// bit returns a boolean as in exports.
 func bit(b bool) int64 {
 	if b {
 		return 1
@@ -151,7 +148,7 @@ func bit(b bool) int64 {
 	return 0
 }
 
-// metrics writes the samples of the GPUs, and what their numbers stand for.
+// metrics writes the samples of the GPUs, and the meanings of their numbers.
 func (w *writer) metrics() {
 	names, samples := w.db.Table("TARGET_INFO_GPU_METRICS"), w.db.Table("GPU_METRICS")
 	if len(w.host.samples) == 0 {
@@ -177,8 +174,7 @@ func (w *writer) metrics() {
 // metricSource returns the id of the metrics of a GPU; its low byte is that of the GPU.
 func metricSource(gpu int) int64 { return GlobalVID() | 10<<16 | int64(gpu) }
 
-// stalls adds what the host does in its stalls, as far as exports have that: what Python does
-// is not in them.
+// stalls adds the host's activity in its stalls, as far as exports have it: Python's activity is not in them.
 func (p *process) stalls() {
 	for i, w := range p.warps {
 		s := stall{p, w.At, stallCorrelations + i}
@@ -192,7 +188,7 @@ func (p *process) stalls() {
 			s.call(torch.APIMalloc, 2, 993)
 		case torch.StallModule:
 			s.call(torch.APIModuleLoad, 2, 993)
-		case torch.StallLock: // the interpreter lock is a condition, of which each wait takes 5 ms at most
+		case torch.StallLock: // the interpreter lock is a condition; each wait takes 5 ms at most
 			s.system("pthread_cond_timedwait", 2, 995)
 		case torch.StallTokenizer:
 			s.system("pthread_cond_wait", 2, 995)
@@ -203,7 +199,7 @@ func (p *process) stalls() {
 // stallCorrelations is the first correlation of the calls in stalls.
 const stallCorrelations = 900_000
 
-// A stall is one that is being added. Times are permilles of it.
+// A stall is the stall that is being added. Times are permilles of it.
 type stall struct {
 	*process
 	at          int64

@@ -6,8 +6,7 @@ import (
 	"github.com/sgtrace/sgtrace/golden/torch"
 )
 
-// callNames are the names of CUDA's calls in exports, with the version of CUDA in
-// which their signature changed.
+// callNames are the names of CUDA's calls in exports, with the version of CUDA in which their signature changed.
 var callNames = [...]string{
 	torch.APILaunch:       "cudaLaunchKernel_v7000",
 	torch.APILaunchEx:     "cudaLaunchKernelExC_v11060",
@@ -21,10 +20,10 @@ var callNames = [...]string{
 	torch.APIModuleLoad:   "cuModuleLoadData",
 }
 
-// launchShape is how a kernel is launched, in one dimension.
+// launchShape is the shape of a kernel launch, in one dimension.
 type launchShape struct{ registers, shared, grid, block, cluster int64 }
 
-// launchShapes has in numbers what PyTorch's traces have as text.
+// launchShapes has the numbers that PyTorch's traces have as text.
 var launchShapes = map[string]launchShape{
 	torch.SmallKernel: {40, 16448, 32, 1024, 0},
 	torch.GemmKernel:  {168, 213504, 132, 384, 2},
@@ -65,7 +64,7 @@ const (
 	syncStream     = 3
 )
 
-// Payloads of NCCL: ids of their layouts, and types of fields.
+// NCCL's payloads: ids of their layouts, and types of fields.
 const (
 	ncclDomainID   = 1
 	ncclInitID     = 16777218
@@ -79,7 +78,7 @@ const (
 	payloadHeading = 32 // bytes before a binary payload
 )
 
-// payloadField is a field of a payload of NCCL.
+// payloadField is a field of an NCCL payload.
 type payloadField struct {
 	name         string
 	kind, offset int

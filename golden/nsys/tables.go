@@ -10,7 +10,7 @@ import (
 type Schema int
 
 const (
-	Schema2021 Schema = 2021 // says nothing about itself
+	Schema2021 Schema = 2021 // does not name itself
 	Schema2022 Schema = 2022 // 3.0.0, the first one with tables of labels
 	Schema2024 Schema = 2024 // 3.16.1, with green contexts
 	Schema2026 Schema = 2026 // 3.25.0, with clusters and ids of graphs
@@ -19,8 +19,7 @@ const (
 // Schemas are all generations, the oldest first.
 var Schemas = []Schema{Schema2021, Schema2022, Schema2024, Schema2026}
 
-// Version returns what exports call the schema, and the version of nsys; both are
-// empty where exports do not tell.
+// Version returns the version of the schema in exports, and that of nsys; both are empty if exports do not contain them.
 func (s Schema) Version() (schema, product string) {
 	switch s {
 	case Schema2022:
@@ -48,8 +47,7 @@ type column struct {
 	part    bool // of a PRIMARY KEY of several columns
 }
 
-// columns returns the columns of a table, nil if the generation does not have it.
-// It panics if no generation does.
+// columns returns the columns of a table, nil if the generation does not have it. It panics if no generation does.
 func (s Schema) columns(table string) []column {
 	text, ok := tables[table]
 	if !ok {
@@ -71,8 +69,7 @@ func (s Schema) columns(table string) []column {
 	return list
 }
 
-// within reports whether s lies in years, which are a first one and, after a
-// dash, a last one.
+// within reports whether s is in years, which are a first one and, after a dash, a last one.
 func (s Schema) within(years string) bool {
 	first, last, bounded := strings.Cut(years, "-")
 	from, _ := strconv.Atoi(first)
@@ -80,7 +77,7 @@ func (s Schema) within(years string) bool {
 	return int(s) >= from && (!bounded || int(s) <= to)
 }
 
-// parseColumn reads one column of the table below.
+// parseColumn parses one column of the table below.
 func parseColumn(word string) column {
 	c := column{kind: "INTEGER"}
 	for {
@@ -125,7 +122,7 @@ func definition(table string, columns []column) string {
 	return fmt.Sprintf("CREATE TABLE %q (%s)", table, strings.Join(lines, ", "))
 }
 
-// What rows of several tables have in common.
+// Columns that several tables share.
 const (
 	operationColumns = "start! end! " + placeColumns
 	placeColumns     = "deviceId! contextId! greenContextId@2024 streamId! correlationId globalPid "
@@ -134,10 +131,9 @@ const (
 	chainColumns     = "id!+ symbol! module! kernelMode thumbCode unresolved specialEntry originalIP unwindMethod stackDepth!+"
 )
 
-// tables are the columns of all tables, in their order. After a name, ! means NOT
-// NULL, * the primary key, + a part of it, $ TEXT and ~ REAL instead of INTEGER, and @ is followed
-// by the generations that have the column. An @ that stands alone in front does
-// the same for the table.
+// tables are the columns of all tables, in their order. After a name, ! means NOT NULL, * the primary key, + a part of it,
+// $ TEXT and ~ REAL instead of INTEGER, and @ precedes the generations that have the column. A separate @ at the beginning
+// does the same for the table.
 var tables = map[string]string{
 	"StringIds":         "id* value$!",
 	"EXPORT_META_DATA":  "@2022-2022 " + pairColumns,

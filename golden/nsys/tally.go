@@ -9,7 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/golden/torch"
 )
 
-// truth returns what is in the file of a piece.
+// truth returns the content of the file of a piece.
 func (s *piece) truth(name string) FileTruth {
 	h := s.host
 	c := h.config
@@ -69,7 +69,7 @@ func (s *piece) process(p *process) ProcessTruth {
 	return t
 }
 
-// work counts what a process ran on its GPU.
+// work counts the work of a process on its GPU.
 func (s *piece) work(p *process, t *ProcessTruth) {
 	kernels := sums{}
 	for i := range p.work {
@@ -134,7 +134,7 @@ func (s *piece) steps(p *process) []StepTruth {
 	return byNames(byName)
 }
 
-// byNames returns what there is by name, in the order of names; never nil.
+// byNames returns the values in the order of their names; never nil.
 func byNames[T any](byName map[string]*T) []T {
 	list := []T{}
 	for _, name := range slices.Sorted(maps.Keys(byName)) {
@@ -143,7 +143,7 @@ func byNames[T any](byName map[string]*T) []T {
 	return list
 }
 
-// projection is what a range launched on the GPU.
+// projection is the work that a range launched on the GPU.
 type projection struct {
 	interval
 	n int
@@ -197,7 +197,7 @@ func (s sums) add(name string, took int64) {
 	s[name].SumNs += took
 }
 
-// count returns how many of some events lie in the session.
+// count returns the number of events in the session.
 func count[T timed](s *piece, events []T) int {
 	n := 0
 	for i := range events {

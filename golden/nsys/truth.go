@@ -2,7 +2,7 @@ package nsys
 
 // Truth is the content of the Nsight Systems exports of a run.
 type Truth struct {
-	// Secret is in all files, where no reader may pass it on.
+	// Secret is in all files; no reader may pass it on.
 	Secret string      `json:"secret,omitempty"`
 	Files  []FileTruth `json:"files"`
 }
@@ -12,20 +12,20 @@ type FileTruth struct {
 	Name   string `json:"name"`
 	Host   string `json:"host"`
 	Schema int    `json:"schema"` // the year of its generation
-	// Piece counts from 1 to Pieces, which is how many files the host has.
+	// Piece counts from 1 to Pieces, the number of files of the host.
 	Piece  int `json:"piece"`
 	Pieces int `json:"pieces"`
 	// GraphTrace is graph or node.
 	GraphTrace string `json:"graph_trace"`
-	// SessionStartNs is the start of the session as the file tells, by the clock of
-	// the host, left out where it does not; DurationNs its length by that clock.
+	// SessionStartNs is the start of the session according to the file, on the clock of the host, omitted if the file does not
+	// have it; DurationNs is its length on that clock.
 	SessionStartNs int64 `json:"session_start_ns,omitempty"`
 	DurationNs     int64 `json:"duration_ns"`
-	// StartNs is the same start by that clock in all files.
+	// StartNs is the same start on that clock, for all files.
 	StartNs int64 `json:"start_ns"`
 	// ClockOffsetNs is the clock of the host minus true time at the start.
 	ClockOffsetNs int64 `json:"clock_offset_ns"`
-	// ShiftNs is what was added to the times in the file.
+	// ShiftNs is the offset added to the times in the file.
 	ShiftNs   int64          `json:"shift_ns,omitempty"`
 	Processes []ProcessTruth `json:"processes"`
 	Metrics   []MetricTruth  `json:"metrics,omitempty"`
@@ -46,15 +46,15 @@ type MetricTruth struct {
 	Sum  int64  `json:"sum"`
 }
 
-// ProcessTruth is a scheduler in an export. Kernels are those in the file, of which
-// NodeKernels were in graphs, and Orphans have no call in the file.
+// ProcessTruth is a scheduler in an export. Kernels is the number of kernels in the file, NodeKernels of those in graphs,
+// and Orphans of those without a call in the file.
 type ProcessTruth struct {
 	PID  int    `json:"pid"`
 	Rank string `json:"rank"` // TP0-PP0-DP1
-	// Device is the ordinal of the GPU as the process counts, GPU that of the host.
+	// Device is the ordinal of the GPU in the process's numbering, GPU that on the host.
 	Device int `json:"device"`
 	GPU    int `json:"gpu"`
-	// Comm is the process in NCCL, if the file tells.
+	// Comm is the process in NCCL, if the file has it.
 	Comm *CommTruth `json:"comm,omitempty"`
 
 	Kernels     int `json:"kernels"`
@@ -64,28 +64,27 @@ type ProcessTruth struct {
 	Memcpys     int `json:"memcpys"`
 	Calls       int `json:"calls"` // of CUDA
 	Syncs       int `json:"syncs"`
-	// Ranges are all of NVTX, Open those that are not closed in the file.
+	// Ranges is the number of all NVTX ranges, Open of those that are not closed in the file.
 	Ranges       int   `json:"ranges"`
 	Open         int   `json:"open"`
 	OSCalls      int   `json:"os_calls"`
 	Scheds       int   `json:"scheds"`
 	MemoryEvents int   `json:"memory_events"`
 	CopiedBytes  int64 `json:"copied_bytes"`
-	// MessageBytes is the sum of what NCCL's ranges say that they send, if the file
-	// tells.
+	// MessageBytes is the sum of the message sizes in NCCL's ranges, if the file has them.
 	MessageBytes uint64 `json:"message_bytes,omitempty"`
 	GraphRunNs   int64  `json:"graph_run_ns"`
 
-	// By name, in the order of names: kernels by their demangled name, calls with
-	// the version in their name, and closed ranges by their text.
+	// By name, in the order of names: kernels by their demangled name, calls with the version in their name, and closed ranges
+	// by their text.
 	KernelNs []SumTruth `json:"kernel_ns"`
 	CallNs   []SumTruth `json:"call_ns"`
 	RangeNs  []SumTruth `json:"range_ns"`
-	// Steps are the step[...] ranges that the file has the beginning of.
+	// Steps are the step[...] ranges whose beginning is in the file.
 	Steps []StepTruth `json:"steps"`
 }
 
-// CommTruth is the part of a process in a communicator.
+// CommTruth is a process's membership in a communicator.
 type CommTruth struct {
 	ID   uint64 `json:"id"`
 	Rank int    `json:"rank"`
@@ -99,13 +98,13 @@ type SumTruth struct {
 	SumNs int64  `json:"sum_ns"`
 }
 
-// StepTruth is all step ranges of one name, and what the calls in them launched.
+// StepTruth is all step ranges of one name, and the work launched by the calls in them.
 type StepTruth struct {
 	Name    string `json:"name"`
 	N       int    `json:"n"`
 	Kernels int    `json:"kernels"`
-	// SpanNs is the sum over ranges from the start of the first kernel to the end of
-	// the last; GPUSpanNs is the same of kernels, runs of graphs and copies.
+	// SpanNs is the sum over ranges from the start of the first kernel to the end of the last; GPUSpanNs is the same for
+	// kernels, runs of graphs, and copies.
 	SpanNs    int64 `json:"span_ns"`
 	GPUSpanNs int64 `json:"gpu_span_ns"`
 }

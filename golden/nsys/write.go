@@ -44,7 +44,7 @@ func (w *writer) times(t *Table, s interval) {
 	t.Set("start", w.time(s.start), "end", w.time(s.end))
 }
 
-// place sets where an operation ran.
+// place sets the place of an operation.
 func (w *writer) place(t *Table, p *process, stream int64, correlation int) {
 	t.Set("deviceId", int64(p.device()), "contextId", cudaContext, "greenContextId", 0, "streamId", stream,
 		"correlationId", int64(correlation), "globalPid", GlobalPID(p.pid))
@@ -56,8 +56,7 @@ const cudaContext = 1
 // syncs reports whether a call waits for something, or makes a stream wait.
 func (k *call) syncs() bool { return k.api == torch.APIStreamSync || k.api == torch.APIStreamWait }
 
-// calls writes the calls of CUDA, and those that wait once more as what they wait
-// for.
+// calls writes the calls of CUDA, and for those that wait also the synchronization.
 func (w *writer) calls() {
 	t := w.db.Table("CUPTI_ACTIVITY_KIND_RUNTIME")
 	sync := w.db.Table("CUPTI_ACTIVITY_KIND_SYNCHRONIZATION")
@@ -139,7 +138,7 @@ func (w *writer) copies() {
 	}
 }
 
-// graphs writes the runs of whole graphs, and otherwise how their nodes were made.
+// graphs writes the runs of whole graphs, or else the creation of their nodes.
 func (w *writer) graphs() {
 	t := w.db.Table("CUPTI_ACTIVITY_KIND_GRAPH_TRACE")
 	runs := inOrder(w.piece, func(p *process) []work { return p.work }, func(p *process, k *work) bool {

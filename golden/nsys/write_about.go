@@ -11,7 +11,7 @@ import (
 // upTime is how long a machine has been running when its recording begins.
 const upTime = int64(76 * time.Hour)
 
-// about writes what an export says about itself and its session.
+// about writes an export's description of itself and its session.
 func (w *writer) about() {
 	c := w.host.config
 	schema, product := c.Schema.Version()
@@ -37,7 +37,7 @@ func (w *writer) about() {
 	t := w.db.Table("DIAGNOSTIC_EVENT")
 	for i, m := range c.Messages {
 		t.Set("timestamp", w.time(w.from+int64(i)*ms), "timestampType", 1, "source", 3, "severity", int64(m.Severity), "text", m.Text)
-		t.Set("globalPid", -1<<57) // no process
+		t.Set("globalPid", -1<<57) // not a process
 		t.Insert()
 	}
 }
@@ -47,9 +47,9 @@ func (w *writer) pair(table, name, value string) {
 	w.db.Insert(table, "name", name, "value", value)
 }
 
-// session writes when the session was.
+// session writes the start of the session.
 func (w *writer) session() {
-	// Until 2026 the analysis counted from a start of its own.
+	// Until 2026 the analysis had a start of its own.
 	start := 35 * ms
 	if w.db.Schema >= Schema2026 {
 		start = w.systemClock()
@@ -65,10 +65,10 @@ func (w *writer) session() {
 	t.Insert("utcEpochNs", w.from, "utcTime", text, "localTime", text, "systemClockNs", w.systemClock())
 }
 
-// systemClock returns what a clock that began with the machine shows at the start.
+// systemClock returns the reading at the start of a clock that began with the machine.
 func (w *writer) systemClock() int64 { return w.from - w.host.from + upTime }
 
-// private writes what exports hold of environments, commands and outputs.
+// private writes the environments, commands, and outputs that exports contain.
 func (w *writer) private() {
 	secret := w.host.config.Secret
 	env := w.db.Table("TARGET_INFO_SYSTEM_ENV")
@@ -99,10 +99,10 @@ func (w *writer) private() {
 	}
 }
 
-// gpuLabel numbers something of a GPU.
+// gpuLabel numbers a thing of a GPU.
 func gpuLabel(what string, gpu int) string { return fmt.Sprintf("%s [%d]", what, gpu) }
 
-// target writes what was profiled: GPUs, processes, threads and streams.
+// target writes the profiled GPUs, processes, threads, and streams.
 func (w *writer) target() {
 	for _, p := range w.host.processes {
 		w.gpu(p)
@@ -143,8 +143,8 @@ func (w *writer) gpu(p *process) {
 	t.Insert("gpuId", int64(id), "cudaId", int64(p.device()), "pid", int64(p.pid), "uuid", uuid, "numMultiprocessors", 132)
 }
 
-// process writes the names of a process and its threads. A process that the
-// profiler has launched is listed under its launcher's name, too.
+// process writes the names of a process and its threads. A process that the profiler launched is also listed under the
+// launcher's name.
 func (w *writer) process(p *process) {
 	t := w.db.Table("PROCESSES")
 	for _, name := range []string{"nsys-launcher", p.capture.Title()} {

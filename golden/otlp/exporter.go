@@ -16,8 +16,8 @@ const (
 	ms = int64(1_000_000)
 )
 
-// How spans travel: OpenTelemetry's BatchSpanProcessor as SGLang sets it up, and
-// the batch processor of the Collector in SGLang's example configuration.
+// How spans travel: OpenTelemetry's BatchSpanProcessor as configured by SGLang, and the batch processor of the Collector in
+// SGLang's example configuration.
 const (
 	clientSpans = 64
 	clientDelay = 500 * ms
@@ -25,31 +25,30 @@ const (
 	lineSpans   = 8192
 )
 
-// An Exporter is the exporting half of every process, and the Collector, whose file
-// exporter writes one JSON object per line, with what arrived within 200 ms, and in it
-// one resourceSpans per batch of a process. Spans come in the order in which they
-// ended, so children before parents and the spans of a request on many lines.
+// An Exporter is the exporting part of every process, and the Collector, whose file exporter writes one JSON object per
+// line with everything that arrived within 200 ms, and in it one resourceSpans per batch of a process. Spans come in the
+// order in which they ended, so children come before parents, and the spans of a request are on many lines.
 //
 // Only the spans between the last EndUntil and the last End are in memory at once.
 type Exporter struct {
 	w       *bufio.Writer
 	err     error // of the first failed write
 	live    simulator.Queue[ended]
-	spare   [][]byte // JSON of spans that have been put down, to be written over
+	spare   [][]byte // buffers of written spans, for reuse
 	clients []batch  // by process
-	line    batch    // of the Collector
+	line    batch    // the Collector's
 }
 
 // batch collects JSON until it is full or due.
 type batch struct {
 	resource []byte // client: what precedes the spans
-	json     []byte // elements, each with a comma in front
+	json     []byte // elements, each preceded by a comma
 	spans    int
 	due      int64 // true time; meaningless while empty
 	dies     int64 // client: from this true time on it exports nothing; 0 is never
 }
 
-// NewExporter returns an exporter for processes, of each of which it takes the resource.
+// NewExporter returns an exporter for processes with the given resources.
 func NewExporter(w io.Writer, resources []Resource) *Exporter {
 	x := &Exporter{w: bufio.NewWriterSize(w, 1<<16)}
 	for _, r := range resources {
@@ -58,10 +57,10 @@ func NewExporter(w io.Writer, resources []Resource) *Exporter {
 	return x
 }
 
-// Kill ends a process at a true time: what it has not exported by then is lost.
+// Kill ends a process at a true time: it loses what it has not exported by then.
 func (x *Exporter) Kill(process int, at int64) { x.clients[process].dies = at }
 
-// EndUntil ends all spans that ended before a true time, and reports the first error.
+// EndUntil ends all spans that ended before a true time, and returns the first error.
 func (x *Exporter) EndUntil(t int64) error {
 	for at, ok := x.live.Next(); ok && at < t; at, ok = x.live.Next() {
 		s := x.live.Take()
@@ -92,8 +91,7 @@ func (x *Exporter) Close() error {
 	return x.w.Flush()
 }
 
-// fire does what clients and Collector do by the clock until a true time, in
-// the order in which it is due.
+// fire performs the timed actions of clients and Collector until a true time, in the order in which they are due.
 func (x *Exporter) fire(t int64) {
 	for {
 		var next *batch
@@ -134,7 +132,7 @@ func (x *Exporter) export(c *batch, at int64) {
 	}
 }
 
-// writeLine writes what the Collector holds.
+// writeLine writes the spans held by the Collector.
 func (x *Exporter) writeLine() {
 	l := &x.line
 	for _, part := range [][]byte{[]byte(`{"resourceSpans":[`), l.json[1:], []byte("]}\n")} {
@@ -145,8 +143,7 @@ func (x *Exporter) writeLine() {
 	l.json, l.spans = l.json[:0], 0
 }
 
-// End puts down that a span of a process ended, at a true time. Of spans that end together, inner ones
-// are put down first.
+// End records that a span of a process ended at a true time. Of spans that end together, record inner ones first.
 func (x *Exporter) End(process int, at int64, s *Span) {
 	var json []byte
 	if last := len(x.spare) - 1; last >= 0 {
@@ -155,17 +152,17 @@ func (x *Exporter) End(process int, at int64, s *Span) {
 	x.live.Put(at, ended{process, s.append(json)})
 }
 
-// ended is a span that waits until virtual time has come to its end.
+// ended is a span that waits until virtual time has reached its end.
 type ended struct {
 	process int
 	json    []byte
 }
 
-// A Resource is the head of a resourceSpans, up to its first span.
+// A Resource is the beginning of a resourceSpans, up to its first span.
 type Resource []byte
 
-// SGLang returns the resource of an SGLang process, which draws its instance id. SGLang does
-// not tell its release; whoever runs it may, by OTEL_RESOURCE_ATTRIBUTES.
+// SGLang returns the resource of an SGLang process, with a random instance id. SGLang does not set its release; its
+// operators may, by OTEL_RESOURCE_ATTRIBUTES.
 func SGLang(rng *rand.Rand, release string) Resource {
 	var a Attributes
 	a.Text("telemetry.sdk.language", "python")
@@ -179,7 +176,7 @@ func SGLang(rng *rand.Rand, release string) Resource {
 	return resource(a, "sglang server")
 }
 
-// SMG returns the same of the gateway, whose SDK sets no instance id.
+// SMG returns the resource of the gateway, whose SDK sets no instance id.
 func SMG() Resource {
 	var a Attributes
 	a.Text("telemetry.sdk.language", "rust")

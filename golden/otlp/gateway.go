@@ -6,8 +6,7 @@ import (
 	"strconv"
 )
 
-// Gateway is a request at the smg gateway. Times are on its clock: exact ones, some of
-// which it writes as text.
+// Gateway is a request at the smg gateway. Times are on its clock and exact; the gateway writes some of them as text.
 type Gateway struct {
 	URI, ID, Status      string
 	Start, Answered, End int64 // Answered: the headers of the response; 0 is never
@@ -34,8 +33,7 @@ func (g *Gateway) Span(rng *rand.Rand, trace TraceID, id uint64) *Span {
 	return out
 }
 
-// Sent adds the event that the gateway sends a request to the servers with these names and
-// addresses; Received, that it has the headers of both responses.
+// Sent adds the event that the gateway sends a request to the servers with these names and addresses.
 func (s *Span) Sent(at int64, urls ...[2]string) {
 	e := observability("Sending request", at)
 	if len(urls) > 1 {
@@ -48,7 +46,7 @@ func (s *Span) Sent(at int64, urls ...[2]string) {
 	s.Events = append(s.Events, e)
 }
 
-// Received adds the event that the headers of both responses are there; see [Span.Sent].
+// Received adds the event that the headers of both responses have arrived; see [Span.Sent].
 func (s *Span) Received(at int64) {
 	e := observability("Received concurrent requests", at)
 	code(&e.Attributes, "src/observability/events.rs", "smg::observability::events", 74)
@@ -63,7 +61,7 @@ func observability(name string, at int64) Event {
 	return e
 }
 
-// code adds where in the gateway's source a span or an event comes from.
+// code adds the source position of a span or an event in the gateway.
 func code(a *Attributes, file, namespace string, line int64) {
 	a.Text("code.filepath", file)
 	a.Text("code.namespace", namespace)

@@ -28,7 +28,7 @@ func Write(w io.Writer, r *simulator.Run) error {
 	}
 	x := &writer{NewExporter(w, resources), r}
 	for i, q := range r.Requests {
-		// Nothing of q, or of later requests, ends before it arrives.
+		// Nothing of q, or of later requests, ends before q arrives.
 		if err := x.Exporter.EndUntil(q.Arrival); err != nil {
 			return err
 		}
@@ -37,8 +37,8 @@ func Write(w io.Writer, r *simulator.Run) error {
 	return x.Exporter.Close()
 }
 
-// gateway puts down the span of the smg gateway. One that hangs never ends, and is not
-// written. The gateway is the first process, on the first host.
+// gateway writes the span of the smg gateway. A request that hangs never ends, and its span is not written. The gateway is
+// the first process, on the first host.
 func (x *writer) gateway(rng *rand.Rand, q *simulator.Request, trace TraceID, id uint64) {
 	if q.End == 0 {
 		return

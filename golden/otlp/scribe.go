@@ -16,11 +16,10 @@ type scribe struct {
 	trace  TraceID
 	root   uint64
 	parent uint64 // the gateway's span, or 0
-	last   Ref    // the last slice of the sender, which the next thread links to
+	last   Ref    // last slice of the sender, which the next thread links to
 }
 
-// request puts down the spans of a request. Its ids depend on nothing but the
-// seed and its number.
+// request writes the spans of a request. Its ids depend only on the seed and its number.
 func (x *writer) request(number int, q *simulator.Request) {
 	rng := rand.New(rand.NewPCG(x.run.Config.Seed, simulator.StreamIDs|uint64(number+1)<<8))
 	gateway := x.run.Config.Mode == simulator.PDGateway
@@ -44,8 +43,7 @@ func (x *writer) request(number int, q *simulator.Request) {
 	}
 }
 
-// thread writes the slices of a thread, then the thread itself. What hangs never ends, and
-// is not written.
+// thread writes the slices of a thread, and then the thread itself. Spans that hang never end, and are not written.
 func (s *scribe) thread(t *simulator.Thread) {
 	run := s.x.run
 	p := &run.Processes[t.Process]
@@ -95,8 +93,8 @@ func (s *scribe) thread(t *simulator.Thread) {
 	s.x.Exporter.End(t.Process, t.End, &out)
 }
 
-// slices makes the spans of the stages of a thread. Outer ones are linked in a
-// chain that starts at the sender's last slice.
+// slices makes the spans of the stages of a thread. Outer ones are linked in a chain that starts at the sender's last
+// slice.
 func (s *scribe) slices(t *simulator.Thread, clock *simulator.Clock, thread uint64) []Span {
 	spans := make([]Span, len(t.Stages))
 	previous := s.last
@@ -108,7 +106,7 @@ func (s *scribe) slices(t *simulator.Thread, clock *simulator.Clock, thread uint
 			Name: st.Name(), Start: Grid(clock.At(st.Start)), End: Grid(clock.At(st.End)),
 		}
 		if st.Open {
-			out.End = clock.At(st.End) // closed by the thread, by another clock
+			out.End = clock.At(st.End) // closed by the thread, on another clock
 		}
 		if key := st.NumberKey(); key != "" {
 			out.Attributes.Integer(key, int64(st.Number))
@@ -129,9 +127,8 @@ func (s *scribe) slices(t *simulator.Thread, clock *simulator.Clock, thread uint
 	return spans
 }
 
-// attach gives a slice that ends the pending events inside it, and returns the
-// others, in the place of all. An event goes to the first slice around it to end; a slice
-// that is closed by its thread gets none.
+// attach gives the pending events inside a slice that ends to that slice, and returns the others, reusing pending. An event
+// goes to the first slice around it to end; a slice that is closed by its thread gets none.
 func (s *scribe) attach(t *simulator.Thread, pending []simulator.Event, to *Span, clock *simulator.Clock) []simulator.Event {
 	outside := pending[:0]
 	for _, e := range pending {
@@ -164,8 +161,7 @@ func batchID(r *simulator.Run, step, rank int) string {
 	return fmt.Sprintf("%08x", r.RankRand(step, rank).Uint32())
 }
 
-// endRoot writes the root. It carries gen_ai attributes only if the tokenizer
-// was told how the request ended.
+// endRoot writes the root. It has gen_ai attributes only if the tokenizer learned how the request ended.
 func (s *scribe) endRoot() {
 	run, q, h := s.x.run, s.req, s.half
 	in := &run.Instances[h.Instance]
@@ -194,7 +190,7 @@ func (s *scribe) endRoot() {
 	s.x.Exporter.End(in.Tokenizer, h.End, &out)
 }
 
-// reason returns the text with which a rank closed its thread in error.
+// reason returns the error text with which a rank closed its thread.
 func (s *scribe) reason(p *simulator.Process) string {
 	switch s.half.Ending {
 	case simulator.EndedQueueFull:

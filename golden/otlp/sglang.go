@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Process is a process of SGLang, as its thread spans tell. A rank that it does not have
-// is -1, and TP -1 is no scheduler.
+// Process is a process of SGLang as its thread spans describe it. Missing ranks are -1, and TP is -1 if it is not a
+// scheduler.
 type Process struct {
 	Label, HostID string
 	TP, PP, DP    int
@@ -43,8 +43,8 @@ func (p *Process) ThreadAttributes() Attributes {
 	return a
 }
 
-// Root is what SGLang tells about a request in its root span. Answer is nil if the
-// tokenizer was not told how the request ended.
+// Root is the content of SGLang's root span of a request. Answer is nil if the tokenizer did not learn how the request
+// ended.
 type Root struct {
 	RID    string
 	Room   uint64 // bootstrap room, or 0
@@ -52,14 +52,14 @@ type Root struct {
 	Answer *Answer
 }
 
-// Answer has the gen_ai attributes of a finished request.
+// Answer is the gen_ai attributes of a finished request.
 type Answer struct {
 	ID                     string
-	Completion             int // tokens; -1 of an embedding, which has no sampling parameters either
+	Completion             int // tokens; -1 for an embedding, which has no sampling parameters either
 	Prompt, Cached, Max    int
 	Temperature            float64
 	Model, Finish          string
-	FirstToken, Prefilling int64 // ns: since the request was received, and since it was sent to the scheduler
+	FirstToken, Prefilling int64 // ns since the request was received, and since it was sent to the scheduler
 }
 
 // Attributes returns the attributes of the root span.
@@ -97,8 +97,8 @@ func (r *Root) Attributes() Attributes {
 	return a
 }
 
-// Grid returns the time that SGLang writes for t: it goes through a float of
-// seconds, which leaves multiples of 256 ns, less than that away from t.
+// Grid returns the time that SGLang writes for t: it converts it through a float of seconds, which leaves multiples of 256
+// ns, less than that away from t.
 func Grid(t int64) int64 {
 	s := float64(t/1e9) + float64(t%1e9)/1e9
 	return int64(s * 1e9)

@@ -12,8 +12,7 @@ import (
 // TraceID is the id of a trace, big endian.
 type TraceID [16]byte
 
-// NewTraceID returns the id that SGLang makes, with 64 random bits, or the one of
-// 128 bits that a gateway brings.
+// NewTraceID returns an id like SGLang's, with 64 random bits, or one of 128 bits from a gateway.
 func NewTraceID(rng *rand.Rand, gateway bool) TraceID {
 	var id TraceID
 	if gateway {
@@ -23,7 +22,7 @@ func NewTraceID(rng *rand.Rand, gateway bool) TraceID {
 	return id
 }
 
-// NewSpanID returns a random span id. Zero would be none.
+// NewSpanID returns a random span id, which is never zero.
 func NewSpanID(rng *rand.Rand) uint64 {
 	for {
 		if id := rng.Uint64(); id != 0 {
@@ -32,8 +31,8 @@ func NewSpanID(rng *rand.Rand) uint64 {
 	}
 }
 
-// Span flags: the Python SDK says whether the parent, or the other end of a link,
-// is in another process; the Rust SDK of the gateway only that it is sampled.
+// Span flags: the Python SDK records whether the parent, or the other end of a link, is in another process; the Rust SDK of
+// the gateway only that the span is sampled.
 const (
 	FlagLocal   = 0x100
 	FlagRemote  = 0x300
@@ -60,14 +59,13 @@ type Event struct {
 	Attributes Attributes
 }
 
-// Ref is the far end of a link, in the trace of the span that has it.
+// Ref is the far end of a link, in the same trace as the span.
 type Ref struct {
 	ID    uint64
 	Flags int
 }
 
-// append appends s in the JSON of the Collector: its key order, empty lists left
-// out, 64 bit numbers as text.
+// append appends s in the JSON format of the Collector: its key order, no empty lists, 64-bit numbers as text.
 func (s *Span) append(b []byte) []byte {
 	b = append(b, `{"traceId":"`...)
 	b = hex.AppendEncode(b, s.Trace[:])
@@ -120,7 +118,7 @@ func (a Attributes) append(b []byte) []byte {
 
 func (a *Attributes) key(k, kind string) {
 	if *a == nil {
-		*a = make(Attributes, 0, 256) // for three or four, which saves as many copies
+		*a = make(Attributes, 0, 256) // room for three or four, which avoids reallocations
 	}
 	if len(*a) > 0 {
 		*a = append(*a, ',')

@@ -4,9 +4,9 @@ import (
 	"math"
 )
 
-// A Queue holds things by time; things of the same time come out in the order in which they were put
-// in. The zero value is empty. It is a binary heap of its own: container/heap puts each thing into an
-// interface, which took a sixth of the time of a simulation.
+// A Queue holds things by time; things with the same time come out in the order in which they were put in. The zero value
+// is empty. It is a binary heap of its own: container/heap puts each thing into an interface, which took a sixth of the
+// time of a simulation.
 type Queue[T any] struct {
 	count uint64
 	due   []entry[T]
@@ -22,7 +22,7 @@ func (e *entry[T]) before(other *entry[T]) bool {
 	return e.at < other.at || e.at == other.at && e.seq < other.seq
 }
 
-// Put puts something in for a time.
+// Put adds something for a time.
 func (q *Queue[T]) Put(at int64, is T) {
 	q.count++
 	x := entry[T]{at, q.count, is}
@@ -34,7 +34,7 @@ func (q *Queue[T]) Put(at int64, is T) {
 	q.due[i] = x
 }
 
-// Next returns when the first thing is due; ok is false if there is none.
+// Next returns the time of the first thing; ok is false if there is none.
 func (q *Queue[T]) Next() (at int64, ok bool) {
 	if len(q.due) == 0 {
 		return 0, false
@@ -42,11 +42,11 @@ func (q *Queue[T]) Next() (at int64, ok bool) {
 	return q.due[0].at, true
 }
 
-// Take takes the first thing out.
+// Take removes the first thing.
 func (q *Queue[T]) Take() T {
 	first, n := q.due[0].is, len(q.due)-1
 	last := q.due[n]
-	clear(q.due[n:]) // let go of what it holds
+	clear(q.due[n:]) // release it
 	if q.due = q.due[:n]; n == 0 {
 		return first
 	}
@@ -64,19 +64,19 @@ func (q *Queue[T]) Take() T {
 	return first
 }
 
-// Agenda is what will happen in virtual time.
+// Agenda is the events to come in virtual time.
 type Agenda struct {
 	Now int64
 	due Queue[func()]
 }
 
-// At puts something down for a time, which must not have passed.
+// At schedules do for a time, which must not have passed.
 func (a *Agenda) At(t int64, do func()) { a.due.Put(t, do) }
 
-// Play does everything, including what is put down meanwhile.
+// Play runs everything, including what is scheduled meanwhile.
 func (a *Agenda) Play() { a.PlayUntil(math.MaxInt64) }
 
-// PlayUntil does what is put down for times up to end.
+// PlayUntil runs everything scheduled up to end.
 func (a *Agenda) PlayUntil(end int64) {
 	for at, ok := a.due.Next(); ok && at <= end; at, ok = a.due.Next() {
 		do := a.due.Take()

@@ -1,7 +1,6 @@
 package simulator
 
-// What a forward pass costs, roughly a 70B model on two GPUs. A pipeline divides
-// it by its stages.
+// The cost of a forward pass, roughly that of a 70B model on two GPUs. A pipeline divides it among its stages.
 const (
 	prefillBase     = 6 * ms
 	prefillPerToken = 70 * us
@@ -11,7 +10,7 @@ const (
 	stageHop        = 100 * us   // from one pipeline stage to the next
 )
 
-// Ranks never take quite the same time, and now and then one is interrupted.
+// Ranks never take exactly the same time, and now and then one is interrupted.
 const (
 	jitterShare = 0.004
 	hiccupShare = 0.01
@@ -19,7 +18,7 @@ const (
 	hiccupMax   = 12 * ms
 )
 
-// cost returns what a step takes, without what is particular to ranks.
+// cost returns the duration of a step, without variation among ranks.
 func cost(m ForwardMode, batch []portion) int64 {
 	if m == ModePrefill {
 		t := int64(prefillBase)
@@ -35,9 +34,8 @@ func cost(m ForwardMode, batch []portion) int64 {
 	return t
 }
 
-// launch runs a step on all ranks and notes it with the jobs. Every rank of a
-// stage starts when the scheduler has formed the batch and the stage before has
-// passed it on, and takes its own time.
+// launch runs a step on all ranks and records it with the jobs. Every rank of a stage starts when the scheduler has formed
+// the batch and the previous stage has passed it on, and takes its own time.
 func (e *engine) launch(b *microbatch, m ForwardMode, batch []portion, at int64) {
 	s := e.sim
 	st := Step{
@@ -49,7 +47,7 @@ func (e *engine) launch(b *microbatch, m ForwardMode, batch []portion, at int64)
 	if pace := s.run.Config.Pace; pace > 0 {
 		part = int64(float64(part) * pace)
 	}
-	input := int64(0) // when the stage gets what the one before computed
+	input := int64(0) // when the stage gets the output of the previous one
 	for r, formed := range e.notice(at + s.between(20*us, 60*us)) {
 		stage := r / e.size.TP
 		if stage > 0 && r%e.size.TP == 0 {
@@ -85,8 +83,8 @@ func (e *engine) launch(b *microbatch, m ForwardMode, batch []portion, at int64)
 	s.Agenda.At(Latest(st.Ranks, Done), func() { e.complete(b, &st, batch) })
 }
 
-// answer fills in when each rank knows the tokens of a step: the ranks of the
-// last stage at once, the others when these have told them.
+// answer fills in when each rank knows the tokens of a step: the ranks of the last stage at once, the others when these
+// have told them.
 func (e *engine) answer(st *Step) {
 	last := st.Ranks[len(st.Ranks)-e.size.TP:]
 	told := Latest(last, computed) + stageHop
@@ -99,8 +97,7 @@ func (e *engine) answer(st *Step) {
 	}
 }
 
-// straggles reports whether a rank of e is a planted straggler, which may be slow at
-// a time.
+// straggles reports whether a rank of e is a planted straggler that may be slow at a time.
 func (e *engine) straggles(r int, at int64) bool {
 	run := e.sim.run
 	s := &run.Config.Straggler
@@ -108,7 +105,7 @@ func (e *engine) straggles(r int, at int64) bool {
 		e.dp >= s.DP && e.dp < s.DP+max(1, s.Replicas) && at >= run.slowFrom()
 }
 
-// vary returns what a rank that is slower by a factor takes for a part of a step.
+// vary returns how long a rank that is slower by a factor takes for a part of a step.
 func (s *sim) vary(part int64, factor float64) int64 {
 	t := float64(part) * (1 + jitterShare*s.rng.Float64()) * max(1, factor)
 	if s.rng.Float64() < hiccupShare {
@@ -141,7 +138,7 @@ func (e *engine) complete(b *microbatch, st *Step, batch []portion) {
 func computed(k *RankStep) int64 { return k.Computed }
 func Done(k *RankStep) int64     { return k.done }
 
-// Latest returns the greatest of one time of the ranks.
+// Latest returns the latest of one time over the ranks.
 func Latest(ranks []RankStep, of func(*RankStep) int64) int64 {
 	t := of(&ranks[0])
 	for i := range ranks[1:] {

@@ -10,9 +10,8 @@ import (
 type Mode int
 
 const (
-	// PDGateway is an smg gateway in front of one prefill and one decode
-	// instance, each of the three on a host of its own. Both halves of a request
-	// share the gateway's trace and a bootstrap room.
+	// PDGateway is an smg gateway in front of one prefill and one decode instance, each of the three on a host of its own. Both
+	// halves of a request share the gateway's trace and a bootstrap room.
 	PDGateway Mode = iota
 	// PDDirect is the same behind a balancer that does not trace: the halves of
 	// a request share the bootstrap room and nothing else.
@@ -21,7 +20,7 @@ const (
 	Unified
 )
 
-// String returns the name that truth.json uses.
+// String returns the name used in truth.json.
 func (m Mode) String() string {
 	switch m {
 	case PDGateway:
@@ -34,23 +33,21 @@ func (m Mode) String() string {
 	return fmt.Sprintf("Mode(%d)", int(m))
 }
 
-// Config describes a deployment, its workload and what goes wrong in it.
-// [DefaultConfig] is the place to start from.
+// Config describes a deployment, its workload, and its faults. Start from [DefaultConfig].
 type Config struct {
-	// Seed decides everything that is random, ids included.
+	// Seed determines everything random, including ids.
 	Seed uint64
-	// Luck draws other times that machines take, for the same requests; 0 is those of Seed.
+	// Luck varies the durations on machines for the same requests; 0 means those of Seed.
 	Luck uint64
 	// Mode is the shape of the deployment.
 	Mode Mode
-	// Release is the service.version of the servers; "" is none, as SGLang has it.
+	// Release is the service.version of the servers; "" is none, SGLang's default.
 	Release string
-	// Pace multiplies the time of all steps; 0 is 1.
+	// Pace multiplies the duration of all steps; 0 means 1.
 	Pace float64
 	// Model is the name in gen_ai.response.model. It has no influence on times.
 	Model string
-	// Prefill, Decode and Unified are the ranks of the instances; a mode reads
-	// only those of the instances it has.
+	// Prefill, Decode and Unified are the ranks of the instances; a mode reads only those of its instances.
 	Prefill, Decode, Unified Parallel
 	// Level is SGLANG_TRACE_LEVEL: 1 stages, 2 dispatch, 3 every token, 4
 	// run_batch_cpu, which only the pipeline parallel loop of SGLang emits.
@@ -58,25 +55,24 @@ type Config struct {
 
 	// Start is the true time at which the clock of the run begins.
 	Start time.Time
-	// Requests is how many requests arrive.
+	// Requests is the number of requests.
 	Requests int
-	// Rate is the mean number of arrivals per second outside the burst. The
-	// length of a run is about Requests / Rate.
+	// Rate is the mean number of arrivals per second outside the burst. The length of a run is about Requests / Rate.
 	Rate float64
 	// Prompt and Output are the lengths of the requests in tokens.
 	Prompt, Output Lengths
 
-	// ChunkTokens is how many prompt tokens one prefill step computes at most.
+	// ChunkTokens is the largest number of prompt tokens in one prefill step.
 	ChunkTokens int
-	// MaxQueued is how many requests may wait in a unified scheduler before it
-	// answers "queue is full". SGLang has no such limit in PD mode.
+	// MaxQueued is the largest number of requests that wait in a unified scheduler before it answers "queue is full". SGLang
+	// has no such limit in PD mode.
 	MaxQueued int
-	// MaxRunning is how many requests one batch decodes at most.
+	// MaxRunning is the largest number of requests that one batch decodes.
 	MaxRunning int
-	// KVTokens is the KV cache of one DP rank that decodes, in tokens. When it is
-	// full, requests are retracted. A prefill instance has room enough.
+	// KVTokens is the KV cache of one DP rank that decodes, in tokens. When it is full, requests are retracted. A prefill
+	// instance always has room.
 	KVTokens int
-	// Scheduling has the settings of schedulers that differ from SGLang's defaults.
+	// Scheduling is where schedulers differ from SGLang's defaults.
 	Scheduling Scheduling
 
 	// Incident is a change in the middle of the run.
@@ -88,74 +84,66 @@ type Config struct {
 	// SlowTransfers and FailedTransfers are shares of the requests whose KV
 	// transfer takes much longer, or fails. PD only.
 	SlowTransfers, FailedTransfers float64
-	// LinkTokens is of how many tokens per second the KV caches of all requests
-	// together can be transferred, one after the other. Zero is no limit. PD only.
+	// LinkTokens is the number of tokens per second at which the KV caches of all requests are transferred, one after the
+	// other. Zero is no limit. PD only.
 	LinkTokens int
 	// LongPrompts is the share of requests whose prompt has LongTokens tokens.
 	LongPrompts float64
 	LongTokens  int
-	// SlowTransfersAtOnset tells that only requests that arrive after the onset of
-	// the incident have slow transfers.
+	// SlowTransfersAtOnset means that only requests that arrive after the onset of the incident have slow transfers.
 	SlowTransfersAtOnset bool
-	// Tenants is how many tenants send requests, each of which says whose it is. Zero is that
-	// none does. The first one's requests are held back for TenantDelay before they are
-	// sent to a scheduler.
+	// Tenants is the number of tenants that send requests, each of which names its tenant. Zero means that none does. Requests
+	// of the first tenant are held back for TenantDelay before they are sent to a scheduler.
 	Tenants     int
 	TenantDelay time.Duration
-	// CachedShare is the mean part of a prompt that is in the cache of the instance that
-	// prefills, up to twice that. CacheLostAtOnset tells that from the onset of the
-	// incident on nothing is.
+	// CachedShare is the mean share of a prompt that is in the cache of the instance that prefills, up to twice that.
+	// CacheLostAtOnset means that nothing is cached from the onset of the incident on.
 	CachedShare      float64
 	CacheLostAtOnset bool
-	// AcceptedDrafts is how many drafted tokens a decode step accepts on average, besides
-	// the one that it computes anyway. DraftsLostAtOnset tells that from the onset of the
-	// incident on it accepts none.
+	// AcceptedDrafts is the average number of drafted tokens that a decode step accepts, in addition to the one that it
+	// computes anyway. DraftsLostAtOnset means that it accepts none from the onset of the incident on.
 	AcceptedDrafts    float64
 	DraftsLostAtOnset bool
 	// Cancels is the share of requests whose client cancels between two tokens.
 	Cancels float64
-	// Impatient is the share of requests whose client leaves after Patience when
-	// the first token has not come by then.
+	// Impatient is the share of requests whose client leaves after Patience if the first token has not come by then.
 	Impatient float64
 	// Patience is how long an impatient client waits.
 	Patience time.Duration
-	// PrefillSkew and DecodeSkew say how far the clocks of the two hosts are
-	// ahead of the gateway's. Without a gateway the prefill host's clock is the
-	// true one and PrefillSkew is not read.
+	// PrefillSkew and DecodeSkew are how far the clocks of the two hosts are ahead of the gateway's. Without a gateway the
+	// prefill host's clock is the true one, and PrefillSkew is ignored.
 	PrefillSkew, DecodeSkew time.Duration
-	// PrefillDrift and DecodeDrift say how much these clocks gain on true time, in
-	// ppm (µs per second). Their skew is the one above when the first request
-	// arrives. PrefillDrift is not read where PrefillSkew is not.
+	// PrefillDrift and DecodeDrift are how much these clocks gain on true time, in ppm (µs per second). Their skew is the one
+	// above when the first request arrives. PrefillDrift is ignored if PrefillSkew is.
 	PrefillDrift, DecodeDrift float64
 
-	// RanksPerHost is how many schedulers of an instance share a host; the
-	// instance has as many hosts as that takes, in the order DP, PP, TP. Zero
-	// puts all of them on one.
+	// RanksPerHost is the number of schedulers of an instance per host; the instance uses as many hosts as needed, in the order
+	// DP, PP, TP. Zero puts all of them on one.
 	RanksPerHost int
-	// HostSkew is how far the clock of each further host of an instance is ahead
-	// of the host before it, and HostDrift how much more it gains, in ppm.
+	// HostSkew is how far the clock of each further host of an instance is ahead of the previous host's, and HostDrift how much
+	// more it gains, in ppm.
 	HostSkew  time.Duration
 	HostDrift float64
 }
 
-// Parallel is how many ranks an instance has in each direction. Every DP rank
-// is a replica with a scheduler of its own, as in SGLang without DP attention.
+// Parallel is the number of ranks of an instance in each dimension. Every DP rank is a replica with a scheduler of its own,
+// as in SGLang without DP attention.
 type Parallel struct{ TP, PP, DP int }
 
-// Scheduling is how schedulers choose. The zero value is how SGLang's do by default: first come first
-// served, prompts split where a step is full, and thrown out is who loses least.
+// Scheduling is how schedulers choose. The zero value is SGLang's default: first come first served, prompts are split if a
+// step is full, and the request that loses least is retracted.
 type Scheduling struct {
-	// ShortestFirst tells that the shortest of the prompts that wait is next.
+	// ShortestFirst means that the shortest waiting prompt is next.
 	ShortestFirst bool
-	// RetractAny tells that any request of the batch is thrown out when the KV cache is full.
+	// RetractAny means that any request of the batch may be retracted when the KV cache is full.
 	RetractAny bool
-	// WholePrompts tells that only prompts that are longer than a step are split.
+	// WholePrompts means that only prompts longer than a step are split.
 	WholePrompts bool
 }
 
 // Lengths is a lognormal distribution of token counts, at least 1.
 type Lengths struct {
-	// Median is half way; the mean is exp(Sigma²/2) times that.
+	// Median is the median; the mean is exp(Sigma²/2) times that.
 	Median float64
 	// Sigma is the standard deviation of the logarithm.
 	Sigma float64
@@ -163,8 +151,8 @@ type Lengths struct {
 	Max int
 }
 
-// Incident is a burst of arrivals together with a balancer that, from then on,
-// prefers one DP rank of the instance that decodes.
+// Incident is a burst of arrivals together with a balancer that, from then on, prefers one DP rank of the instance that
+// decodes.
 type Incident struct {
 	// Onset is the share of the requests that arrive before the incident.
 	Onset float64
@@ -172,26 +160,24 @@ type Incident struct {
 	BurstFactor float64
 	// BurstLength is how long the burst lasts.
 	BurstLength time.Duration
-	// DPRank is the rank that is preferred. Not read with one DP rank.
+	// DPRank is the preferred rank. It is ignored if there is only one.
 	DPRank int
-	// DPShare is its share of the requests after the onset; before, all ranks
-	// have the same. Zero leaves the balancer alone.
+	// DPShare is its share of the requests after the onset; before, all ranks have the same. Zero leaves the balancer
+	// unchanged.
 	DPShare float64
 }
 
-// Hang is a DP rank of the instance that decodes which from the onset of the incident on
-// begins no further step. What has been sent to it, and is from then on, never ends, and
-// neither do its spans.
+// Hang is a DP rank of the instance that decodes that begins no further step from the onset of the incident on. Requests
+// that were sent to it, or are from then on, never end, and neither do their spans.
 type Hang struct {
 	AtOnset bool
 	DP      int
 }
 
-// DefaultConfig returns the incident that `sgtrace demo` shows: a PD deployment
-// behind a gateway, in which decode rank TP1-DP0 is slow all the time, and from
-// the middle on a burst arrives and DP rank 1 gets most of the requests. It has
-// 300 requests in about 20 seconds. Sizes are those of a toy, so that a file of
-// a few megabytes has queues, retractions and aborts.
+// DefaultConfig returns the incident that `sgtrace demo` shows: a PD deployment behind a gateway, in which decode rank
+// TP1-DP0 is slow all the time, and from the middle on a burst arrives and DP rank 1 gets most of the requests. It has 300
+// requests in about 20 seconds. Sizes are those of a toy, so that a file of a few megabytes has queues, retractions, and
+// aborts.
 func DefaultConfig(seed uint64) Config {
 	return Config{
 		Seed:    seed,
@@ -239,12 +225,12 @@ func (c *Config) serving() Parallel {
 	return c.Decode
 }
 
-// SchedulersPerHost returns how many of the schedulers of an instance share a host.
+// SchedulersPerHost returns the number of schedulers of an instance that share a host.
 func (c *Config) SchedulersPerHost(ranks int) int {
 	return cmp.Or(c.RanksPerHost, ranks)
 }
 
-// check returns the first thing in c that cannot be played.
+// check returns an error if c cannot be played.
 func (c *Config) check() error {
 	if c.Mode < PDGateway || c.Mode > Unified {
 		return fmt.Errorf("simulator: unknown mode %d", int(c.Mode))
@@ -298,7 +284,7 @@ func (c *Config) check() error {
 	return c.checkRanks()
 }
 
-// maxRanks is how many ranks an instance has at most: a run is held in memory.
+// maxRanks is the largest number of ranks of an instance: a run is held in memory.
 const maxRanks = 8192
 
 // checkRanks checks the sizes of the instances, and the ranks named in c.
@@ -332,8 +318,7 @@ func (l Lengths) ok() bool {
 	return l.Median >= 1 && l.Sigma >= 0 && l.Sigma <= 4 && l.Max >= 1 && l.Max <= 1<<20
 }
 
-// drifts reports whether f ppm is something that a clock can drift; even on the
-// last of many hosts it then still goes forward.
+// drifts reports whether f ppm is a possible drift of a clock; even on the last of many hosts it then still goes forward.
 func drifts(f float64) bool { return f > -500 && f < 500 }
 
 // share reports whether f is a share; it is false for a NaN.

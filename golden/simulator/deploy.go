@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Pids are those of containers: all hosts have the same.
+// Pids are those in containers, and the same on all hosts.
 const (
 	tokenizerPID  = 88
 	controllerPID = 131
@@ -34,8 +34,7 @@ func (r *Run) deploy(rng *rand.Rand) {
 	r.addInstance(RoleDecode, r.addHosts(rng, RoleDecode, skewed, c.Decode), c.Decode)
 }
 
-// addHosts adds the hosts of an instance, the first one with the clock given, and
-// returns the index of the first.
+// addHosts adds the hosts of an instance, the first one with the given clock, and returns the index of the first.
 func (r *Run) addHosts(rng *rand.Rand, does Role, c Clock, size Parallel) int {
 	first := len(r.Hosts)
 	ranks := size.TP * size.PP * size.DP
@@ -54,7 +53,7 @@ func (r *Run) addHosts(rng *rand.Rand, does Role, c Clock, size Parallel) int {
 	return first
 }
 
-// setClocks lets all clocks have their skew at a true time.
+// setClocks makes all clocks have their skew at a true time.
 func (r *Run) setClocks(at int64) {
 	for i := range r.Hosts {
 		r.Hosts[i].Clock.since = at
@@ -66,8 +65,8 @@ func (r *Run) addProcess(p Process) int {
 	return len(r.Processes) - 1
 }
 
-// addInstance adds an instance with its processes, labeled as SGLang does: the
-// HTTP server's tokenizer has no blank behind the role.
+// addInstance adds an instance with its processes, labeled as by SGLang: the HTTP server's tokenizer has no blank after the
+// role.
 func (r *Run) addInstance(does Role, at int, size Parallel) {
 	prefix := ""
 	switch does {
@@ -99,8 +98,8 @@ func (r *Run) addInstance(does Role, at int, size Parallel) {
 	r.Instances = append(r.Instances, in)
 }
 
-// Slot returns on which host of an instance a scheduler runs, counted as in
-// instance.schedulers, and which of the schedulers of that host it is.
+// Slot returns the host of an instance on which a scheduler runs, counted as in Instance.Schedulers, and its place among
+// the schedulers of that host.
 func (r *Run) Slot(in *Instance, scheduler int) (host, slot int) {
 	n := r.Config.SchedulersPerHost(in.Ranks())
 	return in.Host + scheduler/n, scheduler % n
@@ -119,7 +118,7 @@ func (r *Run) Straggler() int {
 	return in.Schedulers[s.DP*in.replica()+s.PP*in.Size.TP+s.TP]
 }
 
-// balanced reports whether the balancer turns to one DP rank in this run.
+// balanced reports whether the balancer prefers one DP rank in this run.
 func (r *Run) balanced() bool {
 	return r.Config.serving().DP > 1 && r.Config.Incident.DPShare > 0
 }

@@ -5,17 +5,16 @@ import (
 	"slices"
 )
 
-// engine is the scheduler loop of one DP rank, run by all its TP and PP ranks
-// together. An iteration begins when the slowest rank has finished the one
-// before, as behind a collective: that is how a straggler slows its peers down.
+// engine is the scheduler loop of one DP rank, run by all its TP and PP ranks together. An iteration begins when the
+// slowest rank has finished the previous one, as after a collective: that is how a straggler slows its peers down.
 //
-//  1. Receive: every message that came meanwhile, in order.
-//  2. Poll the queues of a decode engine for those that now fit into memory.
-//  3. Form a batch: prefill if one can be formed, else decode.
+//  1. Receive: every message that arrived meanwhile, in order.
+//  2. Poll the queues of a decode engine for jobs that now fit into memory.
+//  3. Form a batch: prefill if possible, else decode.
 //  4. Launch it. Its results are taken when the slowest rank has them.
 //
-// With pipeline parallelism there is one microbatch per stage in flight, each
-// going through the same iteration; they meet at the first stage.
+// With pipeline parallelism there is one microbatch per stage in flight, each going through the same iteration; they meet
+// at the first stage.
 type engine struct {
 	sim      *sim
 	instance int
@@ -23,21 +22,20 @@ type engine struct {
 	role     Role
 	size     Parallel
 
-	// inbox holds messages; each is told when it is taken and returns when the
-	// scheduler is done with it.
+	// inbox holds messages; each is called when it is taken and returns when the scheduler is done with it.
 	inbox []func(at int64) int64
 
 	reserving []*job // decode: wait for KV memory
-	retracted []*job // decode: thrown out, wait for KV memory
+	retracted []*job // decode: retracted, wait for KV memory
 	waiting   []*job
 	batches   []*microbatch
 	stageFree []int64 // when each pipeline stage can take the next step
-	attended  int64   // until when the scheduler deals with messages
+	attended  int64   // until when the scheduler handles messages
 	kv        int     // tokens in the KV cache
 	spell     spell
 }
 
-// microbatch is the batch that one slot of the pipeline decodes again and again.
+// microbatch is the batch that one slot of the pipeline decodes repeatedly.
 type microbatch struct {
 	index   int
 	busy    bool
@@ -63,8 +61,8 @@ func (e *engine) ranks() int { return e.size.TP * e.size.PP }
 // spread returns how much later than rank 0 the last rank of a stage notices things.
 func (e *engine) spread() int64 { return int64(e.size.TP) * 20 * us }
 
-// notice returns when each rank learns what rank 0 learns at a time: rank 0
-// broadcasts to its TP peers, and each pipeline stage passes on to the next.
+// notice returns when each rank learns what rank 0 learns at a time: rank 0 broadcasts to its TP peers, and each pipeline
+// stage passes it on to the next.
 func (e *engine) notice(at int64) []int64 {
 	times := make([]int64, e.ranks())
 	for r := range times {
@@ -82,7 +80,7 @@ func (e *engine) post(t int64, message func(at int64) int64) {
 	})
 }
 
-// wake starts an iteration of every microbatch that idles.
+// wake starts an iteration of every idle microbatch.
 func (e *engine) wake() {
 	for _, b := range e.batches {
 		if !b.busy {
@@ -122,7 +120,7 @@ func (e *engine) iterate(b *microbatch) {
 	}
 }
 
-// hangs reports whether e is the engine that is planted to hang, and does at a time.
+// hangs reports whether e is the engine that is planted to hang, and hangs at a time.
 func (e *engine) hangs(at int64) bool {
 	run := e.sim.run
 	h := run.Config.Hang
@@ -135,7 +133,7 @@ func (e *engine) enqueue(j *job) {
 	e.waiting = append(e.waiting, j)
 }
 
-// forget takes a job out of everything.
+// forget removes a job from everything.
 func (e *engine) forget(j *job) {
 	e.release(j)
 	e.reserving = remove(e.reserving, j)
@@ -149,8 +147,8 @@ func (e *engine) hasRoom(n int) bool {
 	return e.role == RolePrefill || e.kv+n <= e.sim.run.Config.KVTokens
 }
 
-// margin returns what a retracted job needs to find free beyond its own tokens, lest
-// it be thrown out again at once.
+// margin returns the number of tokens that must be free for a retracted job beyond its own, lest it be retracted again at
+// once.
 func (e *engine) margin() int {
 	for _, b := range e.batches {
 		if len(b.running) > 0 {
@@ -177,8 +175,8 @@ type portion struct {
 	last   bool
 }
 
-// formPrefill picks waiting jobs, first come first served, until the chunk is
-// full; what does not fit of the last one is left for the next step.
+// formPrefill picks waiting jobs, first come first served, until the chunk is full; the remainder of the last one waits for
+// the next step.
 func (e *engine) formPrefill(b *microbatch) []portion {
 	if e.role == RoleDecode {
 		return nil
@@ -220,8 +218,7 @@ func (e *engine) formPrefill(b *microbatch) []portion {
 	return batch
 }
 
-// formDecode returns the running jobs, having thrown out those whose next token
-// the KV cache cannot hold.
+// formDecode returns the running jobs, after retracting those whose next token does not fit in the KV cache.
 func (e *engine) formDecode(b *microbatch, at int64) []portion {
 	for len(b.running) > 1 && !e.hasRoom(len(b.running)) {
 		e.retract(b, at)
@@ -234,8 +231,8 @@ func (e *engine) formDecode(b *microbatch, at int64) []portion {
 	return batch
 }
 
-// retract throws out the job that loses least: with the fewest tokens produced,
-// then with the longest prompt; or any.
+// retract retracts the job that loses least: the one with the fewest tokens produced, then the one with the longest prompt;
+// or any.
 func (e *engine) retract(b *microbatch, at int64) {
 	j := slices.MinFunc(b.running, func(a, b *job) int {
 		return cmp.Or(cmp.Compare(a.half.Tokens, b.half.Tokens), cmp.Compare(b.req.Prompt, a.req.Prompt))

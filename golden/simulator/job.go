@@ -12,7 +12,7 @@ type job struct {
 	state  state
 
 	computed int   // prompt tokens, and after a retraction produced ones, in the KV cache
-	kv       int   // tokens of KV cache held
+	kv       int   // tokens in the KV cache
 	ready    int64 // decode: end of the handshake
 	reserved bool  // prefill: the other half has KV memory
 	canceled bool  // to be aborted after its next token
@@ -33,13 +33,13 @@ const (
 // total returns how many tokens the job needs in the KV cache for its next one.
 func (j *job) total() int { return j.req.Prompt + j.half.Tokens }
 
-// did notes a turn of the job.
+// did records a turn of the job.
 func (j *job) did(k turnKind, at int) {
 	j.half.turns = append(j.half.turns, turn{k, int32(at)})
 }
 
-// admit is the arrival of a job at its engine. Like every message, it returns the
-// time at which the engine is done with it; see engine.inbox.
+// admit is the arrival of a job at its engine. Like every message, it returns the time at which the engine is done with it;
+// see engine.inbox.
 func (j *job) admit(at int64) int64 {
 	e, h := j.engine, j.half
 	h.ranks = make([]visit, e.ranks())
@@ -87,8 +87,8 @@ func (j *job) refuse(begin []int64) {
 	e.sim.end(j.req, QueueFull)
 }
 
-// skipBootstrap moves a prefill job, whose decode half was faster and has KV
-// memory already, straight on to the waiting queue.
+// skipBootstrap moves a prefill job, whose decode half was faster and already has KV memory, straight on to the waiting
+// queue.
 func (j *job) skipBootstrap() {
 	for r := range j.half.ranks {
 		v := &j.half.ranks[r]
@@ -110,9 +110,8 @@ func (j *job) hold(at int64) int64 {
 	return at + e.spread()
 }
 
-// cancel returns the message that the client has gone, or has canceled. A queued job
-// is forgotten. One that runs is aborted after its next token, and the prefill
-// of a PD request just goes on.
+// cancel returns the message that the client has left, or has canceled. A queued job is forgotten. A running one is aborted
+// after its next token, and the prefill of a PD request just continues.
 func (j *job) cancel(at int64) int64 {
 	switch {
 	case j.state == stateOver:
@@ -126,8 +125,8 @@ func (j *job) cancel(at int64) int64 {
 	return at
 }
 
-// drop forgets a queued job, leaving its threads to the garbage collector. The
-// tokenizer has closed the root before, when it lost the client.
+// drop forgets a queued job, leaving its threads to the garbage collector. The tokenizer closed the root earlier, when it
+// lost the client.
 func (j *job) drop(at int64) int64 {
 	e, h := j.engine, j.half
 	e.forget(j)
@@ -142,8 +141,8 @@ func (j *job) drop(at int64) int64 {
 	return at + e.spread()
 }
 
-// emit counts a token that all ranks knew at the times of a step, and lets the
-// client read it. It reports whether the job has to stop now.
+// emit counts a token that all ranks knew at the times of a step, and lets the client read it. It reports whether the job
+// has to stop now.
 func (j *job) emit(st *Step) bool {
 	s, h := j.engine.sim, j.half
 	before := h.Tokens
@@ -158,8 +157,8 @@ func (j *job) emit(st *Step) bool {
 	return h.Tokens >= j.req.output || j.canceled
 }
 
-// accepted draws how many drafted tokens a step of j accepts, and takes room for them. A
-// configuration without drafts draws nothing, so that its run stays what it was.
+// accepted draws the number of drafted tokens that a step of j accepts, and reserves room for them. A configuration without
+// drafts draws nothing, so that its runs do not change.
 func (j *job) accepted(st *Step) int {
 	s := j.engine.sim
 	c := &s.run.Config

@@ -4,8 +4,8 @@ import (
 	"math"
 )
 
-// Run records everything that happened: the input of every writer and of [Run.Truth]. It knows
-// no file format. Times are true Unix nanoseconds, and zero means "never".
+// Run records everything that happened: the input of every writer and of [Run.Truth]. It knows no file format. Times are
+// true Unix nanoseconds, and zero means "never".
 type Run struct {
 	Config    Config
 	Hosts     []Host
@@ -16,7 +16,7 @@ type Run struct {
 	Onset     int64      // start of the incident
 }
 
-// Role is the part of the work for a request that some servers do.
+// Role is the part of a request that some servers handle.
 type Role string
 
 const (
@@ -34,9 +34,8 @@ type Host struct {
 	Clock   Clock
 }
 
-// Instance is one server: a tokenizer, perhaps a DP controller, and a scheduler
-// for every rank. All but schedulers that found no room are on its first host.
-// The fields are indices, of a host and of processes.
+// Instance is one server: a tokenizer, perhaps a DP controller, and a scheduler for every rank. All of them are on its
+// first host, except schedulers that do not fit there. The fields are indices, of a host and of processes.
 type Instance struct {
 	Role       Role
 	Host       int
@@ -46,22 +45,22 @@ type Instance struct {
 	Schedulers []int // by DP rank, then PP, then TP
 }
 
-// Ranks returns how many schedulers the instance has.
+// Ranks returns the number of schedulers of the instance.
 func (i *Instance) Ranks() int { return i.Size.TP * i.Size.PP * i.Size.DP }
 
-// replica returns how many ranks one DP rank of the instance has.
+// replica returns the number of ranks in one DP rank of the instance.
 func (i *Instance) replica() int { return i.Size.TP * i.Size.PP }
 
 // Process is one operating system process. Two hosts may have equal pids.
 type Process struct {
 	Host  int
 	Role  Role
-	Label string // as SGLang names the thread
+	Label string // name of the thread in SGLang
 	Rank  RankID
 	PID   int
 }
 
-// RankID is a rank; a part that the process does not have is -1.
+// RankID is a rank; missing parts are -1.
 type RankID struct{ TP, PP, DP int }
 
 var NoRank = RankID{-1, -1, -1}
@@ -74,19 +73,19 @@ type Request struct {
 	End         int64
 	Prompt      int    // tokens
 	output      int    // tokens that it would produce if left alone
-	MaxTokens   int    // as the client asked
+	MaxTokens   int    // requested by the client
 	stop        string // finish reason if left alone
 	Temperature float64
-	Tenant      string  // who sends it, or empty
-	Cached      int     // tokens of the prompt that are in the cache
+	Tenant      string  // the sender, or empty
+	Cached      int     // tokens of the prompt in the cache
 	Halves      []*Half // unified; or prefill, then decode
 	Outcome     Outcome // empty if it hangs
 	Sent        int64   // gateway: both halves dispatched
 	Headers     int64   // gateway: response headers of both halves received
 
-	cancelAfter  int   // the client cancels after so many tokens; 0 never
-	patience     int64 // the client leaves after so long; 0 never
-	left         int64 // when it did
+	cancelAfter  int   // the client cancels after this many tokens; 0 is never
+	patience     int64 // the client leaves after this time; 0 is never
+	left         int64 // when it left
 	held         bool  // for Config.TenantDelay
 	slowTransfer bool
 	failTransfer bool
@@ -106,20 +105,19 @@ const (
 	TransferFailed Outcome = "transfer_failed"
 )
 
-// outcomes lists all of them in the order of reports.
+// outcomes lists all outcomes in the order of reports.
 var outcomes = []Outcome{Finished, ClientCanceled, ClientGone, QueueFull, TransferFailed}
 
-// Half is the share of one instance in a request: all of it, its prefill or its
-// decode. It becomes one SGLang root span.
+// Half is the part of one instance in a request: all of it, its prefill, or its decode. It becomes one SGLang root span.
 type Half struct {
 	Instance int
 	dp       int
 	ID       string // full request id
-	RID      string // what follows the last "_" of it
+	RID      string // the part after the last "_" of it
 
 	// The tokenizer process, and the end of the root.
 	Received, tokenized, dispatching, Dispatched, End int64
-	// The DP controller: the request taken from the wire, and sent on.
+	// The DP controller: when it took the request from the wire, and sent it on.
 	controlled, forwarded int64
 
 	ranks       []visit // of the DP rank, by PP, then TP
@@ -128,7 +126,7 @@ type Half struct {
 
 	FirstToken int64  // at the tokenizer; for a prefill half its response
 	Tokens     int    // tokens produced
-	Finish     string // finish reason: stop, length, abort; empty if never told
+	Finish     string // finish reason: stop, length, abort; empty if unknown
 	Ending     Ending
 }
 
@@ -142,7 +140,7 @@ const (
 	EndedTransferFailed        // the KV transfer raised
 )
 
-// visit is when one rank noticed what happened to a half outside of a batch.
+// visit is when one rank noticed the events of a half outside of a batch.
 type visit struct {
 	begin         int64 // taken from the wire
 	received      int64
@@ -154,7 +152,7 @@ type visit struct {
 	finished      int64
 }
 
-// turn is one thing that a scheduler did with a half.
+// turn is one action of a scheduler on a half.
 type turn struct {
 	kind turnKind
 	at   int32 // index of a step, or for a retraction of half.retractions
@@ -167,12 +165,12 @@ const (
 	turnPrefill                  // prefill of the whole prompt, or of its last chunk
 	turnPrebuilt                 // decode half: the transferred KV joins the batch
 	turnDecode                   // one token
-	turnRetract                  // thrown out for lack of KV memory
+	turnRetract                  // retracted because there was no KV memory
 )
 
 // retraction has one time per rank in each field.
 type retraction struct {
-	at       []int64 // thrown out
+	at       []int64 // of the retraction
 	resumed  []int64 // decode half: memory found again
 	requeued []int64 // decode half: KV reloaded, waiting again
 }
@@ -185,7 +183,7 @@ type Step struct {
 	Requests     int
 	Tokens       int        // computed in this step
 	Ranks        []RankStep // by PP, then TP
-	slow         bool       // a straggler that takes part may be slow: see Occasion
+	slow         bool       // a participating straggler may be slow: see Occasion
 }
 
 type ForwardMode string
@@ -201,7 +199,7 @@ type RankStep struct {
 	Formed    int64 // requests picked
 	Scheduled int64 // the rank starts to work on them
 	Computed  int64 // its part of the forward pass is done
-	done      int64 // the tokens are known to it
+	done      int64 // the rank knows the tokens
 }
 
 // Clock relates the time that a host shows to true time:
@@ -220,7 +218,7 @@ func (c *Clock) At(t int64) int64 {
 	return t + c.skew + int64(math.Round(c.drift*float64(t-c.since)/1e6))
 }
 
-// Length returns how long a piece of true time is by c.
+// Length returns the length of a period of true time on c.
 func (c *Clock) Length(from, to int64) int64 { return c.At(to) - c.At(from) }
 
 // Undo returns the true time at which c shows t, up to a nanosecond.

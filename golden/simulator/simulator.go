@@ -11,8 +11,8 @@ const (
 	ms = int64(1_000_000)
 )
 
-// Streams of random numbers: each use of a seed has its own, so that a draw more
-// in one place does not change another.
+// Streams of random numbers: each use of a seed has its own, so that an additional draw in one place does not change
+// another.
 const (
 	streamDeploy = iota + 1
 	streamWorkload
@@ -24,21 +24,19 @@ const (
 	streamStraggler
 )
 
-// sim plays a Run. Between the tokenizer and the engines it is the network: what
-// crosses it takes a little time.
+// sim plays a Run. It is also the network between the tokenizer and the engines, which takes a little time.
 type sim struct {
 	Agenda  Agenda
 	run     *Run
 	rng     *rand.Rand
 	engines [][]*engine // by instance, then DP rank
-	next    []int       // by instance: DP rank whose turn it is
-	owed    float64     // part of a request that the preferred DP rank is owed
+	next    []int       // by instance: the DP rank whose turn it is
+	owed    float64     // fraction of a request owed to the preferred DP rank
 	// linkFree is when the link between the servers has carried all KV caches so far.
 	linkFree int64
 }
 
-// Play plays the deployment that c describes. It fails only if c does not
-// make sense.
+// Play plays the deployment that c describes. It fails only if c is invalid.
 func Play(c Config) (*Run, error) {
 	if err := c.check(); err != nil {
 		return nil, err
@@ -92,7 +90,7 @@ func (s *sim) arrive(q *Request) {
 	}
 	if q.patience > 0 {
 		leaves := q.Arrival + q.patience
-		for _, h := range q.Halves { // by then the schedulers have been sent it
+		for _, h := range q.Halves { // by then, it has been sent to the schedulers
 			leaves = max(leaves, h.Dispatched+ms)
 		}
 		s.Agenda.At(leaves, func() { s.leave(q, jobs) })
@@ -126,9 +124,8 @@ func (s *sim) route(j *job) {
 	j.engine.post(sent+s.between(60*us, 150*us), j.admit)
 }
 
-// pick chooses a DP rank: one after the other, but from the incident on the
-// preferred rank gets its share first. Shares are paid exactly, not drawn, so
-// that a short run has them too.
+// pick chooses a DP rank: one after the other, but from the incident on, the preferred rank gets its share first. Shares
+// are met exactly, not drawn, so that even a short run has them.
 func (s *sim) pick(instance int, arrival int64) int {
 	in := s.run.Config.Incident
 	size := s.run.Instances[instance].Size.DP
@@ -147,8 +144,8 @@ func (s *sim) pick(instance int, arrival int64) int {
 	return dp
 }
 
-// leave is an impatient client going away. Each scheduler hears of it a little
-// later, and drops the request if it is still queued.
+// leave is an impatient client leaving. Each scheduler hears of it a little later, and drops the request if it is still
+// queued.
 func (s *sim) leave(q *Request, jobs []*job) {
 	if q.answering().FirstToken != 0 || q.Outcome != "" {
 		return
@@ -159,7 +156,7 @@ func (s *sim) leave(q *Request, jobs []*job) {
 	}
 }
 
-// end records how a request ended for its user, once its answering half has.
+// end records how a request ended for its user, once its answering half has ended.
 func (s *sim) end(q *Request, how Outcome) {
 	q.Outcome = how
 	q.End = q.answering().End

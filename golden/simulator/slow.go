@@ -8,13 +8,12 @@ type SlowTruth struct {
 	Request int    `json:"request"` // index into Truth.Requests
 	RID     string `json:"rid"`
 	Cause   string `json:"cause"`
-	// CauseNs is how much longer than usual the cause took, ExcessNs the same of
-	// all causes together.
+	// CauseNs is how much longer than usual the cause took, ExcessNs the same for all causes together.
 	CauseNs  int64 `json:"cause_ns"`
 	ExcessNs int64 `json:"excess_ns"`
 }
 
-// cause is a reason for which a request is slow, in the order in which ties go.
+// cause is a reason why a request is slow; ties go to the first one.
 type cause uint8
 
 const (
@@ -29,7 +28,7 @@ const (
 )
 
 var causeNames = [causes]string{
-	causeRetraction: "retraction",  // from being thrown out to the next token
+	causeRetraction: "retraction",  // from the retraction to the next token
 	causeTransfer:   "kv_transfer", // from the prefill's end to the decode's queue
 	causeMemory:     "kv_memory",   // until the decode instance had room
 	causeQueue:      "queue",       // until a scheduler looked, and in the waiting queue
@@ -38,9 +37,8 @@ var causeNames = [causes]string{
 	causeDecode:     "slow_decode", // tokens came slowly for other reasons
 }
 
-// slowTruth finds the slow requests. For each finished one it splits the time
-// into what each cause took, and compares with the median over all: a request is
-// slow if one cause alone exceeds its median by half of the median latency.
+// slowTruth finds the slow requests. For each finished one it divides the time among the causes, and compares with the
+// median over all: a request is slow if one cause alone exceeds its median by half of the median latency.
 func (r *Run) slowTruth() []SlowTruth {
 	var took [][causes]int64
 	var of []int
@@ -88,8 +86,8 @@ func (r *Run) slowTruth() []SlowTruth {
 	return slow
 }
 
-// causes splits the time of a finished request, as its first rank saw it. Decoding
-// counts only as far as tokens came slower than usual.
+// causes divides the time of a finished request, as seen by its first rank. Decoding only counts as far as tokens came
+// slower than usual.
 func (r *Run) causes(q *Request, usual int64) (took [causes]int64) {
 	for _, h := range q.Halves {
 		v := &h.ranks[0]
@@ -120,7 +118,7 @@ func (r *Run) prefilled(h *Half) int64 {
 	return 0
 }
 
-// decodeCauses walks over the tokens of a half and splits the gaps between them.
+// decodeCauses walks over the tokens of a half and divides the gaps between them.
 func (r *Run) decodeCauses(h *Half, usual int64, took *[causes]int64) {
 	previous, retracted, straggled := int64(0), int64(0), int64(0)
 	slow := int64(0)

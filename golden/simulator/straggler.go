@@ -8,31 +8,30 @@ import (
 
 // Straggler is a rank of the instance that decodes whose steps take longer.
 type Straggler struct {
-	// TP, PP and DP name the rank. Replicas is how many DP ranks have one, from DP on;
-	// 0 is one, and truth is of the first.
+	// TP, PP, and DP name the rank. Replicas is the number of DP ranks with such a rank, from DP on; 0 means one. The truth is
+	// about the first.
 	TP, PP, DP, Replicas int
-	// Factor multiplies the time of its slow steps. Up to 1 it does not.
+	// Factor multiplies the duration of its slow steps, if it is above 1.
 	Factor float64
-	// Delay is added to its slow steps: each takes between Delay and 5/3 of it longer.
-	// Without Delay, and with a Factor of up to 1, there is no straggler.
+	// Delay is added to its slow steps: each takes between Delay and 5/3 of it longer. Without Delay, and with a Factor of up
+	// to 1, there is no straggler.
 	Delay time.Duration
-	// AtOnset tells that it is slow from the onset of the incident on, and not all
-	// the time.
+	// AtOnset means that it is slow from the onset of the incident on, and not all the time.
 	AtOnset bool
-	// Slow says in which steps it is slow, and Share in what part of them. Batch is
-	// how many requests a step of SlowInLargeBatches has at least.
+	// Slow selects its slow steps, and Share is their share. Batch is the smallest number of requests in a step of
+	// SlowInLargeBatches.
 	Slow  Occasion
 	Share float64
 	Batch int
 }
 
-// An Occasion says in which of its steps a straggler is slow.
+// An Occasion selects the steps in which a straggler is slow.
 type Occasion uint8
 
 const (
 	SlowAlways         Occasion = iota
-	SlowAtRandom                // in any step, whatever happened in the last one
-	SlowInBursts                // in burstSteps steps, on average, that follow each other
+	SlowAtRandom                // in any step, independently of the previous one
+	SlowInBursts                // in runs of burstSteps consecutive steps on average
 	SlowPeriodically            // for a part of each slowPeriod
 	SlowInLargeBatches          // in steps of Straggler.Batch requests or more
 	SlowAfterPrefills           // in decode steps right after a prefill
@@ -46,8 +45,8 @@ const (
 // planted reports whether there is a straggler.
 func (s *Straggler) planted() bool { return s.Factor > 1 || s.Delay > 0 }
 
-// A spell decides in which steps of an engine its straggler is slow. It draws from a
-// stream of its own, so that an occasional straggler changes nothing else.
+// A spell decides in which steps of an engine its straggler is slow. It draws from a stream of its own, so that an
+// occasional straggler changes nothing else.
 type spell struct {
 	rng       *rand.Rand
 	bursting  bool
@@ -84,7 +83,7 @@ func (p *spell) holds(s *Straggler, m ForwardMode, requests int, at int64) bool 
 	return true
 }
 
-// delay returns by how much longer than usual a slow step takes, but for the factor.
+// delay returns how much longer than usual a slow step takes, apart from the factor.
 func (p *spell) delay(s *Straggler) int64 {
 	if s.Delay == 0 {
 		return 0
@@ -92,20 +91,18 @@ func (p *spell) delay(s *Straggler) int64 {
 	return int64(s.Delay) + p.rng.Int64N(int64(s.Delay)*2/3+1)
 }
 
-// StragglerTruth is the planted straggler, and what it did in the decode steps of
-// its TP group. With one TP rank, or on an early stage of a pipeline, nobody ends
-// earlier because of it: see LastSteps.
+// StragglerTruth is the planted straggler, and its effect on the decode steps of its TP group. With one TP rank, or on an
+// early stage of a pipeline, no other rank ends earlier: see LastSteps.
 type StragglerTruth struct {
 	Host   string  `json:"host"`
 	Role   string  `json:"role"`
 	Rank   string  `json:"rank"`
 	PID    int     `json:"pid"`
 	Factor float64 `json:"factor"`
-	// OnsetNs is when it became slow; it is left out if it always was.
+	// OnsetNs is when it became slow; it is omitted if it always was.
 	OnsetNs int64 `json:"onset_ns,omitempty"`
-	// Steps are the decode steps of its group since then, LastSteps those in which it
-	// ended after all its peers, and SlowSteps, of an occasional straggler, those in which
-	// it was slow.
+	// Steps is the number of decode steps of its group since then, LastSteps of those in which it ended after all its peers,
+	// and SlowSteps, for an occasional straggler, of those in which it was slow.
 	Steps     int `json:"steps"`
 	LastSteps int `json:"last_steps"`
 	SlowSteps int `json:"slow_steps,omitempty"`
@@ -158,8 +155,8 @@ func (r *Run) meets(st *Step) bool {
 	return s.planted() && st.Instance == len(r.Instances)-1 && st.DP == s.DP && st.Ranks[0].Formed >= r.slowFrom()
 }
 
-// lateness returns by how much the straggler ended a step after the median of its
-// TP peers, and after the last of them.
+// lateness returns how long after the median of its TP peers the straggler ended a step, and how long after the last of
+// them.
 func (r *Run) lateness(st *Step) (median, last int64) {
 	s, size := r.Config.Straggler, r.Serving().Size
 	if size.TP == 1 {

@@ -13,7 +13,7 @@ type CountTruth struct {
 	Errors []NameCount `json:"errors"`
 }
 
-// NameCount is a row of a count. All rows are there, those of zero too.
+// NameCount is a row of a count. Rows with zero are included.
 type NameCount struct {
 	Name  string `json:"name"`
 	Count int    `json:"count"`
@@ -75,7 +75,7 @@ func (t *tally) thread(th *Thread) {
 	}
 }
 
-// counts returns what was counted.
+// counts returns the counts.
 func (s *survey) counts() CountTruth {
 	t := &s.tally
 	c := CountTruth{Requests: len(s.run.Requests)}

@@ -30,9 +30,8 @@ const (
 	runBatchCPU
 )
 
-// stageTable has the stages of SGLang (observability/req_time_stats.py): the name
-// of the slice, the trace level from which on it is written, and the attribute with
-// its number, if any.
+// stageTable has the stages of SGLang (observability/req_time_stats.py): the name of the slice, the trace level from which
+// on it is written, and the attribute with its number, if any.
 var stageTable = [...]struct {
 	name   string
 	level  int
@@ -64,15 +63,15 @@ const (
 	scheduleLevel = 3
 )
 
-// Thread is the share of one process in a half.
+// Thread is the part of one process in a half.
 type Thread struct {
 	Process    int
-	Start, End int64   // End is 0 if it hangs; so is that of its open stages
+	Start, End int64   // End is 0 if it hangs, and so is that of its open stages
 	Stages     []Stage // by start of the outer ones; a stage precedes what is nested in it
 	Events     []Event // in order of time
 }
 
-// Stage is a piece of time that belongs to a half on one process.
+// Stage is a period that belongs to a half on one process.
 type Stage struct {
 	kind       stageKind
 	Start, End int64
@@ -88,15 +87,14 @@ func (s *Stage) Name() string { return stageTable[s.kind].name }
 // stage has none.
 func (s *Stage) NumberKey() string { return stageTable[s.kind].number }
 
-// Event happened at a moment inside a thread: a batch was scheduled, or the half
-// retracted if step is -1.
+// Event is a moment inside a thread: a batch was scheduled, or the half was retracted if step is -1.
 type Event struct {
 	At   int64
 	Step int
 }
 
-// Threads derives what every process did for a half: tokenizer, DP controller,
-// then the ranks. Stages and events above the run's trace level are left out.
+// Threads derives what every process did for a half: tokenizer, DP controller, then the ranks. It omits stages and events
+// above the run's trace level.
 func (r *Run) Threads(h *Half) []Thread {
 	in := &r.Instances[h.Instance]
 	t := trail{run: r, half: h, Thread: Thread{Process: in.Tokenizer, Start: h.Received, End: h.Dispatched}}
@@ -145,9 +143,8 @@ func (r *Run) schedulerThread(h *Half, rank int) Thread {
 	return t.Thread
 }
 
-// trail follows one half on one rank the way SGLang's SchedulerReqTimeStats does,
-// so that its odd cases come out as they do there: what a retraction resets, and
-// what it leaves open.
+// trail follows one half on one rank in the same way as SGLang's SchedulerReqTimeStats, so that its odd cases come out the
+// same: which fields a retraction resets, and which stages it leaves open.
 type trail struct {
 	Thread
 	run  *Run
@@ -156,18 +153,18 @@ type trail struct {
 	role Role
 	nest []int // open stages
 
-	forward    int64 // the last time the half came up for prefill or prebuilt; 0 after a retraction, as the next four
+	forward    int64 // the last time the half was picked for prefill or prebuilt; a retraction resets this and the next four to 0
 	chunk      int64 // end of the last chunk
 	prefilled  int64
 	scheduled  int64 // start of the last decode step
 	token      int64 // end of the last decode step
 	prebuiltAt int64
-	forwarded  bool // came up before
+	forwarded  bool // was picked before
 	filled     bool // was prefilled before
 	tokens     int
 }
 
-// add adds a stage, if it happened and the level asks for it.
+// add adds a stage, if it happened and the level includes it.
 func (t *trail) add(k stageKind, start, end int64) *Stage {
 	if start == 0 || end == 0 || stageTable[k].level > t.run.Config.Level {
 		return new(Stage)
@@ -198,7 +195,7 @@ func (t *trail) close(end int64) {
 	}
 }
 
-// enter adds what happens to a half before it is waiting.
+// enter adds what happens to a half before it waits.
 func (t *trail) enter(v *visit) {
 	switch t.role {
 	case RoleUnified:
@@ -213,8 +210,8 @@ func (t *trail) enter(v *visit) {
 	}
 }
 
-// comeUp notes that the half was picked for prefill or prebuilt. Only the first
-// time ends its waiting and opens what the rest nests in.
+// comeUp records that the half was picked for prefill or prebuilt. Only the first time ends its waiting and opens the stage
+// in which the rest nests.
 func (t *trail) comeUp(at int64, waiting, forward stageKind) {
 	if !t.forwarded {
 		t.forwarded = true
@@ -269,8 +266,8 @@ func (t *trail) decode(at int) {
 	t.tokens++
 }
 
-// schedule adds the event that a step is scheduled, and the CPU work to launch
-// it, which only the loop for pipelines traces.
+// schedule adds the event that a step is scheduled, and the CPU work to launch it, which only the loop for pipelines
+// traces.
 func (t *trail) schedule(at int) {
 	st := &t.run.Steps[at]
 	k := &st.Ranks[t.rank]
@@ -285,9 +282,8 @@ func (t *trail) schedule(at int) {
 	}
 }
 
-// retract resets what SGLang's set_retract_time does. A decode half is retracted
-// twice: when it is thrown out, and again when its KV is back. In between, its
-// bootstrap seems to last since the first one began.
+// retract resets the same fields as SGLang's set_retract_time. A decode half is retracted twice: when it is thrown out, and
+// again when its KV is back. In between, its bootstrap seems to last since the first one began.
 func (t *trail) retract(r *retraction) {
 	t.forward, t.chunk, t.prefilled, t.scheduled, t.token = 0, 0, 0, 0, 0
 	t.retracted(r.at)

@@ -1,25 +1,24 @@
 package simulator
 
-// The way of a PD request from its prefill to its decode half:
+// The path of a PD request from its prefill to its decode half:
 //
 //	decode   reserving ──memory──▶ transferring ─────────────KV──▶ waiting ─▶ prebuilt, decode
 //	prefill  reserving ──────────hold──▶ waiting ─▶ prefill ─▶ transferring ─▶ over
 //
-// A decode engine without memory therefore shows as long bootstraps on the
-// prefill host.
+// A decode engine without memory therefore shows as long bootstraps on the prefill host.
 const (
 	networkHop      = 300 * us // one message between the hosts, at most
 	transferBase    = 1500 * us
 	transferPerKV   = 5 * us // per token
 	reloadBase      = 2 * ms // retracted KV, from host memory
 	reloadPerKV     = 10 * us
-	slowTransferMin = 300 * ms // on top, for the planted ones
+	slowTransferMin = 300 * ms // in addition, for the planted ones
 	slowTransferMax = 800 * ms
 	failureTimeout  = 900 * ms // until a decode engine gives up
 )
 
-// reserve gives KV memory to the jobs that wait for it, in order, and tells
-// their other halves. Nobody gets any while a retracted job needs it.
+// reserve gives KV memory to the jobs that wait for it, in order, and tells their other halves. Nobody gets any while a
+// retracted job needs it.
 func (e *engine) reserve(at int64) {
 	s := e.sim
 	for len(e.reserving) > 0 && len(e.retracted) == 0 {
@@ -64,8 +63,8 @@ func (s *sim) transfer(p *job, st *Step) {
 	d.engine.post(arrives+s.between(networkHop/2, networkHop), d.arrived)
 }
 
-// carry returns when the link has carried the KV cache of a request that is ready at a time:
-// one goes after the other. Without a limit nothing waits.
+// carry returns when the link has carried the KV cache of a request that is ready at a time: one goes after the other.
+// Without a limit nothing waits.
 func (s *sim) carry(q *Request, ready int64) int64 {
 	if s.run.Config.LinkTokens == 0 {
 		return ready
@@ -85,7 +84,7 @@ func (j *job) sent(at int64) int64 {
 	return at + e.spread()
 }
 
-// arrived returns the message to a decode job that its KV is there.
+// arrived returns the message to a decode job that its KV has arrived.
 func (j *job) arrived(at int64) int64 {
 	e := j.engine
 	if j.state != stateTransferring {
@@ -98,8 +97,8 @@ func (j *job) arrived(at int64) int64 {
 	return at + e.spread()
 }
 
-// fail returns the message to either half that the transfer has failed. The prefill
-// scheduler reports it, the decode scheduler drops the request silently.
+// fail returns the message to either half that the transfer has failed. The prefill scheduler reports it, the decode
+// scheduler drops the request silently.
 func (j *job) fail(at int64) int64 {
 	e, h := j.engine, j.half
 	if j.state != stateTransferring {
@@ -120,8 +119,7 @@ func (j *job) fail(at int64) int64 {
 	return at + e.spread()
 }
 
-// close ends the root of a half that never streams: its only response, which
-// SGLang counts as one token, is also its last.
+// close ends the root of a half that never streams: its only response, which SGLang counts as one token, is also its last.
 func (j *job) close(finish string) {
 	h := j.half
 	j.state = stateOver
@@ -151,9 +149,8 @@ func (e *engine) resume(at int64) {
 	}
 }
 
-// prebuild lets transferred jobs join a batch. SGLang makes a batch of them that
-// computes nothing and only hands on the token that came with the KV; it returns
-// when that is done.
+// prebuild lets transferred jobs join a batch. SGLang makes a batch of them that computes nothing and only passes on the
+// token that came with the KV; it returns when that is done.
 func (e *engine) prebuild(b *microbatch, at int64) int64 {
 	n := min(len(e.waiting), e.sim.run.Config.MaxRunning-len(b.running))
 	if n <= 0 {
@@ -178,7 +175,7 @@ func (e *engine) prebuild(b *microbatch, at int64) int64 {
 		j.state = stateRunning
 		if j.half.Tokens == 0 && j.emit(&st) {
 			j.finish(&st)
-			e.sim.Agenda.At(at, e.wake) // somebody may wait for its memory
+			e.sim.Agenda.At(at, e.wake) // a job may wait for its memory
 			continue
 		}
 		b.running = append(b.running, j)

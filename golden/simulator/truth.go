@@ -6,12 +6,12 @@ import (
 	"slices"
 )
 
-// TruthSchema names the form of truth.json. Fields are only ever added.
+// TruthSchema names the format of truth.json. Fields are only ever added.
 const TruthSchema = "sgtrace.truth/v1"
 
-// Truth lists what a reader of the files of a [Run] ought to find. Times are true
-// Unix nanoseconds and durations nanoseconds: what a host's clock shows, HostTruth says,
-// and SGLang puts slices on a grid of 256 ns. What never happened is left out.
+// Truth lists what a reader of the files of a [Run] ought to find. Times are true Unix nanoseconds and durations
+// nanoseconds. In files, hosts have the clocks in HostTruth, and SGLang rounds slices to a grid of 256 ns. Fields of events
+// that never happened are omitted.
 type Truth struct {
 	Schema  string `json:"schema"`
 	Seed    uint64 `json:"seed"`
@@ -38,15 +38,15 @@ type Truth struct {
 	E2E          *Summary       `json:"e2e,omitempty"`  // of finished requests
 	ITL          *Summary       `json:"itl,omitempty"`  // of all gaps between tokens
 	Slow         []SlowTruth    `json:"slow"`
-	Requests     []RequestTruth `json:"requests"` // but those that hang
+	Requests     []RequestTruth `json:"requests"` // all but those that hang
 }
 
 // HostTruth is a host and its clock.
 type HostTruth struct {
 	Name   string `json:"name"`
 	HostID string `json:"host_id"`
-	// SkewNs is its clock minus that of the reference host at Truth.StartNs. From
-	// then on it gains DriftPPM µs per second of true time.
+	// SkewNs is its clock minus that of the reference host at Truth.StartNs. From then on it gains DriftPPM µs per second of
+	// true time.
 	SkewNs   int64   `json:"skew_ns"`
 	DriftPPM float64 `json:"drift_ppm,omitempty"`
 }
@@ -85,7 +85,7 @@ type StageTruth struct {
 type RequestTruth struct {
 	// RequestID is the gateway's id.
 	RequestID string `json:"request_id,omitempty"`
-	// RID, FullID and Role are those of the half whose tokens the user sees.
+	// RID, FullID, and Role are those of the half whose tokens the user sees.
 	RID           string `json:"rid"`
 	FullID        string `json:"full_id"`
 	Role          string `json:"role"`
@@ -96,11 +96,11 @@ type RequestTruth struct {
 	E2ENs         int64  `json:"e2e_ns"`
 	// TTFTNs is from arrival to the first token in the answering tokenizer.
 	TTFTNs int64 `json:"ttft_ns,omitempty"`
-	// QueueNs is the time in waiting queues, of both halves, as their first rank
-	// has it. It is left out if the request was never taken from one.
+	// QueueNs is the time in waiting queues, of both halves, on their first rank. It is omitted if the request was never taken
+	// from one.
 	QueueNs          int64       `json:"queue_ns,omitempty"`
 	PromptTokens     int         `json:"prompt_tokens"`
-	CompletionTokens int         `json:"completion_tokens"` // as the answering root says, else those produced
+	CompletionTokens int         `json:"completion_tokens"` // according to the answering root, else those produced
 	ITL              *Summary    `json:"itl,omitempty"`     // gaps between tokens on the first rank
 	FinishReason     string      `json:"finish_reason,omitempty"`
 	Retractions      int         `json:"retractions,omitempty"`
@@ -116,7 +116,7 @@ type HalfTruth struct {
 	DPRank       *int        `json:"dp_rank,omitempty"`
 	StartNs      int64       `json:"start_ns"`
 	EndNs        int64       `json:"end_ns"`
-	TTFTNs       int64       `json:"ttft_ns,omitempty"` // as the root's attribute says
+	TTFTNs       int64       `json:"ttft_ns,omitempty"` // according to the root's attribute
 	QueueNs      int64       `json:"queue_ns,omitempty"`
 	FinishReason string      `json:"finish_reason,omitempty"`
 	Error        string      `json:"error,omitempty"` // kind of error of the scheduler threads
@@ -164,7 +164,7 @@ func (r *Run) Truth() *Truth {
 	return t
 }
 
-// survey looks at every request once and gathers what the summaries need.
+// survey visits every request once and gathers what the summaries need.
 type survey struct {
 	run            *Run
 	durations      [][][]int64 // by process, then stageKind
@@ -321,7 +321,7 @@ func summarize(durations []int64) *Summary {
 	}
 }
 
-// nearestRank returns the smallest value that p percent do not exceed.
+// nearestRank returns the smallest value that p percent of the values do not exceed.
 func nearestRank[T cmp.Ordered](sorted []T, p int) T {
 	return sorted[(len(sorted)*p+99)/100-1]
 }
@@ -332,8 +332,7 @@ type ImbalanceTruth struct {
 	Host    string `json:"host"`
 	OnsetNs int64  `json:"onset_ns"`
 	DPRank  int    `json:"dp_rank"`
-	// Before and After are the requests that arrived then, by DP rank, and Share
-	// the part that went to DPRank.
+	// Before and After are the numbers of requests that arrived then, by DP rank, and Share the share that went to DPRank.
 	Before      []int   `json:"before"`
 	After       []int   `json:"after"`
 	ShareBefore float64 `json:"share_before"`
@@ -370,8 +369,7 @@ type HangTruth struct {
 	Role   string `json:"role"`
 	Host   string `json:"host"`
 	DPRank int    `json:"dp_rank"`
-	// LastNs is the end of its last step, and Running how many requests were in its
-	// batches then.
+	// LastNs is the end of its last step, and Running the number of requests in its batches then.
 	LastNs  int64 `json:"last_ns"`
 	Running int   `json:"running"`
 }

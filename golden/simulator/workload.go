@@ -13,8 +13,8 @@ const (
 	namedShare  = 0.05 // of unified requests whose client chose the id
 )
 
-// plan draws the requests: when they arrive, how long they are, what their
-// clients do. It does not know how the deployment will cope with them.
+// plan draws the requests: their arrivals, their lengths, and the behavior of their clients. It does not depend on how the
+// deployment will cope with them.
 func (r *Run) plan(rng *rand.Rand) {
 	c := &r.Config
 	at := c.Start.UnixNano()
@@ -55,7 +55,7 @@ func (r *Run) draw(rng *rand.Rand, at int64) *Request {
 	}
 	q.slowTransfer = rng.Float64() < c.SlowTransfers && (!c.SlowTransfersAtOnset || r.Onset != 0)
 	q.failTransfer = rng.Float64() < c.FailedTransfers
-	if c.LongPrompts > 0 && rng.Float64() < c.LongPrompts { // no draw more for the runs of others
+	if c.LongPrompts > 0 && rng.Float64() < c.LongPrompts { // without a draw, so that other runs do not change
 		q.Prompt = c.LongTokens
 	}
 
@@ -77,8 +77,8 @@ func (r *Run) draw(rng *rand.Rand, at int64) *Request {
 	return q
 }
 
-// drawTraits draws who sends a request, and how much of its prompt is cached. A
-// configuration without these draws nothing, so that its run stays what it was.
+// drawTraits draws the sender of a request, and how much of its prompt is cached. A configuration without these draws
+// nothing, so that its runs do not change.
 func (r *Run) drawTraits(rng *rand.Rand, q *Request) {
 	c := &r.Config
 	if c.Tenants > 0 {

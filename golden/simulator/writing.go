@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// WriteFile creates a file and reports the first error, that of closing included.
+// WriteFile creates a file and returns the first error, including that of closing.
 func WriteFile(name string, write func(io.Writer) error) error {
 	f, err := os.Create(name)
 	if err != nil {
@@ -27,12 +27,12 @@ func WriteFile(name string, write func(io.Writer) error) error {
 	return nil
 }
 
-// AppendText appends s as a JSON string. Nearly all need no escape.
+// AppendText appends s as a JSON string. Nearly all need no escapes.
 func AppendText(b []byte, s string) []byte {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c == '"' || c == '\\' || c >= utf8.RuneSelf {
 			quoted, err := json.Marshal(s)
-			if err != nil { // a string always has a JSON form
+			if err != nil { // any string can be marshaled
 				quoted = []byte(`""`)
 			}
 			return append(b, quoted...)

@@ -6,19 +6,19 @@ import (
 	"slices"
 )
 
-// An Allocator is an allocator at work, and what it really had.
+// An Allocator is a simulated allocator, with the truth about it.
 type Allocator struct {
 	device               int64
-	now                  int64 // us since allocatorStart
+	now                  int64 // µs since allocatorStart
 	next                 uint64
 	blocks               []memoryBlock
 	reserved, allocated  int64
 	entries              []dict
 	frames               [][]any // of places
 	ring                 int
-	use                  []memoryUse // behind each entry that is in the ring
+	use                  []memoryUse // after each entry in the ring
 	beforeRing           memoryUse
-	FirstKept, BytesKept int64 // of blocks that Keep allocated: when the first one was, us, and all of them
+	FirstKept, BytesKept int64 // for blocks that Keep allocated: time of the first one in µs, and total size
 }
 
 type memoryUse struct{ allocated, reserved int64 }
@@ -32,7 +32,7 @@ type memoryBlock struct {
 	pool    bool
 }
 
-// AllocatorTruth sums up what happened since the first entry that the ring holds, in bytes.
+// AllocatorTruth summarizes the time since the first entry in the ring, in bytes.
 type AllocatorTruth struct {
 	Start, Peak, End, Reserved, MostReserved int64
 	Entries, Failed                          int
@@ -41,14 +41,14 @@ type AllocatorTruth struct {
 
 const allocatorStart = 1_770_000_000_000_000 // us
 
-// places are how many lines of a program allocate; Backward is the place of a backward pass, whose threads have C++ alone on
-// their stacks.
+// places is the number of allocating lines of a program; Backward is the place of a backward pass, whose threads only have
+// C++ on their stacks.
 const (
 	places   = 8
 	Backward = places
 )
 
-// IdleAllocator is one that has nothing yet. The ring holds the newest entries.
+// IdleAllocator returns an allocator without memory. The ring holds the newest entries.
 func IdleAllocator(device int64, ring int) *Allocator {
 	r := &Allocator{device: device, next: 0x7f0000000000, ring: ring}
 	for i := range places {
@@ -86,10 +86,10 @@ func NewAllocator(seed uint64, device int64, steps, ring int) *Allocator {
 	return r
 }
 
-// Wait lets some us go by.
+// Wait advances the time.
 func (r *Allocator) Wait(us int64) { r.now += us }
 
-// Alloc allocates a block in a place, 0 to 7 or Backward: one that is free and takes as much, or else a new segment. It returns the
+// Alloc allocates a block in a place, 0 to 7 or Backward: a free block of the same size, or a new segment. It returns the
 // number of the block.
 func (r *Allocator) Alloc(size int64, place int) int {
 	takes := rounded(size)
@@ -132,7 +132,7 @@ func (r *Allocator) Forget() {
 	r.entries, r.use = nil, nil
 }
 
-// Pool says that a block is of a CUDA graph.
+// Pool marks a block as part of a CUDA graph's pool.
 func (r *Allocator) Pool(i int) { r.blocks[i].pool = true }
 
 // Forward runs a model: each layer allocates a block in places 0 to 2, and frees it.
@@ -146,7 +146,7 @@ func (r *Allocator) Forward(layers int) {
 	}
 }
 
-// rounded returns how much a block takes.
+// rounded returns the real size of a block.
 func rounded(n int64) int64 { return (n + 511) / 512 * 512 }
 
 func (r *Allocator) live() (list []int) {
@@ -178,7 +178,7 @@ func (r *Allocator) record(action string, what dict, size int64, place int) {
 	}
 }
 
-// Truth returns the sums of what happened.
+// Truth returns the summary.
 func (r *Allocator) Truth() AllocatorTruth {
 	t := AllocatorTruth{Start: r.beforeRing.allocated, End: r.use[len(r.use)-1].allocated, Reserved: r.reserved, MostReserved: r.reserved, Entries: len(r.entries), PeakTime: get(r.entries[0], "time_us").(int64)}
 	t.Peak = t.Start
@@ -193,10 +193,10 @@ func (r *Allocator) Truth() AllocatorTruth {
 	return t
 }
 
-// An AllocationFailure is what the allocator had when the device had no memory.
+// An AllocationFailure is the state of the allocator when the device ran out of memory.
 type AllocationFailure struct{ Allocated, Reserved int64 }
 
-// Failures returns those that the ring holds.
+// Failures returns the failures in the ring.
 func (r *Allocator) Failures() (list []AllocationFailure) {
 	for i, u := range r.use {
 		if get(r.entries[i], "action") == "oom" {
@@ -206,7 +206,7 @@ func (r *Allocator) Failures() (list []AllocationFailure) {
 	return list
 }
 
-// MemorySnapshot returns the file that runs of several devices leave.
+// MemorySnapshot returns the snapshot file of several devices.
 func MemorySnapshot(runs ...*Allocator) []byte {
 	segments, traces := []any{}, []any{}
 	for _, r := range runs {

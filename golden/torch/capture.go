@@ -10,7 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/golden/simulator"
 )
 
-// What a capture is of.
+// The configuration of a capture, its run, its instance, and its scheduler.
 func (c *Capture) config() *Config               { return &c.Group.profile.config }
 func (c *Capture) run() *simulator.Run           { return c.Group.profile.Run }
 func (c *Capture) instance() *simulator.Instance { return &c.run().Instances[c.Group.Instance] }
@@ -20,7 +20,7 @@ func (c *Capture) Process() *simulator.Process {
 }
 func (c *Capture) clock() *simulator.Clock { return &c.run().Hosts[c.Process().Host].Clock }
 
-// worldRank returns the rank in torch.distributed, of which every DP rank has its own.
+// worldRank returns the rank in torch.distributed; every DP rank has a world of its own.
 func (c *Capture) worldRank() int { return c.Group.PP*c.Group.Size.TP + c.TP }
 
 // Device returns the ordinal of the GPU, counted on each host.
@@ -29,8 +29,7 @@ func (c *Capture) Device() int {
 	return slot
 }
 
-// name returns the name that SGLang gives the file of a capture. A prefill and a
-// decode instance are told apart by a prefix.
+// name returns SGLang's name for the file of a capture. A prefix distinguishes prefill and decode instances.
 func (c *Capture) name() string {
 	in := c.instance()
 	name := ""
@@ -51,8 +50,8 @@ func (c *Capture) name() string {
 	return name
 }
 
-// profileID returns the id that an instance gave its recording, which is the time
-// of the request for it by its clock: str(time.time()) in Python.
+// profileID returns the id of an instance's recording, which is the time of the request for it on its clock:
+// str(time.time()) in Python.
 func (c *Capture) profileID() string {
 	t := c.run().Hosts[c.instance().Host].Clock.At(c.Group.profile.from - 250*ms)
 	return fmt.Sprintf("%d.%07d", t/1e9, t%1e9/100)
@@ -94,16 +93,15 @@ func rankList(from, n int) string {
 	return "[" + b.String() + "]"
 }
 
-// ranksShown is how many ranks of a group PyTorch prints.
+// ranksShown is the number of ranks of a group that PyTorch prints.
 const ranksShown = 30
 
 // groupName returns the name of the TP group's process group. SGLang makes two, of NCCL
 // and of Gloo, for the world and then for every TP group.
 func (g *Group) groupName() int { return 3 + 2*g.PP }
 
-// commsID returns the id of a collective. As PyTorch does, it hashes what all
-// ranks of the group know, so that other replicas, which count their groups and
-// collectives in the same way, have the same ids.
+// commsID returns the id of a collective. Like PyTorch, it hashes only what all ranks of the group know, so that other
+// replicas, which number their groups and collectives in the same way, have the same ids.
 func (g *Group) commsID(seq uint64) uint64 {
 	h := fnv.New64a()
 	fmt.Fprintf(h, "%d/%d/false/%d/1/%d", g.groupName(), seq, g.PP*g.Size.TP, g.Size.TP)
@@ -132,7 +130,7 @@ func (c *Capture) texts(p *Pass) (texts [len(OpTable)]opText) {
 	return texts
 }
 
-// collective returns the arguments of a collective, but for its Seq.
+// collective returns the arguments of a collective, except for its Seq.
 func (g *Group) collective(name, dtype string, in, out int) string {
 	return fmt.Sprintf(`"Collective name": "%s", "In msg nelems": %d, "Out msg nelems": %d, "Group size": %d, "dtype": "%s", `+
 		`"In split size": "[]", "Out split size": "[]", "Process Group Name": "%d", "Process Group Description": "undefined", "Process Group Ranks": "%s"`,

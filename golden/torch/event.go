@@ -26,8 +26,7 @@ const (
 	categories
 )
 
-// categoryNames has the "cat" of events, and for those without the name by which
-// truth counts them.
+// categoryNames has the "cat" of events, and for those without one, the name in truth's counts.
 var categoryNames = [categories]string{
 	catUserAnnotation: "user_annotation",
 	catCPUOp:          "cpu_op",
@@ -43,14 +42,13 @@ var categoryNames = [categories]string{
 	catMetadata:       "metadata",
 }
 
-// writer writes the events of one trace the way libkineto does
-// (output_json.cpp), which appends text and sorts nothing.
+// writer writes the events of one trace in the way of libkineto (output_json.cpp), which appends text and sorts nothing.
 type writer struct {
 	w     io.Writer
 	buf   []byte
 	err   error // of the first failed write
 	clock *simulator.Clock
-	base  int64 // what the times of the file are relative to, by the clock
+	base  int64 // origin of the times in the file, on the clock
 	pid   int
 	gpu   int // ordinal of the device
 	warps Warps
@@ -62,7 +60,7 @@ type writer struct {
 
 const bufferSize = 1 << 17
 
-// flush writes what has gathered, if it is enough or must be now.
+// flush writes the buffer, if it is large enough or if now is set.
 func (t *writer) flush(now bool) {
 	if !now && len(t.buf) < bufferSize {
 		return
@@ -94,8 +92,7 @@ func (t *writer) micros(ns int64) *writer {
 	return t
 }
 
-// slice begins a slice; its arguments and end follow. The name must need no
-// escapes in JSON.
+// slice begins a slice; its arguments and end follow. The name must need no escapes in JSON.
 func (t *writer) slice(cat Category, name string, pid, tid int, start, end int64) {
 	t.counts[cat]++
 	if t.first == 0 || start < t.first {
@@ -127,22 +124,21 @@ func (t *writer) operator(name string, external int, args string, start, end int
 	t.eventIndex()
 }
 
-// openOperator begins an operator, of which more arguments follow.
+// openOperator begins an operator; more arguments follow.
 func (t *writer) openOperator(name string, external int, start, end int64) {
 	t.slice(catCPUOp, name, t.pid, t.pid, start, end)
 	t.text(`"External id": `).integer(int64(external)).text(`, "Record function id": 0, `)
 }
 
-// eventIndex writes the last argument of what PyTorch itself has recorded, and
-// ends the event.
+// eventIndex writes the last argument of events recorded by PyTorch itself, and ends the event.
 func (t *writer) eventIndex() {
 	t.text(`"Ev Idx": `).integer(int64(t.index))
 	t.index++
 	t.end()
 }
 
-// runtime writes a call of CUDA with its flow: the start of one if the call
-// launches something, and else, as libkineto does, the end of one without start.
+// runtime writes a call of CUDA with its flow: the start of a flow if the call launches something, and otherwise, as
+// libkineto does, the end of one without a start.
 func (t *writer) runtime(api APIKind, external, correlation int, start, end int64) {
 	row := &APITable[api]
 	t.slice(row.In, row.name, t.pid, t.pid, start, end)
@@ -152,15 +148,15 @@ func (t *writer) runtime(api APIKind, external, correlation int, start, end int6
 	t.flow(row.launches, correlation, t.pid, t.pid, start)
 }
 
-// externalID writes the id of the operator that an event belongs to, if any. What
-// follows is set off as by the line breaks that libkineto replaces.
+// externalID writes the id of the operator that an event belongs to, if any. The blanks stand for the line breaks that
+// libkineto replaces.
 func (t *writer) externalID(external int) {
 	if external != 0 {
 		t.text(`"External id": `).integer(int64(external)).text(",      ")
 	}
 }
 
-// flow writes one end of an arrow from a call to what it launched.
+// flow writes one end of an arrow from a call to its work.
 func (t *writer) flow(start bool, id, pid, tid int, at int64) {
 	t.counts[catFlow]++
 	phase, end := "f", ", \"bp\": \"e\"\n  },\n"
@@ -172,7 +168,7 @@ func (t *writer) flow(start bool, id, pid, tid int, at int64) {
 		text(end)
 }
 
-// python writes a frame of the Python stack, 0 being no parent, and returns its id.
+// python writes a frame of the Python stack and returns its id; parent 0 is none.
 func (t *writer) python(name string, parent int, start, end int64) int {
 	return t.pythonOn(t.pid, name, parent, start, end)
 }
@@ -198,20 +194,20 @@ func (t *writer) kernel(stream, correlation int, details string) {
 	t.text(details)
 }
 
-// copied writes the arguments of a copy that took a time.
+// copied writes the arguments of a copy with the given duration.
 func (t *writer) copied(stream, correlation, bytes int, took int64) {
 	t.onDevice("", stream, correlation)
 	t.text(`      "bytes": `).integer(int64(bytes)).text(`, "memory bandwidth (GB/s)": `)
 	t.buf = strconv.AppendFloat(t.buf, float64(bytes)/float64(took), 'g', -1, 64)
 }
 
-// onDevice writes the arguments that say where something ran, and a comma.
+// onDevice writes the arguments about where something ran, and a comma.
 func (t *writer) onDevice(queued string, stream, correlation int) {
 	t.text(queued).text(`"device": `).integer(int64(t.gpu)).text(`, "context": 1,      "stream": `).integer(int64(stream)).
 		text(`, "correlation": `).integer(int64(correlation)).text(",")
 }
 
-// gpuAnnotation writes an annotation of the CPU as a stream of the GPU has it.
+// gpuAnnotation writes a CPU annotation as it appears on a stream of the GPU.
 func (t *writer) gpuAnnotation(name string, external, stream int, start, end int64) {
 	t.slice(catGPUAnnotation, name, t.gpu, stream, start, end)
 	t.text(`"External id": `).integer(int64(external))

@@ -9,29 +9,29 @@ import (
 	"strings"
 )
 
-// ExpertMode is how the recorder was set.
+// ExpertMode is the mode of the recorder.
 type ExpertMode uint8
 
 const (
 	ExpertsStat ExpertMode = iota
 	ExpertsPerPass
 	ExpertsPerToken
-	ExpertsOldPerToken // without counts: of 2025-05
+	ExpertsOldPerToken // without counts: 2025-05
 	ExpertsCSV
 )
 
-// A ExpertConfig says what is simulated. Experts of layers below Dense do not exist.
+// An ExpertConfig configures the simulation. Layers below Dense have no experts.
 type ExpertConfig struct {
 	Seed                             uint64
 	Mode                             ExpertMode
 	Layers, Dense, Experts, TopK, EP int
-	Passes, Tokens                   int     // tokens of a pass and a rank
-	Hot                              int     // the rank that is planted
+	Passes, Tokens                   int     // tokens per pass and rank
+	Hot                              int     // the planted rank
 	Skew                             float64 // how much more often its experts are chosen; 1 is even
-	Popular                          float64 // deviation of the logarithm of how popular experts are, in each layer by itself
-	Redundant                        int     // physical experts beyond the logical ones
+	Popular                          float64 // standard deviation of the logarithm of the popularity of experts, independently in each layer
+	Redundant                        int     // physical experts in addition to the logical ones
 	Same                             bool    // all ranks count all tokens
-	Ring                             int     // places of the buffer of ExpertsStat; 0 is one for each pass
+	Ring                             int     // places in the ring of ExpertsStat; 0 is one per pass
 }
 
 // ExpertRun describes the simulated run.
@@ -42,14 +42,14 @@ type ExpertRun struct {
 	Log          string
 }
 
-// ExpertsCanary is the first token of every prompt, which nobody may see.
+// ExpertsCanary is the first token of every prompt, which must never be shown.
 const ExpertsCanary = 774411
 
-// ExpertsStart is when passes are logged, s of Unix time.
+// ExpertsStart is the time at which logging of passes begins, in Unix seconds.
 const ExpertsStart = 1_770_000_000
 
-// PlayExperts simulates a server with experts whose tokens choose some of them in each layer, and
-// writes what its recorder would dump, and the lines of its log.
+// PlayExperts simulates a server with experts whose tokens choose some of them in each layer, and writes the dumps of its
+// recorder, and the lines of its log.
 func PlayExperts(c ExpertConfig) *ExpertRun {
 	rng := rand.New(rand.NewPCG(c.Seed, 77))
 	physical := c.Experts + c.Redundant
@@ -65,7 +65,7 @@ func PlayExperts(c ExpertConfig) *ExpertRun {
 		}
 		choose[l] = newWheel(weights)
 		for p := range physical {
-			maps[l] = append(maps[l], int64((p+l)%c.Experts)) // some placement or other
+			maps[l] = append(maps[l], int64((p+l)%c.Experts)) // an arbitrary placement
 		}
 	}
 	t := &ExpertRun{Files: map[string][]byte{}}
@@ -99,7 +99,7 @@ func PlayExperts(c ExpertConfig) *ExpertRun {
 	return t
 }
 
-// A pass is what one rank counted.
+// A pass is the counts of one rank in one pass.
 type pass struct {
 	counts [][]int64 // by layer and physical expert
 	chosen []int64   // by layer, token, and choice
@@ -143,7 +143,7 @@ func newWheel(weights []float64) *wheel {
 	return w
 }
 
-// choose chooses k different ones.
+// choose chooses k distinct experts.
 func (w *wheel) choose(rng *rand.Rand, k int) []int {
 	out := make([]int, 0, k)
 next:
@@ -160,7 +160,7 @@ next:
 	return out
 }
 
-// balancedness returns the result of SGLang's compute_utilization_rate, on average over layers.
+// balancedness returns the result of SGLang's compute_utilization_rate, averaged over layers.
 func balancedness(counts [][]int64, gpus int) float64 {
 	sum := float32(0)
 	for _, layer := range counts {
@@ -204,7 +204,7 @@ func (t *ExpertRun) log(c *ExpertConfig, p int, times int64) {
 	t.Log += b.String()
 }
 
-// passID returns the number of a pass: recording begins when many have run.
+// passID returns the number of a pass: many passes have run before the recording.
 func passID(p int) int { return 1350 + p }
 
 // write writes the files of all ranks.

@@ -7,7 +7,7 @@ import (
 	"github.com/sgtrace/sgtrace/golden/simulator"
 )
 
-// Profile is a recording of a run: what was planned for every scheduler.
+// Profile is a recording of a run: the plan for every scheduler.
 type Profile struct {
 	Run      *simulator.Run
 	config   Config
@@ -16,42 +16,40 @@ type Profile struct {
 	Captures []*Capture // by scheduler
 }
 
-// Group is a TP group: the ranks of one stage of one replica, which meet in
-// collectives.
+// Group is a TP group: the ranks of one stage of one replica, which meet in collectives.
 type Group struct {
 	profile     *Profile
-	index       int // in profile.groups
+	index       int // index in profile.groups
 	Instance    int
 	Size        simulator.Parallel // of the instance
 	DP, PP      int
 	layers      int
 	straggler   int       // TP rank of the planted straggler, or -1
 	forwards    []Forward // the recorded steps
-	collectives int       // in them, with metadata
+	collectives int       // number of those with metadata
 }
 
 // Forward is a step of a group as all its ranks see it.
 type Forward struct {
 	At       int    // index of the step
 	graph    bool   // replayed from a CUDA graph
-	begin    int64  // all ranks can compute
-	finish   int64  // the last segment must have ended
-	tail     int64  // what remains then for a rank without delay
+	begin    int64  // when all ranks can compute
+	finish   int64  // by when the last segment must have ended
+	tail     int64  // time that remains then for a rank without delay
 	seq      uint64 // of the first collective
 	segments []segment
 }
 
-// segment is a part of the forward pass up to a collective: half a layer, or the
-// head after the last layer. All ranks leave the collective together, when the
-// last of them has come and the data is through.
+// segment is a part of the forward pass up to a collective: half a layer, or the head after the last layer. All ranks leave
+// the collective together, when the last of them has arrived and the data is transferred.
 type segment struct {
-	end      int64 // true time, but for the jitter of each rank
-	room     int64 // time since the end of the one before
-	transfer int64 // of which the data takes, from the start of the last rank on
-	last     int   // TP rank that comes last
+	end      int64 // true time, before the jitter of each rank
+	room     int64 // time since the end of the previous one
+	transfer int64 // part of room for the data, from the arrival of the last rank on
+	last     int   // TP rank that arrives last
 }
 
-// What a forward pass consists of, in ns.
+// Durations in a forward pass, in ns.
 const (
 	kernelLead   = 90 * us // from the step's schedule to its first kernel
 	tailLeast    = 80 * us
@@ -90,7 +88,7 @@ func NewProfile(r *simulator.Run, c Config) (*Profile, error) {
 	return p, nil
 }
 
-// newGroup finds the steps of a group that are recorded.
+// newGroup finds the recorded steps of a group.
 func (p *Profile) newGroup(instance, dp, pp int) *Group {
 	in := &p.Run.Instances[instance]
 	g := &Group{
@@ -125,7 +123,7 @@ func (p *Profile) newGroup(instance, dp, pp int) *Group {
 	return g
 }
 
-// scheduler returns which of the instance's schedulers a TP rank is.
+// scheduler returns the index in the instance of a TP rank's scheduler.
 func (g *Group) scheduler(tp int) int {
 	return (g.DP*g.Size.PP+g.PP)*g.Size.TP + tp
 }
@@ -136,8 +134,7 @@ func (g *Group) ranks(st *simulator.Step) []simulator.RankStep {
 	return st.Ranks[g.PP*tp : (g.PP+1)*tp]
 }
 
-// forward finds out what a step leaves room for: all segments must end before any
-// rank is done with the step.
+// forward determines the time available in a step: all segments must end before any rank is done with the step.
 func (g *Group) forward(at int, seq uint64) (f Forward, segments int) {
 	st := &g.profile.Run.Steps[at]
 	f = Forward{At: at, seq: seq, graph: st.Mode == simulator.ModeDecode && g.profile.config.Graphs}
@@ -158,7 +155,7 @@ func (g *Group) forward(at int, seq uint64) (f Forward, segments int) {
 	}
 	layers := min(g.layers, (int(max(f.finish-f.begin, 0)/segmentLeast)-head)/2)
 	if layers < 1 {
-		return f, 0 // too short to be looked into
+		return f, 0 // too short to be filled
 	}
 	return f, 2*layers + head
 }
@@ -188,13 +185,13 @@ func (g *Group) divide(f *Forward, segments int) {
 	}
 }
 
-// start returns when a TP rank comes to the collective that ends a segment. slack
-// is the part of the others' time for computing that it does not need.
+// start returns when a TP rank arrives at the collective that ends a segment. slack is the share of the others' computing
+// time that it does not need.
 func (s *segment) start(slack float64) int64 {
 	return s.end - s.transfer - int64(float64(s.room-s.transfer)*slack)
 }
 
-// slack draws how much faster than the last rank of a segment another one is.
+// slack draws how much faster than the last rank of a segment another rank is.
 func (g *Group) slack(rng *rand.Rand, s *segment, tp int) float64 {
 	if tp == s.last {
 		return 0
@@ -205,7 +202,7 @@ func (g *Group) slack(rng *rand.Rand, s *segment, tp int) float64 {
 	return 0.01 + 0.06*rng.Float64()
 }
 
-// jitter draws by how much a rank leaves a collective after the others.
+// jitter draws how much later than the others a rank leaves a collective.
 func (p *Profile) jitter(rng *rand.Rand) int64 {
 	sigma := float64(p.config.EndJitter / time.Nanosecond)
 	return int64(sigma * min(max(rng.NormFloat64(), -3), 3))

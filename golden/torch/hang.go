@@ -8,16 +8,16 @@ import (
 	"slices"
 )
 
-// HangForm is how dumps are written.
+// HangForm is the form of dumps.
 type HangForm uint8
 
 const (
 	AsPickle HangForm = iota // as torch::jit::Pickler does
 	AsJSON
-	// WatchdogLog is one log of all ranks, with what PyTorch's watchdog prints. It tells no types, and of a rank
-	// in which nothing timed out only how far the group of all is.
+	// WatchdogLog is one log of all ranks, with the messages of PyTorch's watchdog. It has no types, and for a rank in which
+	// nothing timed out only the progress of the group of all ranks.
 	WatchdogLog
-	// NCCLLogs is the log of NCCLLogs with NCCL_DEBUG=INFO, a file a rank; NCCLLog is one file.
+	// NCCLLogs is NCCL's log with NCCL_DEBUG=INFO, a file per rank; NCCLLog is one file.
 	NCCLLogs
 	NCCLLog
 )
@@ -58,7 +58,7 @@ func WriteHang(dir string, c HangConfig, form HangForm) (HangTruth, error) {
 	return j.truth, nil
 }
 
-// plain makes of a value what encoding/json knows.
+// plain converts a value to types of encoding/json.
 func plain(v any) any {
 	switch v := v.(type) {
 	case dict:
@@ -79,7 +79,7 @@ func plain(v any) any {
 	return v
 }
 
-// dump returns the entries in the recorder of a rank, with the keys and in the order of version 2.9.
+// dump returns the entries in the recorder of a rank, with the keys of version 2.9 in their order.
 func (j *job) dump(rank int) dict {
 	config, status := dict{}, dict{}
 	for id, g := range j.mine[rank] {

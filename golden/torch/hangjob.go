@@ -15,32 +15,31 @@ const (
 	OtherSize
 	OtherType
 	OtherOrder // it enters two collectives the other way around
-	Faults     // how many there are
+	Faults     // number of faults
 )
 
-// String returns the word that the report on hangs has for it.
+// String returns the word in the report on hangs.
 func (f Fault) String() string {
 	return [...]string{"not entered", "another operation", "another size", "another type", "another order"}[f]
 }
 
-// A HangConfig says what is simulated.
+// A HangConfig configures the simulation.
 type HangConfig struct {
 	Seed   uint64
-	TP, DP int // ranks are DP groups of TP ones
+	TP, DP int // DP groups of TP ranks each
 	Steps  int
 	Fault  Fault
-	Wrong  int // ranks of one group that do it, fewer than half of TP
-	// Ring is how many entries a recorder keeps, and Active tells that it keeps only what has not
-	// ended.
+	Wrong  int // number of faulty ranks in one group, fewer than half of TP
+	// Ring is the number of entries that a recorder keeps, and Active means that it only keeps those that have not ended.
 	Ring   int
 	Active bool
-	Silent int // ranks whose dumps are lost, of those that did nothing wrong
+	Silent int // number of ranks without the fault whose dumps are lost
 }
 
 // A HangTruth is what went wrong.
 type HangTruth struct {
 	Fault  Fault
-	Ranks  []int // that did it
+	Ranks  []int // the faulty ranks
 	Group  string
 	Of     []int // the ranks of the group
 	Seq    int
@@ -49,7 +48,7 @@ type HangTruth struct {
 
 // An op is a collective of a program.
 type op struct {
-	group        int // index into job.groups
+	group        int // index in job.groups
 	name         string
 	in, out      []int64
 	typ          string
@@ -64,26 +63,25 @@ func (o *op) same(p *op) bool {
 	return o.name == p.name && o.typ == p.typ && slices.Equal(o.in, p.in) && slices.Equal(o.out, p.out)
 }
 
-// A group is a process group. Its name differs between ranks where its ranks differ.
+// A group is a process group. Groups of different ranks have different names.
 type group struct {
 	desc  string
 	ranks []int
 }
 
-// A job is what is simulated. A rank enters what its program has, up to some collectives ahead of the
-// first that has not ended. A collective ends when all ranks of its group are in it with the same
-// operation. So one mistake stops its group, and then all ranks that share a group with one of
-// those, as in reality. The truth is the mistake.
+// A job is the simulation. A rank enters the collectives of its program, up to some number ahead of the first that has not
+// ended. A collective ends when all ranks of its group are in it with the same operation. So one mistake stops its group,
+// and then all ranks that share a group with one of those, as in reality. The truth is the mistake.
 type job struct {
 	HangConfig
 	r       *rand.Rand
 	groups  []group
 	mine    [][]int // groups of each rank
 	program [][]op  // of each rank
-	entered []int   // of the program
-	first   []int   // that has not ended
+	entered []int   // by the rank, in its program
+	first   []int   // the first that has not ended
 	at      []map[call]int
-	stops   []int // what a rank does not get beyond; -1 is nothing
+	stops   []int // where a rank stops; -1 is nowhere
 	truth   HangTruth
 }
 
@@ -160,7 +158,7 @@ func (j *job) programOf(rank int, steps []step) (list []op) {
 	return list
 }
 
-// plant makes the mistake: in a collective of a TP group in the second half of the program.
+// plant plants the mistake: in a collective of a TP group in the second half of the program.
 func (j *job) plant() {
 	g := 1 + j.r.IntN(j.DP)
 	of := j.groups[g].ranks
@@ -171,14 +169,14 @@ func (j *job) plant() {
 		next := i + 1
 		if p[i].group == g && (j.Fault != OtherOrder || p[next].group == g && !p[i].same(&p[next]) && p[i].name != p[next].name) {
 			at = i
-		} else if tries > 1000 { // such a pair is not there: make one
+		} else if tries > 1000 { // there is no such pair: make one
 			for _, r := range of {
 				q := j.program[r]
 				q[i].group, q[next].group = g, g
 				q[i].name, q[i].in, q[i].out = "all_reduce", []int64{640, 64}, []int64{640, 64}
 				q[next].name, q[next].in, q[next].out = "broadcast", []int64{640, 64}, []int64{640, 64}
 			}
-			for r := range j.program { // of the others, so that all have as many
+			for r := range j.program { // of the others, so that all have the same number
 				if !slices.Contains(of, r) {
 					j.program[r][i].group, j.program[r][next].group = j.mine[r][1], j.mine[r][1]
 				}
@@ -239,7 +237,7 @@ func (j *job) run() {
 			}
 			if first < j.entered[rank] && j.ends(rank, first) {
 				moved = true
-				for _, r := range j.groups[p[first].group].ranks { // it is the first of all of them
+				for _, r := range j.groups[p[first].group].ranks { // the first one for all of them
 					j.program[r][j.first[r]].done = true
 					j.first[r]++
 				}
@@ -248,7 +246,7 @@ func (j *job) run() {
 	}
 }
 
-// ends reports whether all ranks of a group are in a collective, as their first that has not ended.
+// ends reports whether all ranks of a group are in a collective, which is the first of each that has not ended.
 func (j *job) ends(rank, i int) bool {
 	o := &j.program[rank][i]
 	for _, r := range j.groups[o.group].ranks {

@@ -8,10 +8,10 @@ import (
 	"github.com/sgtrace/sgtrace/golden/simulator"
 )
 
-// gpuRows is for how many GPUs libkineto writes metadata, present or not.
+// gpuRows is the number of GPUs for which libkineto writes metadata, present or not.
 const gpuRows = 16
 
-// header writes what precedes the events.
+// header writes everything before the events.
 func (c *Capture) header(t *writer) {
 	rng := rand.New(rand.NewPCG(c.config().Seed, simulator.StreamTorch|uint64(c.Process().PID)<<24|uint64(c.Process().Host)<<40|1<<23))
 	t.text("{\n  \"schemaVersion\": 1,\n  \"deviceProperties\": [")
@@ -48,8 +48,8 @@ const deviceProperties = `
       "regsPerMultiprocessor": 65536, "sharedMemPerBlockOptin": 232448, "sharedMemPerMultiprocessor": 233472
     }`
 
-// distributed returns what torch.distributed knows of the rank: its world, which
-// is that of one DP rank, and the process groups that it is in.
+// distributed returns torch.distributed's description of the rank: its world, which is that of one DP rank, and its process
+// groups.
 func (c *Capture) distributed() string {
 	size := c.Group.Size
 	world := size.TP * size.PP
@@ -99,7 +99,7 @@ func (c *Capture) trailer(t *writer, from, to int64) {
 		time(to).text("\n  }\n  ],\n  \"traceName\": \"/tmp/tmp" + strings.TrimSuffix(c.name(), ".gz") + "\"\n}\n")
 }
 
-// processRow writes the metadata of a process, which a GPU counts as too.
+// processRow writes the metadata of a process, or of a GPU, which counts as one.
 func (c *Capture) processRow(t *writer, pid int, label string, sort int, at int64) {
 	t.metadata("process_name", "name", c.Title(), pid, 0, at)
 	t.metadata("process_labels", "labels", label, pid, 0, at)

@@ -9,27 +9,27 @@ import (
 	"slices"
 )
 
-// InspectorConfig is a run that NCCLLogs's Inspector records.
+// InspectorConfig is a run recorded by NCCL's Inspector.
 type InspectorConfig struct {
 	Seed         uint64
 	Ranks, Hosts int
 	Collectives  int
-	// Late is a rank that comes Lateness µs late from the collective Since on; -1 is none.
+	// Late is a rank that arrives Lateness µs late, from collective Since on; -1 is none.
 	Late            int
 	Lateness, Since int
-	// Verbose writes when kernels were, and Interval is how often what ended is written, µs; 0 is once, at the end.
+	// Verbose writes the times of kernels, and Interval is the interval between writes in µs; 0 is once, at the end.
 	Verbose  bool
 	Interval int64
 }
 
 // InspectorTruth is the simulated history.
 type InspectorTruth struct {
-	Begun int64 // when the first collective was that the late rank was late for, Unix µs
+	Begun int64 // time of the first collective for which the late rank was late, Unix µs
 	Ends  []int64
 	Took  [][]int64 // of each collective, by rank, µs
 }
 
-// WriteInspector writes a log of each rank into a folder, with the keys of NCCLLogs 2.28 and in their order.
+// WriteInspector writes a log of each rank into a folder, with the keys of NCCL 2.28 in their order.
 func WriteInspector(dir string, c InspectorConfig) (*InspectorTruth, error) {
 	r := rand.New(rand.NewPCG(c.Seed, 37))
 	truth := &InspectorTruth{}
@@ -67,7 +67,7 @@ func WriteInspector(dir string, c InspectorConfig) (*InspectorTruth, error) {
 	return truth, nil
 }
 
-// line returns what writes a collective of a rank.
+// line returns a function that formats a collective of a rank.
 func (c *InspectorConfig) line(op string, sn, size, rank int, came, end int64) func(int64) string {
 	took := end - came
 	trace := ""
@@ -83,7 +83,7 @@ func (c *InspectorConfig) line(op string, sn, size, rank int, came, end int64) f
 	}
 }
 
-// write writes what a rank's thread writes whenever it looks.
+// write writes the output of a rank's thread each time it looks.
 func (c *InspectorConfig) write(dir string, rank int, lines []func(int64) string, ends []int64) error {
 	f, err := os.Create(filepath.Join(dir, fmt.Sprintf("node%d-pid%d.log", rank*c.Hosts/c.Ranks, 4100+rank)))
 	if err != nil {

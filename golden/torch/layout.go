@@ -12,7 +12,7 @@ type Capture struct {
 	TP    int
 }
 
-// Pass is a step as the profiler of one rank saw it. Times are true time.
+// Pass is a step as seen by the profiler of one rank. Times are true time.
 type Pass struct {
 	*Forward
 	Step *simulator.Step
@@ -28,29 +28,29 @@ type Pass struct {
 	correlation int // of the first call of the runtime
 }
 
-// Call is an operator that the CPU runs, and the call of CUDA in it.
+// Call is an operator on the CPU, and the call of CUDA in it.
 type Call struct {
 	Op         OpKind
 	Layer      int16 // -1 outside of layers
 	Start, End int64
 	external   int // id of the outer operator, 0 for none
-	// Correlation is that of the call that launches. Those of the calls for events
-	// before it, which only collectives have, are one and two less.
+	// Correlation is that of the call that launches. Those of the preceding calls for events, which only collectives have, are
+	// one and two less.
 	Correlation int
 	Seq         uint64 // of a collective with metadata, else 0
 }
 
-// Work is something that runs on the GPU.
+// Work is a piece of work on the GPU.
 type Work struct {
 	Op         OpKind
-	Call       int32 // index of what launched it
-	Node       int32 // of a CUDA graph, from 1 on, else 0
+	Call       int32 // index of the call that launched it
+	Node       int32 // in a CUDA graph, from 1 on, else 0
 	segment    int16 // of the step, -1 outside
 	Start, End int64
 }
 
-// Ids: every operator takes as many External ids, of itself, the operator in it
-// and an annotation, and every call as many correlations.
+// Ids: every operator takes the same number of External ids, for itself, the operator in it, and an annotation, and every
+// call the same number of correlations.
 const (
 	externalStep     = 3
 	correlationStep  = 3
@@ -58,8 +58,8 @@ const (
 	annotations      = 4   // of a step
 )
 
-// Where inside the time of a call its parts are, in percent: frames of Python, the
-// operators in the innermost of them, and the calls of CUDA in these.
+// The positions of the parts within the time of a call, in percent: Python frames, the operators in the innermost of them,
+// and the calls of CUDA in these.
 const (
 	partModule     = 1
 	partFrame      = 2
@@ -80,8 +80,7 @@ const (
 	partModuleEnd  = 98
 )
 
-// At returns the time of a part of c. What waits for the GPU lasts until the end,
-// with little around it.
+// At returns the time of a part of c. A call that waits for the GPU lasts until the end, with little around it.
 func (c *Call) At(percent int64) int64 {
 	switch {
 	case c.Op != OpSync:
@@ -92,8 +91,7 @@ func (c *Call) At(percent int64) int64 {
 	return c.End - 10*(100-percent)
 }
 
-// Durations on the CPU, in ns. A call takes the time of callMost unless that is too
-// long for the CPU to stay ahead of the GPU.
+// Durations on the CPU, in ns. A call takes callMost unless that is too long for the CPU to stay ahead of the GPU.
 const (
 	callMost  = 18 * us
 	graphTime = 20 * us
@@ -103,14 +101,14 @@ const (
 	kernelMin = 1500
 )
 
-// Passes lays out what a scheduler did in the recorded steps.
+// Passes lays out the activity of a scheduler in the recorded steps.
 //
-//  1. The group has fixed when every collective ends. Each rank comes to it at a
+//  1. The group has fixed the end of every collective. Each rank arrives at it at a
 //     time of its own, and computes in between.
 //  2. A kernel is launched as soon as the CPU can, but at least 2 to 10 µs before
 //     it starts. The CPU runs ahead of the GPU, and waits for it in the end.
 //  3. A rank that takes longer than its peers for the whole step samples later:
-//     the rest of its step lies before the sampler, and there the CPU is late.
+//     the rest of its step is before the sampler, and there the CPU is late.
 func (c *Capture) Passes() []Pass {
 	g := c.Group
 	skip := min(c.TP%(g.profile.config.Ragged+1), len(g.forwards))
@@ -153,7 +151,7 @@ func settle(passes []Pass) {
 	}
 }
 
-// lay fills in what happens inside a step.
+// lay fills in the inside of a step.
 func (c *Capture) lay(p *Pass) {
 	if p.Step.Mode == simulator.ModePrebuilt {
 		return
@@ -177,10 +175,10 @@ type layout struct {
 	group *Group
 	tp    int
 	rng   *rand.Rand
-	delay int64 // from a launch to the start of what it launches, at least
+	delay int64 // shortest time from a launch to the start of its work
 }
 
-// inputs brings the inputs of the batch to the GPU.
+// inputs copies the inputs of the batch to the GPU.
 func (l *layout) inputs() {
 	for i := range int64(3) {
 		at := l.Rank.Scheduled + copyLead*(i+1) + copyTime*PartLaunch/100 + l.delay
@@ -204,8 +202,8 @@ func (l *layout) kernels() {
 		l.Calls = append(l.Calls, Call{Op: OpGraph, Layer: -1, Start: at, End: at + graphTime})
 		return
 	}
-	// Both what the CPU wants and what the GPU needs go up by 2 µs or more from one
-	// call to the next, and so does the smaller of the two.
+	// Both the CPU's preferred time and the GPU's latest time increase by at least 2 µs from one call to the next, and so does
+	// the smaller of the two.
 	length := min(callMost, (l.finish-l.Begin)*7/10/int64(len(kernels)))
 	lead := l.delay + length*PartLaunch/100
 	wanted := kernels[0].Start - lead
@@ -233,13 +231,13 @@ func (l *layout) layer(segment int) int16 {
 	return int16(l.group.PP*l.group.layers + segment/2)
 }
 
-// isHead reports whether a segment is what follows the last layer.
+// isHead reports whether a segment is the head, after the last layer.
 func (l *layout) isHead(segment int) bool {
 	return l.group.last() && segment == len(l.segments)-1
 }
 
-// segment puts the kernels of a segment on the GPU, which is free from a time on,
-// and returns from when on it is free again.
+// segment puts the kernels of a segment on the GPU, which is free from a time on, and returns the time from which it is
+// free again.
 func (l *layout) segment(i int, free int64) int64 {
 	s := &l.segments[i]
 	ops, meet := attentionHalf, opAllReduce
@@ -269,8 +267,8 @@ func (l *layout) segment(i int, free int64) int64 {
 	return end + gap
 }
 
-// tokens lays out what follows: the CPU waits for the segments, samples on the last
-// stage of a pipeline, and waits for the tokens.
+// tokens lays out the end of a step: the CPU waits for the segments, samples on the last stage of a pipeline, and waits for
+// the tokens.
 func (l *layout) tokens() {
 	ready := l.Work[len(l.Work)-1].End + 3*us
 	l.wait(l.Calls[len(l.Calls)-1].End+us, ready)
@@ -288,14 +286,14 @@ func (l *layout) tokens() {
 	l.wait(l.Calls[len(l.Calls)-1].End+gap, l.Work[len(l.Work)-1].End+2*us)
 }
 
-// launch adds work outside of segments, and the call for it, which lies before.
+// launch adds work outside of segments, and the call for it, which comes before.
 func (l *layout) launch(op OpKind, length, start, end int64) {
 	at := start - l.delay - length*PartLaunch/100
 	l.Work = append(l.Work, Work{Op: op, Call: int32(len(l.Calls)), segment: -1, Start: start, End: end})
 	l.Calls = append(l.Calls, Call{Op: op, Layer: -1, Start: at, End: at + length})
 }
 
-// wait adds a call that waits for the GPU, if the CPU is so early.
+// wait adds a call that waits for the GPU, if the CPU is that early.
 func (l *layout) wait(from, to int64) {
 	if to-from >= us {
 		l.Calls = append(l.Calls, Call{Op: OpSync, Layer: -1, Start: from, End: to})

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// writeLogs writes what ranks print, with the keys and in the order of PyTorch 2.9 and NCCLLogs 2.27.
+// writeLogs writes the output of ranks, with the keys of PyTorch 2.9 and NCCL 2.27 in their order.
 func (j *job) writeLogs(dir string, form HangForm) error {
 	var together strings.Builder
 	for rank := range j.program {
@@ -38,10 +38,10 @@ func (j *job) writeLogs(dir string, form HangForm) error {
 // torchTypes are the watchdog's names of operations.
 var torchTypes = map[string]string{"all_reduce": "ALLREDUCE", "_all_gather_base": "_ALLGATHER_BASE", "_reduce_scatter_base": "_REDUCE_SCATTER_BASE", "broadcast": "BROADCAST", "gather": "GATHER"}
 
-// timeout is that of collectives.
+// timeout is the timeout of collectives.
 const timeout = 600 * time.Second
 
-// watchdog writes what the watchdog of a rank prints.
+// watchdog writes the output of the watchdog of a rank.
 func (j *job) watchdog(b *strings.Builder, rank int) {
 	timedOut := false
 	for id, g := range j.mine[rank] {
@@ -72,7 +72,7 @@ func (j *job) watchdog(b *strings.Builder, rank int) {
 		rank, int(at.Month())*100+at.Day(), at.Format("15:04:05.000000000"), rank, enqueued, completed)
 }
 
-// reached returns how far a rank is in a group, and the first there that has not ended; nil is none.
+// reached returns the progress of a rank in a group, and the first op there that has not ended; nil if there is none.
 func (j *job) reached(rank, g int) (enqueued, completed int64, first *op) {
 	enqueued, completed = -1, -1
 	for i := range j.program[rank][:j.entered[rank]] {
@@ -94,7 +94,7 @@ var (
 	ncclTypes = map[string]int{"BFloat16": 9, "Float": 7, "Half": 6}
 )
 
-// nccl returns the log of NCCLLogs of a rank. One half of the jobs is aborted by the watchdog at last.
+// nccl returns NCCL's log of a rank. Half of the jobs are finally aborted by the watchdog.
 func (j *job) nccl(rank int) string {
 	var b strings.Builder
 	say := func(format string, args ...any) {

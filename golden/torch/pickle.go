@@ -6,14 +6,13 @@ import (
 	"math"
 )
 
-// A dict is one of Python: keys, which are texts, with their values, in order.
+// A dict is a Python dict: text keys with their values, in order.
 type dict [][2]any
 
 // A pair is a tuple of two.
 type pair [2]any
 
-// A pickler writes values as Python's pickle does: nil, bool, int, int64, float64, string, []any, [dict],
-// and [pair].
+// A pickler writes values as Python's pickle does: nil, bool, int, int64, float64, string, []any, [dict], and [pair].
 type pickler struct {
 	Out []byte
 	// Other writes a value of any other type.
@@ -24,8 +23,7 @@ type pickler struct {
 	memo     uint32
 }
 
-// newPickler begins a pickle of protocol 2, or of 4, which refers to lists and dicts that it has
-// already written, as it does to texts.
+// newPickler begins a pickle of protocol 2, or of 4, which refers to lists, dicts, and texts that it has already written.
 func newPickler(protocol byte) *pickler {
 	p := &pickler{Out: []byte{0x80, protocol}, protocol: protocol, texts: map[string]uint32{}}
 	if protocol >= 4 {
@@ -44,10 +42,10 @@ func pickled(protocol byte, v any) []byte {
 // End ends the pickle, and returns it.
 func (p *pickler) End() []byte { return append(p.Out, '.') }
 
-// Op writes opcodes, with arguments that are bytes.
+// Op writes opcodes or argument bytes.
 func (p *pickler) Op(ops ...byte) { p.Out = append(p.Out, ops...) }
 
-// Memoize keeps what was written last, and returns its number.
+// Memoize stores the last value in the memo, and returns its number.
 func (p *pickler) Memoize() uint32 {
 	n := p.memo
 	p.memo++
@@ -70,7 +68,7 @@ func (p *pickler) get(n uint32) {
 	p.Out = binary.LittleEndian.AppendUint32(append(p.Out, 'j'), n)
 }
 
-// Global writes a reference to something of a module.
+// Global writes a reference to a name in a module.
 func (p *pickler) Global(module, name string) {
 	p.Out = append(p.Out, "c"+module+"\n"+name+"\n"...)
 	p.Memoize()

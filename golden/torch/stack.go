@@ -2,8 +2,8 @@ package torch
 
 import "fmt"
 
-// stacks writes the Python frames of all steps: the loop of the scheduler around
-// them, and in a step its phases, layers and operators.
+// stacks writes the Python frames of all steps: the loop of the scheduler around them, and in a step its phases, layers,
+// and operators.
 func (c *Capture) stacks(t *writer, passes []Pass, from, to int64) {
 	process := t.python("sglang/srt/managers/scheduler.py(3105): run_scheduler_process", 0, from, to)
 	loop := t.python("sglang/srt/managers/scheduler.py(1130): event_loop_normal", process, from+us, to-us)
@@ -79,8 +79,8 @@ func (s *stack) layers(calls []Call, parent int) {
 	}
 }
 
-// frames writes the frames of a call: the innermost one, then those around it as
-// far as Config.Stacks goes, and from there on little ones before it.
+// frames writes the Config.Stacks frames of a call: the innermost one, up to two around it, and the others as short frames
+// before it.
 func (s *stack) frames(k *Call, parent int) {
 	row := &OpTable[k.Op]
 	if s.n >= 3 && row.module != "" {

@@ -6,23 +6,22 @@ import (
 	"github.com/sgtrace/sgtrace/golden/simulator"
 )
 
-// StallCause says what keeps a host from launching more.
+// StallCause is what keeps a host from launching more.
 type StallCause uint8
 
 const (
-	StallItem      StallCause = iota + 1 // .item() waits for the GPU as long as Python takes its time then, in which more could be launched
+	StallItem      StallCause = iota + 1 // .item() waits for the GPU while Python is slow, although more could be launched
 	StallPageable                        // a copy from memory that is not pinned
 	StallMalloc                          // the caching allocator asks CUDA for memory
 	StallModule                          // a kernel is loaded
 	StallCollect                         // Python collects garbage
 	StallLock                            // another thread holds the interpreter lock
-	StallTokenizer                       // the result is waited for of a slow thread that tokenizes
+	StallTokenizer                       // Python waits for the result of a slow tokenizer thread
 )
 
-// A Stall keeps the hosts of a recording from launching more, on all ranks alike: while they
-// process the result of a step, after which the GPU has nothing to do; StallItem at the end of
-// the step itself. What follows is recorded later by that; the times no longer agree with the
-// OTLP of the run.
+// A Stall keeps the hosts of a recording from launching more, on all ranks alike: while they process the result of a step,
+// after which the GPU is idle; StallItem does it at the end of the step itself. Everything after it is recorded later; the
+// times no longer agree with the OTLP of the run.
 type Stall struct {
 	Cause  StallCause
 	Length time.Duration
@@ -32,13 +31,13 @@ type Stall struct {
 // A Warp is a piece of true time that the recording shows stretched: [WarpTime] ns from At on.
 type Warp struct{ At, length int64 }
 
-// WarpTime is how much true time is stretched, in ns: a stall has permilles of it.
+// WarpTime is the length of true time that is stretched, in ns: a stall is divided into permilles of it.
 const WarpTime = 1000
 
-// Warps are where the stalls of a recording are, in order.
+// Warps are the stalls of a recording, in order.
 type Warps []Warp
 
-// Warps returns where the stalls of a recording are.
+// Warps returns the stalls of a recording.
 func (c *Capture) Warps(passes []Pass) (list Warps) {
 	s := &c.config().Stall
 	if s.Cause == 0 {
@@ -73,7 +72,7 @@ func (w Warps) Shown(clock *simulator.Clock, at int64) int64 {
 // shown is [Warps.Shown] of the recording.
 func (t *writer) shown(at int64) int64 { return t.warps.Shown(t.clock, at) }
 
-// stalls writes what the host does in its stalls.
+// stalls writes the activity of the host in its stalls.
 func (c *Capture) stalls(t *writer) {
 	for i, w := range t.warps {
 		s := stall{t, w.At, stallIDs + 10*i}
@@ -81,10 +80,10 @@ func (c *Capture) stalls(t *writer) {
 	}
 }
 
-// stallIDs are the first of the correlations and External ids of stalls.
+// stallIDs is the first correlation and External id of stalls.
 const stallIDs = 900_000
 
-// A stall is one that is being written. Times are permilles of it.
+// A stall is the stall that is being written. Times are permilles of it.
 type stall struct {
 	*writer
 	at int64
@@ -135,7 +134,7 @@ var stallWriters = [...]func(*stall){
 	},
 }
 
-// frame writes a frame of Python of the scheduler.
+// frame writes a Python frame of the scheduler.
 func (s *stall) frame(name string, from, to int64) { s.python(name, 0, s.at+from, s.at+to) }
 
 // copy writes a copy on the GPU.

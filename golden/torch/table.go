@@ -25,9 +25,8 @@ const (
 	APIModuleLoad
 )
 
-// APITable has the calls of CUDA, with their numbers in CUPTI
-// (cupti_runtime_cbid.h, cupti_driver_cbid.h). Kineto starts a flow at those that
-// launch something, and ends one at the others, too.
+// APITable has the calls of CUDA, with their numbers in CUPTI (cupti_runtime_cbid.h, cupti_driver_cbid.h). Kineto starts a
+// flow at those that launch something, and ends one at the others, too.
 var APITable = [...]struct {
 	In       Category
 	name     string
@@ -69,9 +68,9 @@ const (
 	OpSync
 )
 
-// OpRow is an operator that PyTorch runs for one thing that the model does.
+// OpRow is an operator that PyTorch runs for one operation of the model.
 type OpRow struct {
-	outer, inner string // operators, one in the other; both may be empty
+	outer, inner string // nested operators; both may be empty
 	annotation   string // of a collective
 	module       string // nn.Module around them, numbered by layer
 	frames       [2]string
@@ -85,8 +84,7 @@ type OpRow struct {
 	share        int    // of the time of a segment, in percent
 }
 
-// halfLayers are the operators of the two halves of a layer, and of the head
-// after the last one. A collective ends each.
+// halfLayers are the operators of the two halves of a layer, and of the head after the last one. Each ends in a collective.
 var (
 	attentionHalf = []OpKind{opNorm, opQKV, opRope, opAttention, opOut}
 	mlpHalf       = []OpKind{opNorm, opGateUp, opActivate, opDown}
@@ -105,7 +103,7 @@ const (
 	tokenShapes   = `"Concrete Inputs": ["", "", "False"], "Input type": ["long int", "long int", "Scalar"], "Input Strides": [[1], [1], []], "Input Dims": [[@], [@], []], `
 )
 
-// linear is a product with the weights of a module, of a line of SGLang's linear.py.
+// linear is a product with the weights of a module, at a line of SGLang's linear.py.
 func linear(module string, line, share int, kernel string) OpRow {
 	return OpRow{
 		outer: "aten::linear", inner: "aten::mm", module: "nn.Module: " + module, shapes: linearShapes, innerShapes: productShapes,

@@ -8,20 +8,20 @@ import (
 	"strings"
 )
 
-// A file is what torch.save writes: a pickle of protocol 2, and the storages of its tensors.
+// A file is a file of torch.save: a pickle of protocol 2, and the storages of its tensors.
 type file struct {
 	*pickler
 	storages [][]byte
 }
 
-// A tensor is one of int32, or of int64 if it is long.
+// A tensor has int32 elements, or int64 if it is long.
 type tensor struct {
 	shape  []int
 	values []int64
 	long   bool
 }
 
-// save returns the bytes of a file whose archive has a name.
+// save returns the content of a file whose archive has a name.
 func save(stem string, root any) []byte {
 	f := &file{pickler: newPickler(2)}
 	f.Other = func(v any) { f.tensor(v.(tensor)) }
@@ -34,7 +34,7 @@ func save(stem string, root any) []byte {
 			_, err = w.Write(content)
 		}
 		if err != nil {
-			panic(err) // a buffer takes everything
+			panic(err) // writing to a buffer cannot fail
 		}
 	}
 	add("data.pkl", f.End())

@@ -14,48 +14,42 @@ const (
 	ms = int64(1_000_000)
 )
 
-// Config says which part of a [simulator.Run] was recorded with PyTorch's profiler,
-// and how. [DefaultConfig] is the place to start from.
+// Config selects the part of a [simulator.Run] that was recorded with PyTorch's profiler, and how. Start from
+// [DefaultConfig].
 type Config struct {
-	// Seed decides what the run leaves open: what happens inside a step.
+	// Seed determines what the run leaves open: the inside of steps.
 	Seed uint64
-	// From and To bound the recording, as times after the first arrival. What is
-	// recorded are the steps that lie in between on all ranks of a TP group.
+	// From and To bound the recording, as times after the first arrival. It contains the steps that are within these bounds on
+	// all ranks of a TP group.
 	From, To time.Duration
-	// Ragged lets the recordings of a TP group begin at different steps: TP rank t
-	// lacks the first t mod (Ragged+1) of them.
+	// Ragged makes the recordings of a TP group begin at different steps: TP rank t lacks the first t mod (Ragged+1) of them.
 	Ragged int
 
-	// Layers is how many layers the model has, divided among the stages of a
-	// pipeline. Each has about eleven kernels, two of them collectives if TP > 1.
-	// A step too short for all of them has fewer.
+	// Layers is the number of layers of the model, divided among the stages of a pipeline. Each has about eleven kernels, two
+	// of them collectives if TP > 1. A step too short for all of them has fewer.
 	Layers int
-	// Stacks is how many python_function events each operator has, besides those
-	// of its layer and its step; 0 is a recording without stacks. An event takes
-	// about 220 bytes of JSON.
+	// Stacks is the number of python_function events of each operator, besides those of its layer and its step; 0 is a
+	// recording without stacks. An event takes about 220 bytes of JSON.
 	Stacks int
 	// Shapes adds the shapes of their inputs to the operators.
 	Shapes bool
-	// Graphs lets decode steps run inside a CUDA graph: one launch, no operators,
-	// and no metadata on collectives.
+	// Graphs makes decode steps run inside a CUDA graph: one launch, no operators, and no metadata on collectives.
 	Graphs bool
 
-	// WithSeq adds Seq and Comms Id to collectives, as PyTorch does since 2.12.
-	// Without, they are known by group, type and size only.
+	// WithSeq adds Seq and Comms Id to collectives, as PyTorch does since 2.12. Without it, they are only identified by group,
+	// type, and size.
 	WithSeq bool
 	// RecordHost adds host_name to the file, as PyTorch does since 2.12.
 	RecordHost bool
-	// EndJitter is the standard deviation of the time at which a rank leaves a
-	// collective, around the time common to all.
+	// EndJitter is the standard deviation of the time at which a rank leaves a collective, around the time common to all.
 	EndJitter time.Duration
-	// Stall keeps hosts busy now and then; the zero value is none.
+	// Stall makes hosts busy now and then; the zero value is none.
 	Stall Stall
-	// Gzip compresses files, and names them .gz.
+	// Gzip compresses files, and adds .gz to their names.
 	Gzip bool
 }
 
-// DefaultConfig records the first moments of the incident of a run, in small
-// files that have everything but graphs.
+// DefaultConfig records the first moments of the incident of a run, in small files that have everything except graphs.
 func DefaultConfig(r *simulator.Run) Config {
 	onset := time.Duration(r.Onset - r.Requests[0].Arrival)
 	return Config{
@@ -72,11 +66,10 @@ func DefaultConfig(r *simulator.Run) Config {
 	}
 }
 
-// maxEndJitter leaves a collective, of which the shortest takes 15 µs, longer than
-// three times the jitter of its end.
+// maxEndJitter keeps collectives, the shortest of which takes 15 µs, longer than three times the jitter of their ends.
 const maxEndJitter = 2 * time.Microsecond
 
-// Check returns the first thing in c that cannot be recorded.
+// Check returns an error if c cannot be recorded.
 func (c *Config) Check() error {
 	for _, f := range []struct {
 		name string
@@ -96,13 +89,12 @@ func (c *Config) Check() error {
 	return nil
 }
 
-// Write writes the trace that the profiler of one scheduler would have left,
-// and returns what is in it. rank counts the schedulers of the run from 0, in the
-// order of simulator.Truth.Processes. The trace is JSON, compressed only by [WriteDir].
+// Write writes the trace that the profiler of one scheduler would have left, and returns its content. rank counts the
+// schedulers of the run from 0, in the order of simulator.Truth.Processes. The trace is JSON; only [WriteDir] compresses
+// it.
 //
-// The times are those of the run, on the clock of the scheduler's host, so that
-// they agree with its OTLP. What the run does not know, the inside of a step, is
-// made up in layout.go.
+// The times are those of the run, on the clock of the scheduler's host, so that they agree with its OTLP. The inside of
+// steps, which the run does not have, is made up in layout.go.
 func Write(w io.Writer, r *simulator.Run, c Config, rank int) (*FileTruth, error) {
 	p, err := NewProfile(r, c)
 	if err != nil {

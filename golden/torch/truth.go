@@ -5,12 +5,10 @@ import "github.com/sgtrace/sgtrace/golden/simulator"
 // Truth is the content of the PyTorch traces of a run. Times are true time, as
 // everywhere; a file has them on the clock of its host.
 type Truth struct {
-	// FromNs and ToNs bound the recording. It has the steps that lie in between on
-	// all ranks of a TP group.
+	// FromNs and ToNs bound the recording. It contains the steps that are within these bounds on all ranks of a TP group.
 	FromNs int64 `json:"from_ns"`
 	ToNs   int64 `json:"to_ns"`
-	// EndJitterNs is the standard deviation of the end of a collective on each of
-	// its ranks. It is cut at three times that.
+	// EndJitterNs is the standard deviation of the end of a collective on each of its ranks. It is cut at three times that.
 	EndJitterNs int64        `json:"end_jitter_ns"`
 	Files       []FileTruth  `json:"files"`
 	Groups      []GroupTruth `json:"groups"`
@@ -23,21 +21,20 @@ type FileTruth struct {
 	Host string `json:"host"`
 	Rank string `json:"rank"` // TP0-PP0-DP1
 	PID  int    `json:"pid"`
-	// WorldRank is the rank in torch.distributed, of which every DP rank has its
-	// own, and Device the ordinal of the GPU on the host.
+	// WorldRank is the rank in torch.distributed, where every DP rank has a world of its own, and Device the ordinal of the GPU
+	// on the host.
 	WorldRank int `json:"world_rank"`
 	Device    int `json:"device"`
-	Group     int `json:"group"` // index into Truth.Groups
-	// FirstNs and LastNs are the start of the first slice and the end of the last,
-	// without that of the recording as a whole; 0 if there is none.
+	Group     int `json:"group"` // index in Truth.Groups
+	// FirstNs and LastNs are the start of the first slice and the end of the last, without that of the recording as a whole; 0
+	// if there is none.
 	FirstNs int64                 `json:"first_ns"`
 	LastNs  int64                 `json:"last_ns"`
 	Steps   []simulator.NameCount `json:"steps"` // by mode; a prebuilt one has no step annotation
 	// Events counts the events by category. Arrows count once for each end.
 	Events []simulator.NameCount `json:"events"`
-	// Collectives counts those with metadata, LastArrivals the ones to which this
-	// rank came last. WaitNs is the sum of the times that it was there before the
-	// last rank; both are over all collectives, those inside graphs too.
+	// Collectives counts those with metadata, LastArrivals those to which this rank came last. WaitNs is the sum of the times
+	// that it was there before the last rank. The latter two cover all collectives, including those inside graphs.
 	Collectives  int   `json:"collectives"`
 	LastArrivals int   `json:"last_arrivals"`
 	WaitNs       int64 `json:"wait_ns"`
@@ -52,13 +49,13 @@ type GroupTruth struct {
 	// Name is the Process Group Name, which other replicas use as well.
 	Name  int `json:"name"`
 	Steps int `json:"steps"`
-	// Collectives counts those with metadata in the recording, and GraphKernels
-	// the kernels of collectives without, inside graphs.
+	// Collectives counts those with metadata in the recording, and GraphKernels the kernels of collectives without metadata,
+	// inside graphs.
 	Collectives  int `json:"collectives"`
 	GraphKernels int `json:"graph_kernels"`
 }
 
-// truth returns what is in the trace of c, once it has been written.
+// truth returns the content of the trace of c, once it has been written.
 func (c *Capture) truth(t *writer, passes []Pass) *FileTruth {
 	p := c.Process()
 	f := &FileTruth{
@@ -93,8 +90,7 @@ func (c *Capture) truth(t *writer, passes []Pass) *FileTruth {
 	return f
 }
 
-// truth returns what is recorded of a group, before Config.Ragged takes steps
-// away from some of its ranks.
+// truth returns the recording of a group, before Config.Ragged takes steps away from some of its ranks.
 func (g *Group) truth() GroupTruth {
 	t := GroupTruth{
 		Role: string(g.profile.Run.Instances[g.Instance].Role), DP: g.DP, PP: g.PP, Size: g.Size.TP,

@@ -16,13 +16,12 @@ import (
 	"github.com/sgtrace/sgtrace/golden/simulator"
 )
 
-// kinetoEpoch is what libkineto rounds the time of its first use down to, to get
-// the base of all times: a quarter of a year, in ns.
+// kinetoEpoch is the unit to which libkineto rounds down the time of its first use, to get the base of all times: a quarter
+// of a year, in ns.
 const kinetoEpoch = 7_889_238_000_000_000
 
-// write writes the trace of a scheduler and returns what is in it. The order of
-// events is that of libkineto: what PyTorch recorded, what CUPTI did, and what was
-// derived from both.
+// write writes the trace of a scheduler and returns its content. The order of events is libkineto's: PyTorch's events,
+// CUPTI's, and those derived from both.
 func (c *Capture) write(w io.Writer) (*FileTruth, error) {
 	passes := c.Passes()
 	from, to := c.Window(passes)
@@ -118,7 +117,7 @@ func (k *Call) launcher() int {
 func (c *Capture) calls(t *writer, p *Pass) {
 	for i := range p.Calls {
 		k := &p.Calls[i]
-		if k.Seq != 0 { // the stream of NCCL waits for the kernels before
+		if k.Seq != 0 { // NCCL's stream waits for the kernels before
 			t.runtime(APIEventRecord, k.launcher(), k.Correlation-2, k.At(PartRecord), k.At(PartWait)-1)
 			t.runtime(APIStreamWait, k.launcher(), k.Correlation-1, k.At(PartWait), k.At(PartLaunch)-1)
 		}
@@ -126,7 +125,7 @@ func (c *Capture) calls(t *writer, p *Pass) {
 	}
 }
 
-// works writes what a step runs on the GPU.
+// works writes the GPU work of a step.
 func (c *Capture) works(t *writer, p *Pass) {
 	texts := c.texts(p)
 	for i := range p.Work {
@@ -152,9 +151,8 @@ func (c *Capture) works(t *writer, p *Pass) {
 	}
 }
 
-// gpuAnnotations writes what libkineto derives from the annotations on the CPU:
-// per stream, the time from the first to the last kernel launched inside, and a
-// nanosecond more on each side.
+// gpuAnnotations writes the annotations that libkineto derives from those on the CPU: per stream, the time from the first
+// to the last kernel launched inside, plus a nanosecond on each side.
 func (c *Capture) gpuAnnotations(t *writer, p *Pass) {
 	for _, stream := range []int{ComputeStream, CommStream, CopyStream} {
 		start, end := int64(0), int64(0)
@@ -175,8 +173,8 @@ func (c *Capture) gpuAnnotations(t *writer, p *Pass) {
 	}
 }
 
-// WriteDir writes the traces of all schedulers of a run into the folder torch
-// of a directory, named as SGLang does, and returns what is in them.
+// WriteDir writes the traces of all schedulers of a run into the folder torch of a directory, with SGLang's file names, and
+// returns their content.
 func WriteDir(dir string, r *simulator.Run, c Config) (*Truth, error) {
 	p, err := NewProfile(r, c)
 	if err != nil {
@@ -216,7 +214,7 @@ func WriteDir(dir string, r *simulator.Run, c Config) (*Truth, error) {
 	return truth, nil
 }
 
-// compress writes a trace, compressed if the configuration says so.
+// compress writes a trace, compressed if configured.
 func (c *Capture) compress(w io.Writer) (*FileTruth, error) {
 	if !c.config().Gzip {
 		return c.write(w)

@@ -12,20 +12,19 @@ import (
 	"time"
 )
 
-// A Browser is a headless browser with one page at a time, driven over a pipe: JSON that
-// ends with a zero byte.
+// A Browser is a headless browser with one page at a time, driven over a pipe with JSON messages that end with a zero byte.
 type Browser struct {
 	cmd     *exec.Cmd
 	dir     string
 	in      io.WriteCloser
 	target  string // the page, "" before the first one
-	session string // with it
+	session string // session with the page
 
 	mutex    sync.Mutex
 	next     int
 	waiting  map[int]chan reply
 	loaded   chan struct{} // a page has loaded
-	problems []string      // errors of the console, exceptions, violations of the policy
+	problems []string      // console errors, exceptions, violations of the policy
 }
 
 type reply struct {
@@ -36,7 +35,7 @@ type reply struct {
 	Error  *struct{ Message string }
 }
 
-// names are those of the program. $SGTRACE_CHROMIUM comes before them.
+// names are the names of the program. $SGTRACE_CHROMIUM takes precedence.
 var names = []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable"}
 
 // FindChromium returns the path of a browser.
@@ -83,8 +82,8 @@ func StartChromium(path string) (*Browser, error) {
 	return b, nil
 }
 
-// NewPage opens an empty page, which all methods are about from then on, and closes the one
-// before it, which would go on drawing.
+// NewPage opens an empty page, on which all methods work from then on, and closes the previous one, which would go on
+// drawing.
 func (b *Browser) NewPage() error {
 	b.session = ""
 	if b.target != "" {
@@ -109,8 +108,8 @@ func (b *Browser) NewPage() error {
 	return nil
 }
 
-// Close ends the browser. It is asked to, as the processes that it has started would
-// survive it for a moment and write to their folder.
+// Close ends the browser. It asks the browser to quit, as processes that it has started would otherwise survive for a
+// moment and write to their folder.
 func (b *Browser) Close() error {
 	b.session = ""
 	err := b.Call("Browser.close", nil, nil)
@@ -152,7 +151,7 @@ func (b *Browser) listen(from io.Reader) {
 	}
 }
 
-// addRequest counts every file but the page itself as a problem.
+// addRequest counts every file except the page itself as a problem.
 func (b *Browser) addRequest(params json.RawMessage) {
 	var sent struct{ Type string }
 	if json.Unmarshal(params, &sent) != nil || sent.Type != "Document" {
@@ -196,7 +195,7 @@ func (b *Browser) Call(method string, params map[string]any, result any) error {
 	}
 }
 
-// Open loads the page of an address and waits until it has.
+// Open loads the page at an address and waits until it is loaded.
 func (b *Browser) Open(address string) error {
 	select {
 	case <-b.loaded:
@@ -213,7 +212,7 @@ func (b *Browser) Open(address string) error {
 	}
 }
 
-// Eval computes an expression of JavaScript in the page.
+// Eval evaluates a JavaScript expression in the page.
 func (b *Browser) Eval(expression string, result any) error {
 	var answer struct {
 		Result           struct{ Value json.RawMessage }
@@ -234,7 +233,7 @@ func (b *Browser) Eval(expression string, result any) error {
 	return json.Unmarshal(answer.Result.Value, result)
 }
 
-// TakeProblems returns what went wrong since it was called last.
+// TakeProblems returns the problems since the last call.
 func (b *Browser) TakeProblems() []string {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()

@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// sameTables are views with the commands that print the same. Those that read dumps alone leave recordings out, which
-// may put the clock of a host elsewhere within its bound.
+// sameTables are views with the commands that print the same table. Commands that only read dumps ignore recordings, which
+// may move the clock of a host within its bound.
 var sameTables = []struct {
 	view, command string
 	ofDumps       bool
@@ -23,8 +23,8 @@ var sameTables = []struct {
 	{"request_list", "requests --format csv", true},
 }
 
-// CheckTables asks for these views, whose statements are given, and compares them with what run
-// prints of the inputs: those that commands print that read dumps alone, or the others. It returns the differences.
+// CheckTables queries these views, which statements create, and compares them with the output of run for the inputs: for
+// the commands that only read dumps, or for the others. It returns the differences.
 func (e *SQLEngine) CheckTables(ctx context.Context, statements string, ofDumps bool, run func(command string) ([]byte, error)) (list []string, err error) {
 	var queries, views, commands []string
 	for _, same := range sameTables {
@@ -52,8 +52,8 @@ func (e *SQLEngine) CheckTables(ctx context.Context, statements string, ofDumps 
 	return list, nil
 }
 
-// differences compares the answer with a table that the program printed as CSV: all cells, in
-// any order of the rows. It returns the first few differences.
+// differences compares the result with a table that the program printed as CSV: all cells, in any order of the rows. It
+// returns the first few differences.
 func (r *Result) differences(table []byte) (list []string, err error) {
 	records, err := csv.NewReader(bytes.NewReader(table)).ReadAll()
 	if err != nil {
@@ -74,7 +74,7 @@ func (r *Result) differences(table []byte) (list []string, err error) {
 	return list[:min(len(list), 5)], nil
 }
 
-// rowsOf makes each record one text, and sorts them. Numbers are written alike.
+// rowsOf joins each record to a text, with numbers in a common format, and sorts them.
 func rowsOf(records [][]string) (rows []string) {
 	for _, record := range records {
 		cells := make([]string, len(record))
@@ -87,12 +87,12 @@ func rowsOf(records [][]string) (rows []string) {
 	return rows
 }
 
-// rows returns the rows of an answer as those of CSV.
+// rows returns the rows of a result as those of a CSV file.
 func (r *Result) rows() []string {
 	records := make([][]string, len(r.Rows))
 	for i, row := range r.Rows {
 		for _, cell := range row {
-			text := "" // of null
+			text := "" // for null
 			switch x := cell.(type) {
 			case string:
 				text = x
@@ -107,7 +107,7 @@ func (r *Result) rows() []string {
 	return rowsOf(records)
 }
 
-// number writes a number in one way: "1.50" and "1.5" are the same. Whole ones stay as they are.
+// number converts a number to a common format: "1.50" and "1.5" are the same. Whole numbers stay as they are.
 func number(cell string) string {
 	if x, err := strconv.ParseFloat(cell, 64); err == nil && strings.ContainsAny(cell, ".eE") && !strings.ContainsAny(cell, "xX") {
 		return strconv.FormatFloat(x, 'f', -1, 64)

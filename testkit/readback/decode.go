@@ -11,14 +11,14 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// What trace_processor drops: slices nested deeper, and tracks with more ancestors.
+// Limits beyond which trace_processor drops slices (nesting) and tracks (ancestors).
 const (
 	maxDepth     = 512
 	maxAncestors = 100
 )
 
-// Decode reads a Perfetto trace written by this module. Any violation of the
-// format, or of what the package comment of the writer promises, is an error.
+// Decode reads a Perfetto trace written by this module. Any violation of the format, or of the promises in the package
+// comment of the writer, is an error.
 func Decode(data []byte) (*Trace, error) {
 	d := decoder{trace: &Trace{}, tracks: map[uint64]*Track{}, flows: map[uint64]*flow{}}
 	for p, err := range reader.Packets(bytes.NewReader(data)) {
@@ -53,7 +53,7 @@ type decoder struct {
 	flowIDs []uint64 // in the order of their first events
 }
 
-// link resolves parents, when all tracks are known.
+// link resolves parents, once all tracks are known.
 func (d *decoder) link() error {
 	type place struct {
 		parent *Track
@@ -132,7 +132,7 @@ func (d *decoder) begin(track *Track, e *reader.Event, args map[string]any) erro
 	return d.flowEvents(s, e)
 }
 
-// arguments returns what a viewer shows of a list: nil of an empty one.
+// arguments returns what a viewer shows for a list: nil if it is empty.
 func arguments(list []reader.Arg) (map[string]any, error) {
 	var args map[string]any
 	for _, a := range list {
@@ -177,7 +177,7 @@ func argument(a reader.Arg) (any, error) {
 	return string(a.Text), nil
 }
 
-// flow is an arrow of which the first end, and perhaps the second, was read.
+// flow is an arrow whose first end, and perhaps second end, has been read.
 type flow struct{ first, second *Slice }
 
 func (d *decoder) flowEvents(s *Slice, e *reader.Event) error {
@@ -198,7 +198,7 @@ func (d *decoder) flowEvents(s *Slice, e *reader.Event) error {
 	return nil
 }
 
-// finish checks that nothing is left open and draws the arrows.
+// finish checks that no slice is open and draws the arrows.
 func (d *decoder) finish() error {
 	for _, t := range d.trace.Tracks {
 		if s := innermost(t); s != nil {

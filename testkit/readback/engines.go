@@ -12,12 +12,12 @@ import (
 	"path/filepath"
 )
 
-// ErrUnavailable says that an engine cannot be had here: no Node.js, or no registry in reach.
+// ErrUnavailable means that an engine is not available here: there is no Node.js, or no reachable registry.
 var ErrUnavailable = errors.New("the SQL engine is not available")
 
 // An SQLEngine is a database that reads Parquet files.
 type SQLEngine struct {
-	Dialect string // as 'sgtrace sql --dialect' calls it
+	Dialect string // its name in 'sgtrace sql --dialect'
 	pkg     string // of npm
 	script  []byte
 	file    string // of the script
@@ -30,7 +30,7 @@ var duckdb []byte
 //go:embed clickhouse.cjs
 var clickhouse []byte
 
-// SQLEngines returns the engines, not installed.
+// SQLEngines returns the engines, not yet installed.
 func SQLEngines() []*SQLEngine {
 	return []*SQLEngine{
 		{Dialect: "duckdb", pkg: "@duckdb/node-api@1.5.6-r.1", script: duckdb, file: "duckdb.mjs"},
@@ -38,7 +38,7 @@ func SQLEngines() []*SQLEngine {
 	}
 }
 
-// Install gets the engine into a folder below cache, unless it is there.
+// Install installs the engine into a folder below cache, unless it is there.
 func (e *SQLEngine) Install(ctx context.Context, cache string) error {
 	e.cache = filepath.Join(cache, e.Dialect)
 	done := filepath.Join(e.cache, "installed "+filepath.Base(e.pkg))
@@ -46,7 +46,7 @@ func (e *SQLEngine) Install(ctx context.Context, cache string) error {
 		if err := os.MkdirAll(e.cache, 0o755); err != nil {
 			return err
 		}
-		// A registry that cannot be reached is found out at once: npm install tries for a quarter of an hour.
+		// Find out at once that a registry is unreachable: npm install would try for a quarter of an hour.
 		probe := exec.CommandContext(ctx, "npm", "view", "--fetch-retries=0", "--fetch-timeout=20000", e.pkg, "version")
 		if out, err := probe.CombinedOutput(); err != nil {
 			return fmt.Errorf("%w: npm view %s: %v\n%s", ErrUnavailable, e.pkg, err, out)
@@ -62,14 +62,14 @@ func (e *SQLEngine) Install(ctx context.Context, cache string) error {
 	return os.WriteFile(filepath.Join(e.cache, e.file), e.script, 0o644)
 }
 
-// A Result is the answer to a query. Cells are JSON values: numbers as numbers, or as
-// strings if the engine does not trust JSON with them; null is nil.
+// A Result is the result of a query. Cells are JSON values: numbers as numbers, or as strings if the engine writes them
+// that way to be safe; null is nil.
 type Result struct {
 	Columns []string
 	Rows    [][]any
 }
 
-// Query runs statements, such as those that make views, and then queries.
+// Query runs statements, such as those that create views, and then queries.
 func (e *SQLEngine) Query(ctx context.Context, statements string, queries ...string) ([]*Result, error) {
 	in, err := json.Marshal(map[string]any{"statements": statements, "queries": queries})
 	if err != nil {

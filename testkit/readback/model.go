@@ -17,11 +17,10 @@ var hostile = []string{
 	"</script><!--", "\u2028\u2029", "{\"a\":[1,2]}", "a.b[0]", strings.Repeat("long ", 60), "void k<float, 4>(P*)",
 }
 
-// keys are names of arguments; no two become the same when written.
+// keys are names of arguments that stay distinct when written.
 var keys = []string{"", "rid", "bs", "k\"1\\", "bad \xff", "emoji 😀", "true_start_ns", "grid", "Group size", "In split size", "warps per SM"}
 
-// chooser turns bytes into choices: 0 when they have run out, so that short
-// inputs make small models.
+// chooser turns bytes into choices: 0 after the last byte, so that short inputs make small models.
 type chooser struct {
 	data []byte
 	*trace.Builder
@@ -38,9 +37,8 @@ func (c *chooser) pick(n int) int {
 
 func (c *chooser) text() trace.Sym { return c.Intern(hostile[c.pick(len(hostile))]) }
 
-// Model returns a finished trace made from data: nested and overlapping slices
-// with many equal times, slices of no duration, instants and samples on their
-// boundaries, arrows in all directions, hostile strings. The strings first get
+// Model returns a finished trace made from data: nested and overlapping slices with many equal times, slices without
+// duration, instants and samples on their boundaries, arrows in all directions, hostile strings. The strings in first get
 // the lowest symbols, which must not make a difference.
 func Model(data []byte, first ...string) *trace.Trace {
 	c := &chooser{data, trace.NewBuilder(trace.NewSymbols(), trace.NewArgs(), &trace.Diags{})}
@@ -120,7 +118,7 @@ func (c *chooser) list(n int, key func(i int) trace.Sym, depth int) (l trace.Arg
 		case what == 4 && depth > 0:
 			l = l.Array(k, c.list(c.pick(4), func(int) trace.Sym { return 0 }, depth-1))
 		case what == 5 && depth > 0:
-			// Names within a dictionary differ.
+			// Names within a dictionary must differ.
 			l = l.Dict(k, c.list(c.pick(4), func(i int) trace.Sym { return c.Intern(keys[i]) }, depth-1))
 		default:
 			l = l.String(k, hostile[c.pick(len(hostile))])
@@ -129,9 +127,8 @@ func (c *chooser) list(n int, key func(i int) trace.Sym, depth int) (l trace.Arg
 	return l
 }
 
-// Args returns what a viewer should show of the arguments own and, where their
-// names differ, shared: strings with U+FFFD for invalid bytes, "_" for an empty
-// name, "[]" and "{}" for empty arrays and dictionaries; nil if there are none.
+// Args returns what a viewer should show for the arguments own and, if their names differ, shared: strings with U+FFFD for
+// invalid bytes, "_" for an empty name, "[]" and "{}" for empty arrays and dictionaries; nil if there are none.
 func Args(t *trace.Trace, own, shared trace.ArgsID) map[string]any {
 	var args map[string]any
 	for _, id := range []trace.ArgsID{own, shared} {
@@ -190,7 +187,7 @@ func argValue(t *trace.Trace, a trace.Arg) any {
 // Valid returns s with each run of invalid bytes replaced by U+FFFD.
 func Valid(s string) string { return strings.ToValidUTF8(s, string(utf8.RuneError)) }
 
-// NumberedModel is [Model] with a name for every track that tells its number: "track n".
+// NumberedModel is [Model] with numbered track names: "track n".
 func NumberedModel(data []byte) *trace.Trace {
 	tr := Model(data)
 	for id := range tr.Tracks {
@@ -200,7 +197,7 @@ func NumberedModel(data []byte) *trace.Trace {
 	return tr
 }
 
-// RandomBytes returns n bytes to make a model of.
+// RandomBytes returns n bytes for a model.
 func RandomBytes(r *rand.Rand, n int) []byte {
 	b := make([]byte, n)
 	for i := range b {

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// FindProcessor returns the path of trace_processor_shell, from the environment
-// variable SGTRACE_TRACE_PROCESSOR or from PATH; "" says that there is none.
+// FindProcessor returns the path of trace_processor_shell, from the environment variable SGTRACE_TRACE_PROCESSOR or from
+// PATH; "" if there is none.
 func FindProcessor() string {
 	if path := os.Getenv("SGTRACE_TRACE_PROCESSOR"); path != "" {
 		return path
@@ -20,7 +20,7 @@ func FindProcessor() string {
 	return path
 }
 
-// Processor returns what [FindProcessor] finds, or else skips the test.
+// Processor returns the result of [FindProcessor], or skips the test if there is none.
 func Processor(t testing.TB) string {
 	t.Helper()
 	path := FindProcessor()
@@ -30,8 +30,8 @@ func Processor(t testing.TB) string {
 	return path
 }
 
-// Query imports a trace file's content with trace_processor and returns the
-// rows of one SQL query as it prints them, the header first.
+// Query imports a trace file's content with trace_processor and returns the rows of one SQL query as printed, the header
+// first.
 func Query(t testing.TB, processor string, data []byte, sql string) []string {
 	t.Helper()
 	rows, err := query(processor, written(t, data), sql)
@@ -62,13 +62,13 @@ func query(processor, file, sql string) (rows []string, err error) {
 	return strings.Split(strings.TrimSpace(string(out)), "\n"), nil
 }
 
-// An Import counts what trace_processor has of a file. Instants are slices, too.
+// An Import is the counts of what trace_processor imported from a file. Instants are slices, too.
 type Import struct {
 	Tracks, Slices, Samples, Arrows int
 }
 
-// imported counts what there is, and lists what the import complains about. The last
-// names are of severity info and yet mean that something was not imported.
+// imported counts the imported rows, and lists the complaints of the import. The last names have severity info and yet mean
+// that something was not imported.
 const imported = `SELECT (SELECT count(*) FROM track) || ' ' || (SELECT count(*) FROM slice) || ' ' ||
 (SELECT count(*) FROM counter) || ' ' || (SELECT count(*) FROM flow) AS line
 UNION ALL SELECT severity || ': ' || name || ' ' || value FROM stats WHERE value > 0 AND
@@ -76,8 +76,8 @@ UNION ALL SELECT severity || ': ' || name || ' ' || value FROM stats WHERE value
 'interned_data_tokenizer_errors', 'track_hierarchy_missing_uuid', 'flow_step_without_start',
 'flow_end_without_start', 'tokenizer_skipped_packets'))`
 
-// ImportFile imports a file with trace_processor and returns what that has of it. If it
-// has anything to complain about, that is the error.
+// ImportFile imports a file with trace_processor and returns the counts. Complaints of the import are returned as the
+// error.
 func ImportFile(processor, file string) (n Import, err error) {
 	rows, err := query(processor, file, imported)
 	if err != nil {
@@ -100,8 +100,7 @@ func CheckImport(t testing.TB, processor string, data []byte) {
 	}
 }
 
-// CheckRows fails the test if a query does not return the wanted rows, in any
-// order.
+// CheckRows fails the test if a query does not return the wanted rows, in any order.
 func CheckRows(t testing.TB, processor string, data []byte, sql string, want []string) {
 	t.Helper()
 	got := Query(t, processor, data, sql)[1:]

@@ -18,12 +18,11 @@ type Trace struct {
 	Samples    []Sample    // in file order
 	Flows      []Flow      // in the order of their ids
 	Attributes []Attribute // in file order
-	// Start is the time of the clock snapshot, ns since 1970; 0 without one.
+	// Start is the time of the clock snapshot, ns since 1970; 0 if there is none.
 	Start int64
 }
 
-// Shown counts the tracks with events on or below them, which are all that
-// trace_processor makes.
+// Shown counts the tracks with events on or below them: trace_processor creates no others.
 func (t *Trace) Shown() int {
 	shown := map[*Track]bool{}
 	show := func(track *Track) {
@@ -62,18 +61,18 @@ func (t *Track) Path() string {
 // A Slice is an interval; Start is ns since 1970, Dur ns.
 type Slice struct {
 	Track       *Track
-	Parent      *Slice // the one around it, or nil
+	Parent      *Slice // the slice around it, or nil
 	Name, Cat   string
 	Start, Dur  int64
 	Args        map[string]any // string, int64, uint64, float64, bool, []any, map[string]any
 	Correlation string
-	Out, In     []*Slice // by arrows, in the order of their ids
+	Out, In     []*Slice // along arrows, in the order of their ids
 }
 
 // An Instant is a point event.
 type Instant struct {
 	Track  *Track
-	Parent *Slice // the innermost one open at Time, or nil
+	Parent *Slice // the innermost slice open at Time, or nil
 	Name   string
 	Time   int64
 	Args   map[string]any
@@ -119,8 +118,8 @@ func (t *Trace) On(track *Track) (on []*Slice) {
 	return on
 }
 
-// Text prints t for people and golden files: tracks in the order in which a
-// viewer shows them, each with its events, times relative to Start.
+// Text prints t for people and golden files: tracks in the order of a viewer, each with its events, times relative to
+// Start.
 func (t *Trace) Text() string {
 	var b strings.Builder
 	for _, a := range t.Attributes {
@@ -147,8 +146,7 @@ func (t *Trace) Text() string {
 	return b.String()
 }
 
-// compareTracks orders parents before children, siblings by rank and roots by
-// name.
+// compareTracks orders parents before children, siblings by rank, and roots by name.
 func compareTracks(a, b *Track) int {
 	x, y := lineage(a), lineage(b)
 	for i := range min(len(x), len(y)) {
@@ -170,7 +168,7 @@ func lineage(t *Track) []*Track {
 	return append(lineage(t.Parent), t)
 }
 
-// events are those of each track.
+// events are the events of each track.
 type events struct {
 	slices   map[*Track][]*Slice
 	instants map[*Track][]*Instant

@@ -8,10 +8,10 @@ import (
 )
 
 // WriteCSV writes one rank of a run as rocprofv3 does with --output-format csv: kernels to path, which ends in
-// kernel_trace.csv, and the other tables beside it.
+// kernel_trace.csv, and the other tables next to it.
 func (r *ROCm) WriteCSV(path string, rank int) error {
 	p := r.Ranks[rank]
-	const host = 1 // agents are nodes: of processors, then of GPUs
+	const host = 1 // agents are nodes: first CPUs, then GPUs
 	agent := fmt.Sprintf("Agent %d", host+1+rank)
 	tables := map[string]*strings.Builder{}
 	row := func(table, format string, args ...any) {

@@ -67,7 +67,7 @@ func (r *ROCm) WriteJSON(path string, rank int) error {
 		{"buffer_records", m{"kernel_dispatch": dispatches, "hip_api": calls, "memory_copy": moved, "marker_api": ranges}},
 	}
 	text := []byte(`{"rocprofiler-sdk-tool":[{`)
-	for i, part := range parts { // in the order of rocprofv3, which maps have not
+	for i, part := range parts { // in the order of rocprofv3, which a map would not keep
 		value, err := json.Marshal(part.value)
 		if err != nil {
 			return err

@@ -1,9 +1,7 @@
-// Package testexport makes what profilers of GPUs leave, for tests: sets of Nsight Systems exports, and with
-// [ROCm] what AMD's would have recorded of a server: the same kernels, copies, calls and ranges as a rocpd
-// database, as an RPD trace, and as JSON and Perfetto trace of rocprofv3. Tables have the columns of
-// schema 3.0.0 of rocpd and of version 2 of RPD. It is not part of
-// testset because it brings SQLite and Parquet into a test binary, which double the time
-// that it takes to link one.
+// Package testexport makes the output of GPU profilers, for tests: sets of Nsight Systems exports, and with [ROCm]
+// recordings of a server by AMD's profilers: the same kernels, copies, calls, and ranges as a rocpd database, as an RPD
+// trace, and as JSON and Perfetto trace of rocprofv3. Tables have the columns of schema 3.0.0 of rocpd and of version 2 of
+// RPD. It is not part of testset because it links SQLite and Parquet into a test binary, which doubles the time of linking.
 package testexport
 
 import (
@@ -23,7 +21,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Set makes a set of an export, with a rank for every process.
+// Set makes a set from an export, with a rank for every process.
 func Set(t testing.TB, path string) *profile.Set {
 	t.Helper()
 	set := &profile.Set{Syms: trace.NewSymbols()}
@@ -42,7 +40,7 @@ func Set(t testing.TB, path string) *profile.Set {
 		}
 		return rank
 	})
-	// Reports want to know all ranks before they walk over the rows.
+	// Reports need all ranks before they walk over the rows.
 	s.Kernels(func(*profile.Kernel) bool { return true })
 	s.Copies(func(*profile.Copy) bool { return true })
 	s.Calls(func(*profile.Call) bool { return true })
@@ -51,7 +49,7 @@ func Set(t testing.TB, path string) *profile.Set {
 	return set
 }
 
-// Stalled is like testset.Stalled, as Nsight Systems records it.
+// Stalled is like testset.Stalled, as recorded by Nsight Systems.
 func Stalled(t testing.TB, seed uint64, stall torch.Stall) *profile.Set {
 	t.Helper()
 	run := testset.SmallServer(t, seed)
@@ -67,9 +65,8 @@ func Stalled(t testing.TB, seed uint64, stall torch.Stall) *profile.Set {
 	return set
 }
 
-// WriteTorch writes one rank of a run as PyTorch's profiler would have recorded it at the same time: in
-// Unix time, with numbers of calls of its own, and without ranges of roctx. Of the run, it has what
-// began from step from on.
+// WriteTorch writes one rank of a run as PyTorch's profiler would have recorded it at the same time: in Unix time, with its
+// own numbers of calls, and without ranges of roctx. It only contains events that began from step from on.
 func (r *ROCm) WriteTorch(path string, rank, from int) error {
 	type m = map[string]any
 	p := r.Ranks[rank]
@@ -87,9 +84,9 @@ func (r *ROCm) WriteTorch(path string, rank, from int) error {
 			events = append(events, m{"ph": "X", "cat": category, "name": name, "pid": pid, "tid": tid, "ts": at(start), "dur": lasts(start, end), "args": args})
 		}
 	}
-	const apart = 7000 // between numbers of calls of both profilers
+	const apart = 7000 // between the numbers of calls in the two profilers
 	for i, c := range p.Calls {
-		add("cuda_runtime", c.Name, p.PID, p.PID, c.Start+300, c.End-200, m{"correlation": apart + i}) // its own clock readings
+		add("cuda_runtime", c.Name, p.PID, p.PID, c.Start+300, c.End-200, m{"correlation": apart + i}) // read the clock on its own
 	}
 	for _, k := range p.Kernels {
 		add("kernel", k.Name, rank, k.Stream, k.Start, k.End, m{"device": rank, "stream": k.Stream, "correlation": apart + k.Call,

@@ -10,7 +10,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// message is one of protobuf, as far as it is written.
+// message is a protobuf message being written.
 type message []byte
 
 func (m message) varint(field protowire.Number, v uint64) message {
@@ -27,13 +27,13 @@ func (m message) bytes(field protowire.Number, v []byte) message {
 
 func (m message) text(field protowire.Number, v string) message { return m.bytes(field, []byte(v)) }
 
-// A perfettoTrace is written as the SDK of Perfetto does: by one sequence, which begins with what
-// numbers stand for, and with a clock that counts from event to event.
+// A perfettoTrace is written as the Perfetto SDK does: in one sequence that begins with the interned strings, and with a
+// clock that counts from event to event.
 type perfettoTrace struct {
 	file     message
 	last     int64
 	ids      [4]map[string]uint64 // of categories, names, names of arguments
-	interned message              // what the next packet says of new ids
+	interned message              // new interned strings for the next packet
 }
 
 const sdkSequence = 3
@@ -53,7 +53,7 @@ func (w *perfettoTrace) id(table protowire.Number, text string) uint64 {
 	return id
 }
 
-// event writes a TrackEvent, at the time on CLOCK_BOOTTIME.
+// event writes a TrackEvent at a time on CLOCK_BOOTTIME.
 func (w *perfettoTrace) event(at int64, event message) {
 	p := message(nil)
 	if at >= w.last {
@@ -68,8 +68,7 @@ func (w *perfettoTrace) event(at int64, event message) {
 	w.packet(p.bytes(11, event))
 }
 
-// slice writes the begin and the end of something on a track. args are names and values by turns: an
-// int64 is an integer, a string a text.
+// slice writes the begin and the end of a slice on a track. args are alternating names and values: int64 or string.
 func (w *perfettoTrace) slice(track uint64, category, name string, start, end int64, counters message, args ...any) {
 	e := message(nil).varint(9, 1).varint(11, track).varint(3, w.id(1, category)).varint(10, w.id(2, name)).fixed(47, uint64(start)*0x9e3779b97f4a7c15)
 	for i := 0; i < len(args); i += 2 {
@@ -92,7 +91,7 @@ func (w *perfettoTrace) track(uuid uint64, name string, more message) {
 	w.packet(message(nil).varint(10, sdkSequence).bytes(60, append(message(nil).varint(1, uuid).text(2, name), more...)))
 }
 
-// begin writes what stands in front of all events.
+// begin writes everything before the events.
 func (w *perfettoTrace) begin(r *ROCm, p *Rank) {
 	clock := func(id, at uint64) message { return message(nil).varint(1, id).varint(2, at) }
 	w.packet(message(nil).varint(10, 1).bytes(6, message(nil).bytes(1, clock(6, uint64(p.End))).bytes(1, clock(1, uint64(p.End+r.Booted))).bytes(1, clock(3, uint64(p.End-5000))).varint(2, 6)))

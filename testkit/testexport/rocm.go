@@ -5,12 +5,12 @@ import (
 	"math/rand/v2"
 )
 
-// A ROCm is what some ranks did. Times are ns since the boot of the host.
+// A ROCm is the activity of some ranks. Times are ns since the boot of the host.
 type ROCm struct {
 	Ranks []*Rank
-	// Canary is in everything that is secret: environments, commands, arguments of calls.
+	// Canary is in everything secret: environments, commands, arguments of calls.
 	Canary string
-	// Booted is when the host did, in ns since 1970: what only Perfetto traces tell.
+	// Booted is the time of the boot, in ns since 1970, which only Perfetto traces contain.
 	Booted int64
 }
 
@@ -24,17 +24,17 @@ type Rank struct {
 	Ranges      []Range // of roctx
 }
 
-// A Kernel ran on a stream, asked for by a call.
+// A Kernel ran on a stream, requested by a call.
 type Kernel struct {
 	Name       string
-	Call       int // index into Calls
+	Call       int // index in Calls
 	Stream     int
 	Start, End int64
 	Blocks     int
-	Waves      float64 // what a hardware counter counted
+	Waves      float64 // value of a hardware counter
 }
 
-// A Copy is one from the host to the device, or back.
+// A Copy goes from the host to the device, or back.
 type Copy struct {
 	Back       bool
 	Call       int
@@ -43,7 +43,7 @@ type Copy struct {
 	Bytes      int64
 }
 
-// A Call is one into HIP. Two of a rank have the same only if one launched a graph.
+// A Call is a call into HIP. Several calls of a rank have the same correlation only if one launched a graph.
 type Call struct {
 	Name       string
 	Start, End int64
@@ -55,7 +55,7 @@ type Range struct {
 	Start, End int64
 }
 
-// names are of kernels: of hipBLASLt, of PyTorch, of aiter, and of RCCL.
+// names are kernel names from hipBLASLt, PyTorch, aiter, and RCCL.
 var names = []string{
 	"Cijk_Alik_Bljk_BBS_BH_Bias_HA_S_SAV_UserArgs_MT128x128x64",
 	"void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>, std::array<char*, 1ul> >(int, at::native::FillFunctor<float>, std::array<char*, 1ul>)",

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// rocpdTables are the tables of schema 3.0.0 with the columns that matter, without the UUID behind
-// their names. Each has an id, a guid, and extdata.
+// rocpdTables are the tables of schema 3.0.0 with the relevant columns, without the UUID after their names. Each has an id,
+// a guid, and extdata.
 var rocpdTables = []struct{ name, columns string }{
 	{"string", "string TEXT NOT NULL"},
 	{"info_node", "hash BIGINT, machine_id TEXT, system_name TEXT, hostname TEXT, release TEXT, version TEXT"},
@@ -36,11 +36,11 @@ type rocpd struct {
 	*database
 	guid, uuid string
 	strings    map[string]int
-	ids        map[string]int // the last of each table
+	ids        map[string]int // last id of each table
 }
 
-// WriteRocpd writes some ranks of a run into one database, as one process each writes its own and
-// as 'rocpd merge' makes of them. Without suffix, tables are called as views are elsewhere.
+// WriteRocpd writes some ranks of a run into one database, like the database of a single process or the result of 'rocpd
+// merge'. Without suffix, tables have the plain names that are otherwise those of views.
 func (r *ROCm) WriteRocpd(path string, suffix bool, ranks ...int) error {
 	db := create(path)
 	for _, n := range ranks {
@@ -53,7 +53,7 @@ func (r *ROCm) WriteRocpd(path string, suffix bool, ranks ...int) error {
 	return db.close()
 }
 
-// insert adds a row, and returns its id. values are columns and what they hold, by turns.
+// insert adds a row, and returns its id. values are alternating columns and values.
 func (w *rocpd) insert(table string, values ...any) int {
 	w.ids[table]++
 	columns, marks, args := "id, guid", "?, ?", []any{w.ids[table], w.guid}
@@ -107,7 +107,7 @@ func (w *rocpd) rank(r *ROCm, p *Rank) {
 			symbols[k.Name] = w.insert("info_kernel_symbol", "nid", node, "pid", process, "code_object_id", 1, "kernel_name", k.Name+".kd", "display_name", k.Name, "arch_vgpr_count", 64)
 		}
 		event := w.event("KERNEL_DISPATCH", k.Call+1, "{}")
-		for range 2 { // halves of what it counted, of two parts of the device
+		for range 2 { // the halves of the counter, from two parts of the device
 			w.insert("pmc_event", "event_id", event, "pmc_id", meter, "value", k.Waves/2)
 		}
 		w.insert("kernel_dispatch", "nid", node, "pid", process, "tid", thread, "agent_id", gpu, "kernel_id", symbols[k.Name], "dispatch_id", i+1, "queue_id", 1, "stream_id", k.Stream,

@@ -8,7 +8,7 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 )
 
-// rpdTables are those of version 2, as rpd_tracer makes them.
+// rpdTables are the tables of version 2, as created by rpd_tracer.
 var rpdTables = []string{
 	`CREATE TABLE "rocpd_string" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "string" varchar(4096) NOT NULL)`,
 	`CREATE TABLE "rocpd_api" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "pid" integer NOT NULL, "tid" integer NOT NULL, "start" integer NOT NULL, "end" integer NOT NULL, "apiName_id" integer NOT NULL, "args_id" integer NOT NULL)`,
@@ -21,7 +21,7 @@ var rpdTables = []string{
 	`INSERT INTO rocpd_metadata (tag, value) VALUES ('schema_version', '2')`,
 }
 
-// WriteRPD writes all ranks of a run as one RPD trace. Ranges are marks there, as roctx is in it.
+// WriteRPD writes all ranks of a run as one RPD trace. Ranges become marks, as RPD stores roctx.
 func (r *ROCm) WriteRPD(path string) error {
 	db := create(path)
 	for _, sql := range rpdTables {
@@ -73,7 +73,7 @@ func (r *ROCm) WriteRPD(path string) error {
 	return db.close()
 }
 
-// A database is one that is written. The first error stays.
+// A database is a database being written. It keeps the first error.
 type database struct {
 	conn *sqlite.Conn
 	err  error

@@ -14,8 +14,7 @@ type Config struct {
 	Change func(*simulator.Config)
 }
 
-// Configs are deployments that the tests look at: the three modes, a pipeline,
-// and workloads at the edges of what can be asked for.
+// Configs are deployments for tests: the three modes, a pipeline, and workloads at the limits of a configuration.
 var Configs = []Config{
 	{"gateway", func(c *simulator.Config) {}},
 	{"direct", func(c *simulator.Config) { c.Mode = simulator.PDDirect }},
@@ -95,7 +94,7 @@ func CountOf(t *testing.T, rows []simulator.NameCount, name string) int {
 	return 0
 }
 
-// BrokenWriter takes Left bytes, then fails with [ErrBroken].
+// BrokenWriter accepts Left bytes, then fails with [ErrBroken].
 type BrokenWriter struct{ Left int }
 
 // ErrBroken is the error of a [BrokenWriter].

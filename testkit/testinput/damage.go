@@ -13,38 +13,34 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// A Subject is a file and the places where its pieces meet, of which [Subject.Mutate] makes damaged
-// copies: what a full disk, a kill in the middle of a write, a torn copy or a careless script leave.
-// The forms that files come in (lines, gzip members, zstd frames, SQLite pages) differ in nothing
-// but these places.
+// A Subject is a file and the boundaries of its pieces. [Subject.Mutate] makes damaged copies of it, like those left by a
+// full disk, a kill during a write, a torn copy, or a careless script. The forms of files (lines, gzip members, zstd
+// frames, SQLite pages) only differ in these boundaries.
 type Subject struct {
 	Data []byte
-	// Cuts are the places where pieces begin and end (lines, events, members, frames,
-	// pages), ascending.
+	// Cuts are the boundaries of pieces (lines, events, members, frames, pages), ascending.
 	Cuts []int
-	// Other is a file of the same form, parts of which get into this one. OtherCuts
-	// are its Cuts.
+	// Other is a file of the same form, parts of which get into this one. OtherCuts are its Cuts.
 	Other     []byte
 	OtherCuts []int
 }
 
 // A Mutant is a damaged copy.
 type Mutant struct {
-	Name string // what was done, for messages
+	Name string // the kind of damage, for messages
 	Data []byte
 }
 
-// kinds are the ways to damage a file. Each returns what it did.
+// kinds are the ways to damage a file. Each returns a description.
 var kinds = []func(s *Subject, m *Mutant, rng *rand.Rand) string{
 	cutAtPiece, cutNearPiece, cutAnywhere, cutHead, flipBits, flipByte,
 	dropPiece, dropBytes, repeatPiece, swapPieces, zeroPiece, splicePiece, spliceBytes, joinHalves,
 }
 
-// Kinds returns how many ways there are to damage a file.
+// Kinds returns the number of ways to damage a file.
 func Kinds() int { return len(kinds) }
 
-// Mutate makes the mutant of a seed. Seeds that follow each other are damaged in
-// different ways.
+// Mutate makes the mutant of a seed. Consecutive seeds are damaged in different ways.
 func (s *Subject) Mutate(seed uint64) Mutant {
 	rng := rand.New(rand.NewPCG(seed, 0xda3a9e))
 	m := Mutant{Data: slices.Clone(s.Data)}
@@ -52,7 +48,7 @@ func (s *Subject) Mutate(seed uint64) Mutant {
 	return m
 }
 
-// cut returns one of the places where pieces meet, the ends of the file included.
+// cut returns one of the boundaries, including the ends of the file.
 func cut(data []byte, cuts []int, rng *rand.Rand) int {
 	switch i := rng.IntN(len(cuts) + 2); i {
 	case len(cuts):
@@ -64,7 +60,7 @@ func cut(data []byte, cuts []int, rng *rand.Rand) int {
 	}
 }
 
-// piece returns where a piece begins and ends: mostly a single one.
+// piece returns the range of a piece: mostly a single one.
 func piece(data []byte, cuts []int, rng *rand.Rand) (from, to int) {
 	if len(cuts) > 1 && rng.IntN(4) > 0 {
 		i := rng.IntN(len(cuts) - 1)
@@ -76,7 +72,7 @@ func piece(data []byte, cuts []int, rng *rand.Rand) (from, to int) {
 
 func (s *Subject) piece(rng *rand.Rand) (from, to int) { return piece(s.Data, s.Cuts, rng) }
 
-// place returns any place in the file but its end; 0 if the file is empty.
+// place returns any offset in the file except its end; 0 if the file is empty.
 func (s *Subject) place(rng *rand.Rand) int { return rng.IntN(max(len(s.Data), 1)) }
 
 func cutAtPiece(s *Subject, m *Mutant, rng *rand.Rand) string {
@@ -118,7 +114,7 @@ func flipBits(s *Subject, m *Mutant, rng *rand.Rand) string {
 
 func flipByte(s *Subject, m *Mutant, rng *rand.Rand) string {
 	at := s.place(rng)
-	if len(s.Cuts) > 0 && rng.IntN(2) == 0 { // in what announces a piece, or ends one
+	if len(s.Cuts) > 0 && rng.IntN(2) == 0 { // in the header or the end of a piece
 		at = min(max(cut(s.Data, s.Cuts, rng)+rng.IntN(17)-8, 0), max(len(s.Data)-1, 0))
 	}
 	value := byte(rng.IntN(256))
@@ -189,7 +185,7 @@ func joinHalves(s *Subject, m *Mutant, rng *rand.Rand) string {
 	return fmt.Sprintf("from %d on it is the other file from %d on", at, from)
 }
 
-// Seeds returns how many mutants a test makes: few, or as many as SGTRACE_MUTANTS says.
+// Seeds returns the number of mutants in a test: few, or the value of SGTRACE_MUTANTS.
 func Seeds(few uint64) uint64 {
 	if n, err := strconv.ParseUint(os.Getenv("SGTRACE_MUTANTS"), 10, 32); err == nil {
 		return n
@@ -197,7 +193,7 @@ func Seeds(few uint64) uint64 {
 	return few
 }
 
-// Hostile are names that files can hold.
+// Hostile are names that files can contain.
 var Hostile = []string{
 	"\x1b[31mred\x1b[0m", "\x1b]0;title\x07", "a\x00b\x7f", "\u009b31m", "bad\xff\xfeutf8", "line\nbreak\r\tcell",
 	"\u202eevil\u2066", "\U000e0001tag", "=HYPERLINK(\"http://x\")", "+1+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "-5.25", "+7",
@@ -207,9 +203,8 @@ var Hostile = []string{
 // SQLitePage is the size of the pages of exports.
 const SQLitePage = 4096
 
-// Tokens returns the places behind and before the punctuation of JSON, and at the
-// ends of lines. Strings are not looked into: what only looks like punctuation is a
-// place like others.
+// Tokens returns the places after and before the punctuation of JSON, and at the ends of lines. It ignores that some
+// punctuation is inside of strings.
 func Tokens(data []byte) []int {
 	var cuts []int
 	for i, b := range data {
@@ -221,7 +216,7 @@ func Tokens(data []byte) []int {
 	return cuts
 }
 
-// Pages returns the places where pages of the given size meet.
+// Pages returns the boundaries of pages with the given size.
 func Pages(data []byte, size int) []int {
 	var cuts []int
 	for at := size; at < len(data); at += size {
@@ -230,8 +225,7 @@ func Pages(data []byte, size int) []int {
 	return cuts
 }
 
-// Frames returns the places where the messages of a Collector meet, each of which
-// has its length, 4 bytes big endian, before it.
+// Frames returns the boundaries of the messages of a Collector, each of which follows its length, 4 bytes big-endian.
 func Frames(data []byte) []int {
 	var cuts []int
 	for at := 0; at+4 < len(data); {
@@ -256,7 +250,7 @@ func lines(data []byte, n int) [][]byte {
 	return append(parts, data)
 }
 
-// Gzip compresses data into n members, and returns where they meet.
+// Gzip compresses data into n members, and returns their boundaries.
 func Gzip(data []byte, n int) (packed []byte, cuts []int) {
 	var out bytes.Buffer
 	for i, part := range lines(data, n) {
@@ -270,7 +264,7 @@ func Gzip(data []byte, n int) (packed []byte, cuts []int) {
 	return out.Bytes(), cuts
 }
 
-// Zstd compresses data into n frames, and returns where they meet.
+// Zstd compresses data into n frames, and returns their boundaries.
 func Zstd(data []byte, n int) (packed []byte, cuts []int) {
 	z, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
 	if err != nil {

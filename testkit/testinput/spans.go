@@ -14,7 +14,7 @@ import (
 	"github.com/sgtrace/sgtrace/golden/simulator"
 )
 
-// Span is a span as the tests read it back, with what it belongs to.
+// Span is a span as the tests read it back, with its context.
 type Span struct {
 	TraceID      string `json:"traceId"`
 	SpanID       string `json:"spanId"`
@@ -81,9 +81,9 @@ type Dump struct {
 	ByID  map[SpanKey]*Span
 }
 
-var small sync.Map // *Dump by the name of a config: several tests look at the same
+var small sync.Map // *Dump by the name of a config, for several tests
 
-// ReadSmall returns a small run of one of [Configs], read back. Tests only look at it.
+// ReadSmall returns a small run of one of [Configs], read back. Tests must not change it.
 func ReadSmall(t *testing.T, config string) *Dump {
 	t.Helper()
 	if d, ok := small.Load(config); ok {
@@ -157,7 +157,7 @@ const (
 	LayerSlice   = "slice"
 )
 
-// Layer returns which layer of the tree a span is of.
+// Layer returns the layer of a span in the tree.
 func (s *Span) Layer() string {
 	switch {
 	case s.service == "smg":
@@ -186,8 +186,7 @@ func (s *Span) Thread() *Span {
 	return s
 }
 
-// Skew returns by how much the clock of a span's host is ahead, in a run whose
-// clocks do not drift.
+// Skew returns how far the clock of a span's host is ahead, in a run whose clocks do not drift.
 func (d *Dump) Skew(s *Span) int64 { return d.Clock(s).At(s.Start) - s.Start }
 
 // Clock returns the clock of a span's host.

@@ -1,5 +1,5 @@
-// Package testinput gives tests their inputs: simulated dumps, the folder of shared
-// real data where there is one, and damaged copies of files ([Subject]).
+// Package testinput gives tests their inputs: simulated dumps, the folder of shared real data if there is one, and damaged
+// copies of files ([Subject]).
 package testinput
 
 import (
@@ -23,9 +23,8 @@ import (
 	"github.com/sgtrace/sgtrace/golden/simulator"
 )
 
-// Shared returns the path of a file among the shared data, which lies outside of
-// the project: $SGTRACE_SHARED, else ../shared beside it. The test is skipped,
-// visibly, where it is not.
+// Shared returns the path of a file in the shared data, which is outside of the project: $SGTRACE_SHARED, else ../shared
+// next to it. If it does not exist, the test is skipped, visibly.
 func Shared(t testing.TB, elem ...string) string {
 	t.Helper()
 	dir := os.Getenv("SGTRACE_SHARED")
@@ -88,8 +87,7 @@ func Simulate(t testing.TB, c simulator.Config) ([]byte, *simulator.Truth) {
 	return dump.Bytes(), run.Truth()
 }
 
-// EveryMode returns a dump of a few requests of each kind of deployment, with short
-// outputs, for fuzz tests to edit.
+// EveryMode returns a dump of a few requests of each kind of deployment, with short outputs, for fuzz tests to edit.
 func EveryMode(t testing.TB, requests int) (dumps [][]byte) {
 	t.Helper()
 	for _, mode := range []simulator.Mode{simulator.PDGateway, simulator.PDDirect, simulator.Unified} {
@@ -121,13 +119,13 @@ func Gunzip(t testing.TB, path string) []byte {
 	return data
 }
 
-// words are what means something to readers of dumps and traces, and what means nothing.
+// words are texts with and without a meaning to readers of dumps and traces.
 var words = []string{"decode_forward", "prefill_forward", "Scheduler [TP 0]  [PP 0] (host:443ee9c0 | pid:88)", "Req", "Bootstrap Room",
 	"", "0", "1", "9223372036854775807", "-1", "retract", "abort", "llm_request", "http_request", `"},{"spanId":"`, "null",
 	"ProfilerStep#1", "nccl:all_reduce", "record_param_comms", "kernel", "gpu_memcpy", "cudaLaunchKernel", "X", "s", "f", "e", "1e300", "[TP00-DP01] 7"}
 
-// Edit replaces keys, texts, and what is between them in a JSON document by what is
-// elsewhere in it, or by one of some words. Four bytes of edits are one place.
+// Edit replaces keys, texts, and everything between them in a JSON document by other parts of it, or by one of some words.
+// Four bytes of edits control one replacement.
 func Edit(doc, edits []byte) []byte {
 	tokens := strings.Split(string(doc), `"`)
 	for ; len(edits) >= 4; edits = edits[4:] {
@@ -145,15 +143,13 @@ func Edit(doc, edits []byte) []byte {
 }
 
 const (
-	// longest is how many characters a line of a golden file may have. What is longer is
-	// folded, at foldAt.
+	// longest is the largest number of characters in a line of a golden file. Longer lines are folded, at foldAt.
 	longest, foldAt = 200, 160
-	// folded ends a line that goes on in the next one.
+	// folded ends a line that continues in the next one.
 	folded = "⏎\n"
 )
 
-// Fold breaks lines that nobody could read in a diff: after a comma or a blank where
-// there is one. [Unfold] is the inverse.
+// Fold breaks lines that would be unreadable in a diff: after a comma or a blank if there is one. [Unfold] is the inverse.
 func Fold(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
@@ -167,8 +163,8 @@ func Fold(text string) string {
 	return b.String()
 }
 
-// foldPlace returns before which byte to break a line: behind the last comma or blank of
-// its first foldAt characters, or behind these.
+// foldPlace returns the index at which to break a line: after the last comma or blank of its first foldAt characters, or
+// after these.
 func foldPlace(line string) int {
 	n, place := 0, 0
 	for i, r := range line {
@@ -185,12 +181,11 @@ func foldPlace(line string) int {
 	return len(line)
 }
 
-// Unfold puts folded lines together again.
+// Unfold joins folded lines.
 func Unfold(text string) string { return strings.ReplaceAll(text, folded, "") }
 
-// KinetoLike returns a trace of about n events in the layout of libkineto, with
-// the mixture of a server's trace: Python functions, operators, launches with
-// their arrows, kernels.
+// KinetoLike returns a trace of about n events in the layout of libkineto, with the mixture of a server's trace: Python
+// functions, operators, launches with their arrows, kernels.
 func KinetoLike(n int) []byte {
 	rng := rand.New(rand.NewPCG(1, 2))
 	var b bytes.Buffer
@@ -229,15 +224,14 @@ func KinetoLike(n int) []byte {
 	return b.Bytes()
 }
 
-// Allocated returns how many bytes this process has ever allocated, those included that
-// were given back.
+// Allocated returns how many bytes this process has ever allocated, including those that were freed.
 func Allocated() uint64 {
 	s := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
 	metrics.Read(s)
 	return s[0].Value.Uint64()
 }
 
-// BoundMemory fails a test if f allocates more than so many bytes.
+// BoundMemory fails a test if f allocates more than most bytes.
 func BoundMemory(t *testing.T, most uint64, f func()) {
 	t.Helper()
 	before := Allocated()
@@ -247,8 +241,8 @@ func BoundMemory(t *testing.T, most uint64, f func()) {
 	}
 }
 
-// AllocatedBy returns how many bytes f allocates, in all: on one core and without the collector, so that it
-// is the same in each run.
+// AllocatedBy returns how many bytes f allocates in total: on one core and without the collector, so that it is the same in
+// each run.
 func AllocatedBy(f func()) int64 {
 	defer alone()()
 	before := Allocated()
@@ -256,7 +250,7 @@ func AllocatedBy(f func()) int64 {
 	return int64(Allocated() - before)
 }
 
-// HeldBy returns how many bytes what f returns holds, on one core.
+// HeldBy returns the number of bytes held by the result of f, on one core.
 func HeldBy(f func() any) int64 {
 	defer alone()()
 	before := live()
@@ -266,7 +260,7 @@ func HeldBy(f func() any) int64 {
 	return bytes
 }
 
-// alone leaves one core, and stops the collector, until what it returns is called.
+// alone leaves one core, and stops the collector, until again is called.
 func alone() (again func()) {
 	cores, percent := runtime.GOMAXPROCS(1), debug.SetGCPercent(-1)
 	return func() {
@@ -275,7 +269,7 @@ func alone() (again func()) {
 	}
 }
 
-// live returns how many bytes are reachable; a second collection frees what finalizers and pools held.
+// live returns the number of reachable bytes; a second collection frees what finalizers and pools held.
 func live() int64 {
 	runtime.GC()
 	runtime.GC()

@@ -22,17 +22,17 @@ type Event struct {
 	ID            int
 	Args          map[string]any
 
-	Start, End int64 // ns by the clock of the host
+	Start, End int64 // ns on the clock of the host
 }
 
-// Number returns an argument that is a number, 0 if there is none.
+// Number returns a numeric argument, 0 if there is none.
 func (e *Event) Number(key string) int {
 	n, _ := e.Args[key].(json.Number)
 	i, _ := strconv.Atoi(n.String())
 	return i
 }
 
-// Count returns the name by which truth counts an event.
+// Count returns the name of an event in truth's counts.
 func (e *Event) Count() string {
 	switch e.Ph {
 	case "M":
@@ -43,7 +43,7 @@ func (e *Event) Count() string {
 	return e.Cat
 }
 
-// Row returns what an event is on.
+// Row returns the row of an event.
 func (e *Event) Row() string { return fmt.Sprint(e.Pid, "/", e.Tid) }
 
 // Trace is a PyTorch trace read back.
@@ -131,7 +131,7 @@ func readTrace(t *testing.T, r *simulator.Run, f *torch.FileTruth, text []byte) 
 	return tr
 }
 
-// Schedulers returns how many schedulers a run has, each of which can be recorded.
+// Schedulers returns the number of schedulers in a run, each of which can be recorded.
 func Schedulers(r *simulator.Run) int {
 	n := 0
 	for i := range r.Instances {
@@ -155,7 +155,7 @@ func ReadTraces(t *testing.T, r *simulator.Run, c torch.Config) []*Trace {
 	return traces
 }
 
-// TraceConfigs are runs and recordings that the tests look at.
+// TraceConfigs are runs and recordings for tests.
 var TraceConfigs = []struct {
 	Name   string
 	Change func(*simulator.Config)

@@ -39,7 +39,7 @@ type Span struct {
 	From, To                     float64 // us
 	Attrs                        Attrs
 	Failed                       bool
-	schedule                     int64 // size of the batch in a schedule event at from; 0 is none
+	schedule                     int64 // size of the batch in a schedule event at From; 0 is none
 }
 
 // Add writes s and returns its id.
@@ -96,7 +96,7 @@ func (d *Dump) Thread(root Span, rootID, host, label string, tp, pid int, stages
 	last := ""
 	for _, s := range stages {
 		s.Trace = root.Trace
-		if s.Parent == "^" { // below the stage before that is not below another
+		if s.Parent == "^" { // below the previous stage that is not below another one
 			s.Parent = last
 			d.Add(s)
 			continue
@@ -106,7 +106,7 @@ func (d *Dump) Thread(root Span, rootID, host, label string, tp, pid int, stages
 	}
 }
 
-// Set makes a set of the dump, with all times as they are in it.
+// Set makes a set of the dump, with all times unchanged.
 func (d *Dump) Set(t testing.TB) *request.Set {
 	return assemble(t, "dump.jsonl", strings.NewReader(strings.Join(d.Lines, "\n")+"\n")).Set
 }
@@ -116,10 +116,9 @@ const (
 	DecodeHost  = "c94b1e0200000000000000000000bbbb"
 )
 
-// Fixture returns a small deployment on which everything can be checked by eye: a
-// gateway, prefill and decode on two hosts whose clocks differ by 2 ms, one
-// request that goes well with a pause before its sixth token, and one that fails
-// in the queue.
+// Fixture returns a small deployment on which everything can be checked by eye: a gateway, prefill and decode on two hosts
+// whose clocks differ by 2 ms, one request that goes well with a pause before its sixth token, and one that fails in the
+// queue.
 func Fixture(t testing.TB) *request.Set {
 	var d Dump
 	const good = "00000000000000000000000000000001"
@@ -152,7 +151,7 @@ func Fixture(t testing.TB) *request.Set {
 	for step, from := range []float64{33_000, 41_000, 49_000, 57_000, 65_000, 94_000} {
 		to := from + 8000
 		if step == 4 {
-			to = 94_000 // a long prefill of others goes first
+			to = 94_000 // a long prefill of other requests goes first
 		}
 		stages = append(stages, Span{Name: "decode_loop", Parent: "^", From: from, To: to, schedule: int64(3 + step)})
 	}
@@ -165,14 +164,14 @@ func Fixture(t testing.TB) *request.Set {
 	d.Add(Span{Trace: bad, Parent: id, Name: "Prefill Scheduler", From: 200_100, To: 201_000, Failed: true,
 		Attrs: Attrs{"host_id": PrefillHost, "thread_label": "Prefill Scheduler", "pid": 245, "tp_rank": 0, "reason": "Prefill bootstrap failed for request"}})
 
-	// A service without rules, a span that ends before it starts, one exported twice.
+	// A service without rules, a span that ends before it starts, and one exported twice.
 	d.Add(Span{Service: "billing", Trace: "00000000000000000000000000000003", Name: "charge", From: 300_000, To: 300_250})
 	d.Add(Span{Service: "billing", Trace: "00000000000000000000000000000003", Name: "charge", From: 300_000, To: 299_999})
 	d.Lines = append(d.Lines, d.Lines[len(d.Lines)-2])
 	return d.Set(t)
 }
 
-// WithStray returns 60 requests of 4 tokens, one after another for 0.6 s, of which one has a forged time.
+// WithStray returns 60 requests of 4 tokens, one after another for 0.6 s, one of which has a forged time.
 func WithStray(t testing.TB) *request.Set {
 	t.Helper()
 	var d Dump
@@ -196,9 +195,8 @@ func (d *Dump) AddEvent(i int, name string, at float64, a Attrs) {
 	d.Lines[i] = strings.Replace(d.Lines[i], `"status":{}`, `"events":[`+string(event)+`],"status":{}`, 1)
 }
 
-// CheckSpans reads data for a fuzz test of a reader, whose spans are objects of JSON: a span that was added has an identity
-// and a time and stands where the table says, and what is wrong is reported within the
-// file.
+// CheckSpans reads data for a fuzz test of a reader whose spans are JSON objects: an added span must have an identity and a
+// time and be in its place in the table, and reported positions must be within the file.
 func CheckSpans(t *testing.T, read func(to *spantable.Filler, in io.Reader), data string) {
 	t.Helper()
 	table := spantable.New(&trace.Diags{})
@@ -267,7 +265,7 @@ func TorchSet(t testing.TB, paths ...string) (*profile.Set, []*profile.Profile) 
 	return set, profiles
 }
 
-// Rank reads a rank as producers and truths have it: "TP0-PP0-DP1".
+// Rank parses a rank as written by producers and truths: "TP0-PP0-DP1".
 func Rank(t testing.TB, text string) trace.Rank {
 	t.Helper()
 	r, err := trace.ParseRank(text)
@@ -277,7 +275,7 @@ func Rank(t testing.TB, text string) trace.Rank {
 	return r
 }
 
-// CollectiveMatches are collectives that are held.
+// CollectiveMatches are collectives held in memory.
 type CollectiveMatches struct {
 	Points  []profile.CollectiveMatch // by first arrival
 	Kernels []profile.Part            // by rank and start

@@ -20,14 +20,13 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// SharedFile returns the path of a dump of the shared data, and skips the test where
-// that is not at hand.
+// SharedFile returns the path of a dump of the shared data, and skips the test if there is none.
 func SharedFile(t testing.TB, name string) string {
 	t.Helper()
 	return testinput.Shared(t, "data", "otel", name)
 }
 
-var loaded sync.Map // *request.Set by file name: several tests read the same
+var loaded sync.Map // *request.Set by file name, for several tests
 
 // LoadDump reads one OTLP dump of the development data.
 func LoadDump(t testing.TB, name string) *request.Set {
@@ -61,7 +60,7 @@ func LoadFile(t testing.TB, path string) *request.Set {
 	return BuildSet(t, filepath.Base(path), r)
 }
 
-// BuildSet makes a set of one OTLP dump, on one clock, as reports see it.
+// BuildSet makes a set from one OTLP dump, on one clock, as for reports.
 func BuildSet(t testing.TB, name string, r io.Reader) *request.Set {
 	t.Helper()
 	a := assemble(t, name, r)
@@ -78,7 +77,7 @@ func assemble(t testing.TB, name string, r io.Reader) *assembly.Assembly {
 	return assembly.Build(d)
 }
 
-// Update tells that tests were called with -update: they rewrite what they compare with.
+// Update is set by -update: tests then rewrite the files that they compare with.
 var Update = flag.Bool("update", false, "rewrite what the tests compare with, such as files in testdata, with what the code prints")
 
 // CompareGolden compares got with testdata/name, in which long lines are folded.
@@ -104,7 +103,7 @@ func CompareGolden(t *testing.T, name, got string) {
 	}
 }
 
-// ComparePage compares a Markdown table with the one of the same heading in a page, which make docs writes.
+// ComparePage compares a Markdown table with the one under the same heading in a page, which make docs writes.
 func ComparePage(t *testing.T, path, table string) {
 	t.Helper()
 	page, err := os.ReadFile(path)
@@ -141,22 +140,22 @@ type Loss uint8
 
 const (
 	ByBatch   Loss = iota // exporters drop single batches, as their queues are full
-	ByLine                // the Collector drops what it got in a fifth of a second
+	ByLine                // the Collector drops everything that it received in a fifth of a second
 	ByProcess             // the exporter of one process fails for a while
 )
 
-// String names how spans get lost.
+// String returns how spans get lost.
 func (l Loss) String() string { return [...]string{"by batch", "by line", "by process"}[l] }
 
 // Losses are all ways to lose spans.
 var Losses = []Loss{ByBatch, ByLine, ByProcess}
 
-// batchStart precedes every batch in a line but the first one.
+// batchStart precedes every batch in a line except the first one.
 var batchStart = []byte(`,{"resource":{`)
 
 const lineStart, lineEnd = `{"resourceSpans":[`, "]}\n"
 
-// Lose leaves out a share of the batches of a simulated dump.
+// Lose drops a share of the batches of a simulated dump.
 func Lose(dump []byte, by Loss, share float64, seed uint64) []byte {
 	rng := rand.New(rand.NewPCG(seed, uint64(by)+1))
 	var lost func(batch []byte) bool
@@ -196,8 +195,7 @@ func batchesOf(line []byte) [][]byte {
 	return batches
 }
 
-// outage chooses a process, and batches of it that follow each other: a share of those
-// of all processes, or all that it has.
+// outage chooses a process, and consecutive batches of it: a share of those of all processes, or all that it has.
 func outage(dump []byte, share float64, rng *rand.Rand) func(batch []byte) bool {
 	processOf := func(batch []byte) string {
 		head, _, _ := bytes.Cut(batch, []byte(`"scopeSpans"`))

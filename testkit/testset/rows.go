@@ -9,9 +9,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A RowStream passes rows that a test made. As documented, what it passes is
-// overwritten by the next row. Only Shuffled knows samples, stacks of calls and runs; what
-// else changes rows leaves these out.
+// A RowStream passes rows that a test made. As documented, the next row overwrites the previous one. Only Shuffled supports
+// samples, stacks of calls, and runs; other methods that change rows drop them.
 type RowStream struct {
 	KernelRows  []profile.Kernel
 	CopyRows    []profile.Copy
@@ -63,7 +62,7 @@ func shuffle[T any](r *rand.Rand, rows []T) []T {
 	return rows
 }
 
-// Split returns two streams, with the rows of which first is true in one of them.
+// Split returns two streams, one of which has the rows for which first is true.
 func (s *RowStream) Split(first func(e *profile.Event) bool) []profile.Stream {
 	var a, b RowStream
 	a.KernelRows, b.KernelRows = split(s.KernelRows, func(k *profile.Kernel) bool { return first(&k.Event) })
@@ -90,9 +89,8 @@ func SetOf(syms *trace.Symbols, ranks []string, streams ...profile.Stream) *prof
 	return &profile.Set{Syms: syms, Ranks: ranks, Streams: streams}
 }
 
-// RandomStream has two ranks with two threads each, ranges that nest and cross,
-// calls within and across them, graphs, orphans, and times from 0 ns to minutes. Many
-// times are equal.
+// RandomStream has two ranks with two threads each, ranges that nest and cross, calls within and across them, graphs,
+// orphans, and times from 0 ns to minutes. Many times are equal.
 func RandomStream(r *rand.Rand, syms *trace.Symbols) *RowStream {
 	s := &RowStream{}
 	name := func(names ...string) trace.Sym { return syms.Intern(names[r.IntN(len(names))]) }
@@ -118,7 +116,7 @@ func RandomStream(r *rand.Rand, syms *trace.Symbols) *RowStream {
 		corr := 1
 		for i := range 60 {
 			call := profile.Call{Event: event(rank, int64(i)*8, 1+r.Int64N(7), corr, name("cudaLaunchKernel", "cudaGraphLaunch_v10000")), TID: r.Int64N(2)}
-			if r.IntN(8) > 0 { // else its kernels are orphans
+			if r.IntN(8) > 0 { // otherwise its kernels are orphans
 				s.CallRows = append(s.CallRows, call)
 			}
 			for range r.IntN(4) {
@@ -136,12 +134,12 @@ func RandomStream(r *rand.Rand, syms *trace.Symbols) *RowStream {
 	return s
 }
 
-// Later returns the rows some time later.
+// Later returns the rows shifted by some time.
 func (s *RowStream) Later(by trace.Time) *RowStream {
 	return s.changed(func(e *profile.Event) { e.Start, e.End = e.Start+by, e.End+by })
 }
 
-// changed returns the rows with other events.
+// changed returns the rows with changed events.
 func (s *RowStream) changed(change func(e *profile.Event)) *RowStream {
 	out := &RowStream{KernelRows: slices.Clone(s.KernelRows), CopyRows: slices.Clone(s.CopyRows), CallRows: slices.Clone(s.CallRows),
 		RangeRows: slices.Clone(s.RangeRows), FrameRows: slices.Clone(s.FrameRows)}
@@ -187,7 +185,7 @@ func GPUSetOf(calls, kernels, ranges []GPURow) *profile.Set {
 	return SetOf(syms, []string{"TP0"}, s)
 }
 
-// Renumbered has the names of a stream as other symbols.
+// Renumbered returns a set of the rows with other symbols for the same names.
 func Renumbered(s *RowStream, syms *trace.Symbols, ranks []string) *profile.Set {
 	other := trace.NewSymbols()
 	for _, name := range slices.Backward(syms.Names()) {

@@ -11,10 +11,10 @@ import (
 	"github.com/sgtrace/sgtrace/golden/simulator"
 )
 
-// AllModes and DisaggregatedModes are the ways in which a deployment can be set up.
+// AllModes and DisaggregatedModes are the modes of a deployment.
 var AllModes = []simulator.Mode{simulator.PDGateway, simulator.PDDirect, simulator.Unified}
 
-// CountSeeds returns for how many seeds f holds.
+// CountSeeds returns the number of seeds for which f holds.
 func CountSeeds(seeds []uint64, f func(seed uint64) bool) int {
 	var mu sync.Mutex
 	n := 0
@@ -28,14 +28,12 @@ func CountSeeds(seeds []uint64, f func(seed uint64) bool) int {
 	return n
 }
 
-// fewSeeds are enough for every test run. Tests choose modes, sizes and ranks by the
-// remainders of a seed and its multiples; steps of five have all remainders of 2, 3 and 4
-// among few seeds.
+// fewSeeds are enough for every test run. Tests choose modes, sizes, and ranks by the remainders of a seed and its
+// multiples; steps of five cover all remainders of 2, 3, and 4 with few seeds.
 var fewSeeds = []uint64{0, 5, 10, 15}
 
-// Seeds returns those of the runs that a test simulates of each kind: those below
-// $SGTRACE_SEEDS, as "make rates" asks, or that many from $SGTRACE_FIRST_SEED on, which nothing
-// was ever fitted to; else a few that are always the same.
+// Seeds returns the seeds that a test simulates: those below $SGTRACE_SEEDS, as in "make rates", or that number from
+// $SGTRACE_FIRST_SEED on, to which nothing was ever fitted; otherwise a few that are always the same.
 func Seeds(t testing.TB) []uint64 {
 	t.Helper()
 	n, err := strconv.ParseUint(os.Getenv("SGTRACE_SEEDS"), 10, 32)
@@ -53,8 +51,7 @@ func Seeds(t testing.TB) []uint64 {
 	return seeds
 }
 
-// FirstSeeds returns those of Seeds, but only the first few of those that are always the same:
-// for runs that take long.
+// FirstSeeds returns Seeds, but only the first few of those that are always the same: for runs that take long.
 func FirstSeeds(t testing.TB, few int) []uint64 {
 	seeds := Seeds(t)
 	if os.Getenv("SGTRACE_SEEDS") == "" {
@@ -63,9 +60,8 @@ func FirstSeeds(t testing.TB, few int) []uint64 {
 	return seeds
 }
 
-// Rate logs in how many runs a test found what it should, in the words that "make rates"
-// looks for, and fails where that is less than least percent. Of few seeds all must be
-// right: they are always the same.
+// Rate logs in how many runs a test found what it should, in the format that "make rates" looks for, and fails if that is
+// less than least percent. With few seeds all must be right: they are always the same.
 func Rate(t testing.TB, what string, right, runs, least int) {
 	t.Helper()
 	t.Logf("rate: %s: right in %d of %d", what, right, runs)
@@ -74,8 +70,8 @@ func Rate(t testing.TB, what string, right, runs, least int) {
 	}
 }
 
-// Calm returns a deployment in which nothing is planted, at a load that it can carry:
-// at the rate of DefaultConfig it has queues of its own, as truth.json says.
+// Calm returns a deployment without faults, at a load that it can carry: at the rate of DefaultConfig it has queues of its
+// own, as truth.json shows.
 func Calm(seed uint64) simulator.Config {
 	c := simulator.DefaultConfig(seed)
 	c.Rate, c.KVTokens = 6, 16384
@@ -86,7 +82,7 @@ func Calm(seed uint64) simulator.Config {
 
 var DisaggregatedModes = []simulator.Mode{simulator.PDGateway, simulator.PDDirect}
 
-// Quiet takes everything out of a configuration that goes wrong.
+// Quiet removes all faults from a configuration.
 func Quiet(c *simulator.Config) {
 	c.Incident = simulator.Incident{Onset: c.Incident.Onset}
 	c.Straggler.Factor = 1

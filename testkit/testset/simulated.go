@@ -17,8 +17,8 @@ import (
 	"github.com/sgtrace/sgtrace/request"
 )
 
-// DisaggregatedRequest is one request through gateway, prefill and decode server,
-// in us. The second TP rank of the decode server is 500 us late with step 3.
+// DisaggregatedRequest adds one request through gateway, prefill, and decode server, in us. The second TP rank of the
+// decode server is 500 us late with step 3.
 func DisaggregatedRequest(d *Dump) {
 	const id = "00000000000000000000000000000001"
 	gateway := d.Add(Span{Service: "smg", Trace: id, Name: "http_request", From: 0, To: 200_000, Attrs: Attrs{"module": "smg", "status_code": "200"}})
@@ -56,7 +56,7 @@ func DisaggregatedRequest(d *Dump) {
 	}
 }
 
-// Deployment makes the seed-th of all shapes of deployments.
+// Deployment makes the shape of deployment number seed.
 func Deployment(seed uint64, c simulator.Config) simulator.Config {
 	switch c.Mode = simulator.Mode(seed % 4); seed % 4 {
 	case 3:
@@ -75,8 +75,7 @@ func Simulated(t testing.TB, c simulator.Config) (*request.Set, *simulator.Truth
 	return read(t, "sim", func(w io.Writer) error { return otlp.Write(w, run) }), run.Truth()
 }
 
-// read returns the requests of a dump, which is read while it is written: it has many
-// megabytes.
+// read returns the requests of a dump of many megabytes, which is read while it is written.
 func read(t testing.TB, name string, write func(io.Writer) error) *request.Set {
 	t.Helper()
 	r, w := io.Pipe()
@@ -84,14 +83,14 @@ func read(t testing.TB, name string, write func(io.Writer) error) *request.Set {
 	return BuildSet(t, name, r)
 }
 
-// WithoutSpans leaves out every tenth span of a dump.
+// WithoutSpans drops every tenth span of a dump.
 func WithoutSpans(dump []byte, seed uint64) []byte {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	return KeepSpans(dump, func(_, _ []byte) bool { return rng.IntN(10) != 0 })
 }
 
-// KeepSpans returns a dump of the simulators with the spans that keep wants; it gets the JSON of
-// a resource and of a span of it.
+// KeepSpans returns a dump of the simulators with only the spans that keep accepts, given the JSON of a resource and of a
+// span.
 func KeepSpans(dump []byte, keep func(resource, span []byte) bool) []byte {
 	const resource, begin, status = `{"resource":`, `{"traceId":"`, `"status":{`
 	kept := make([]byte, 0, len(dump))
@@ -122,14 +121,13 @@ func KeepSpans(dump []byte, keep func(resource, span []byte) bool) []byte {
 
 var TimeText = regexp.MustCompile(`imeUnixNano":"(\d+)"`)
 
-// Clustered plays a run of a scenario, and returns the requests of its dump and the truth
-// about them.
+// Clustered plays a run of a scenario, and returns the requests of its dump and the truth about them.
 func Clustered(t testing.TB, s *cluster.Scenario, seed uint64) (*request.Set, *cluster.Truth) {
 	t.Helper()
 	return ClusteredAs(t, s, s.Config(seed))
 }
 
-// ClusteredAs is Clustered of a scenario whose run was changed.
+// ClusteredAs is Clustered for a changed run of a scenario.
 func ClusteredAs(t testing.TB, s *cluster.Scenario, c cluster.Config) (*request.Set, *cluster.Truth) {
 	t.Helper()
 	run, err := cluster.Play(c)
@@ -149,7 +147,7 @@ func OfCluster(t testing.TB, run *cluster.Run) *request.Set {
 	return read(t, "cluster", func(w io.Writer) error { return cluster.Write(w, run) })
 }
 
-// A ServedBy is a request: when it began, in ms, and the threads that worked on it.
+// A ServedBy is a request: its start in ms, and the threads that worked on it.
 type ServedBy struct {
 	At      int
 	Threads []ServedThread
@@ -180,7 +178,7 @@ func Served(t *testing.T, list []ServedBy) *request.Set {
 	return d.Set(t)
 }
 
-// Stalled returns the trace of the one rank of a simulated server that stalls.
+// Stalled returns the trace of the only rank of a simulated server that stalls.
 func Stalled(t testing.TB, seed uint64, stall torch.Stall) *profile.Set {
 	t.Helper()
 	run := SmallServer(t, seed)

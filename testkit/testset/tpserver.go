@@ -9,17 +9,17 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A TPServer is a TP group that runs steps: hosts launch, devices compute and meet, hosts wait for
-// the end of a step. Times are ns.
+// A TPServer is a TP group that runs steps: hosts launch, devices compute and meet, hosts wait for the end of a step. Times
+// are ns.
 type TPServer struct {
 	Seed             uint64
 	Ranks, Steps     int
-	Segments         int     // from collective to collective, in a step
-	Compute, Noise   float64 // of a segment; spread of it, as a part
-	Launch, Transfer float64 // what a host takes to launch a segment; a collective for its data
-	Graph            bool    // one launch a step
+	Segments         int     // per step, each up to a collective
+	Compute, Noise   float64 // of a segment; Noise is its relative spread
+	Launch, Transfer float64 // of a host per segment; of the data of a collective
+	Graph            bool    // one launch per step
 	Slow             int     // rank
-	Factor, Lag      float64 // of its computing, and of its launches
+	Factor, Lag      float64 // of its computing time, and of its launches
 }
 
 // draw returns the same number in each run for the same piece of work.
@@ -75,13 +75,13 @@ func (s *TPServer) Play() *profile.Set {
 			start := host[r]
 			host[r] = max(host[r], device[r]+5000)
 			rows.CallRows = append(rows.CallRows, profile.Call{Event: profile.Event{Start: trace.Time(start), End: trace.Time(host[r]), Name: wait, Rank: int32(r)}})
-			host[r] += 2 * s.Launch // what is between steps
+			host[r] += 2 * s.Launch // time between steps
 		}
 	}
 	return set
 }
 
-// TPServers are those whose slow ranks are made as fast as the others.
+// TPServers are servers with a slow rank.
 var TPServers = []struct {
 	Name string
 	TPServer
