@@ -88,7 +88,7 @@ func Names() []string {
 // Phrase returns words for c in a sentence.
 func (c Cause) Phrase() string { return causeTexts[c].phrase }
 
-// BySize reports whether longer requests, or calls for several answers, naturally have more of c, which needs no other reason.
+// BySize reports whether longer requests, or calls for several answers, naturally have more of c, so that no other reason is needed.
 func (c Cause) BySize() bool { return c == PromptSize || c == OutputLength || c == Siblings }
 
 // PerToken reports whether c grows with every decoded token.
@@ -108,7 +108,7 @@ func (c *Causes) Total() int64 {
 	return sum
 }
 
-// An Attribution says where the time of one request went, which has finished or is [Attributor.Unanswered].
+// An Attribution says where the time of one request went; the request has finished, or is [Attributor.Unanswered].
 type Attribution struct {
 	Request int // index into Set.Requests
 	// E2E and TTFT add up to the metrics of these names, to the ns; TTFT is zero if unknown. First adds up to the
@@ -163,7 +163,7 @@ type Attributor struct {
 	Peers *place.Groups
 
 	set   *request.Set
-	ranks []rankLoad // index is the proc
+	ranks []rankLoad // by proc
 }
 
 // NewAttributor returns an Attributor for the requests that peers groups.

@@ -13,8 +13,8 @@ import (
 // A Sum says how the extra time of requests adds up: time beyond the usual, or that findings explain.
 type Sum struct {
 	Ns      float64        // all time of the requests in the ledger
-	Claimed float64        // part of Ns that findings claim
-	Rest    [Count]float64 // parts of Ns beyond the usual that no finding explains, by cause
+	Claimed float64        // fraction of Ns that findings claim
+	Rest    [Count]float64 // by cause: fraction of Ns beyond the usual that no finding explains
 }
 
 // Extra returns the part of all time that is extra.

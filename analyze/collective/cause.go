@@ -214,8 +214,8 @@ func moreLaunches(kernels []kernelExcess) float64 {
 	return order.SumRows(kernels, func(k *kernelExcess) float64 { return k.more })
 }
 
-// slower returns the share of kernels that are slower by some factor, weighted by their time
-// on the others: those with at least half the relative excess of all kernels together.
+// slower returns the share of kernels, by their time on the others, that exceed it by some
+// factor: those with at least half the relative excess of all kernels together.
 func slower(all excess, kernels []kernelExcess, factor func(*kernelExcess) float64) float64 {
 	sum, whole := 0.0, 0.0
 	for i := range kernels {

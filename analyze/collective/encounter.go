@@ -26,8 +26,8 @@ const nobody = -1
 type encounter struct {
 	Match  *profile.CollectiveMatch
 	spread int64 // endSpread or hostSpread
-	// byClock reports that arrivals are starts. If the clocks of hosts are less exact than endings agree, a
-	// rank arrived earlier the longer its kernel ran: then arrivals are times before the common end, negative.
+	// byClock reports that arrivals are starts. If host clocks are less accurate than the ends of the ranks agree, a rank
+	// is taken to have arrived earlier the longer its kernel ran: then arrivals are times before the common end, negative.
 	byClock bool
 	// waits reports that ranks wait for the last one, and that it is known who that is. If ranks
 	// leave separately, only clocks can show it.

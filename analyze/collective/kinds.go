@@ -33,8 +33,8 @@ type Kind struct {
 	Whole    int
 	WholeP50 int64
 
-	// Long counts the collectives, missing ranks of the group that are not in the files, that took longer than usual after the
-	// last seen rank came. LongWait is by how much in total, in ns: each rank waited that long, likely for the missing ones.
+	// Long counts the collectives that took longer than usual after the last seen rank came, of those whose group has ranks that
+	// are not in the files. LongWait is by how much in total, in ns: each rank waited that long, likely for the missing ones.
 	Long     int
 	LongWait int64
 
