@@ -13,28 +13,28 @@ import (
 type Bars struct {
 	Parts []Part
 	Rows  []Bar
-	// Unit of the values: Duration, or Share, whose axis ends at all of it.
+	// Unit is Duration or Share; a Share axis ends at 100 %.
 	Unit table.Unit
 }
 
-// A Part is what a piece of all bars stands for.
+// A Part is what one color of the bars stands for.
 type Part struct {
 	Name  string
 	Color int
 }
 
-// Entry explains the part in a legend of figures that cannot be switched off.
+// Entry returns the legend entry of the part in figures whose legends don't switch parts off.
 func (p Part) Entry() LegendEntry {
 	return LegendEntry{colorClass(p.Color), table.Printable(p.Name), -1}
 }
 
-// A Bar is one value for each part. What is below zero is drawn to the left of it.
+// A Bar has one value for each part. Negative values extend to the left of zero.
 type Bar struct {
 	Name   string
 	Values []float64
-	// Texts are shown under the pointer; "" is the value alone.
+	// Texts are shown under the pointer; "" shows only the value.
 	Texts []string
-	Total string // printed behind the bar
+	Total string // printed after the bar
 }
 
 func (b *Bars) Draw() (Drawing, error) {
@@ -75,7 +75,7 @@ func (b *Bars) svg(width float64) template.HTML {
 	return s.finish()
 }
 
-// numbersOf are numbers of some parts, and of all of them, without a row.
+// numbersOf returns a table without rows, with a column for each part and one for their total.
 func numbersOf(parts []Part) *Numbers {
 	n := &Numbers{Head: []string{""}}
 	for _, p := range parts {
@@ -85,7 +85,7 @@ func numbersOf(parts []Part) *Numbers {
 	return n
 }
 
-// numbers has a row for each bar, and a column for each part.
+// numbers returns a row for each bar, with a column for each part.
 func (b *Bars) numbers() *Numbers {
 	n := numbersOf(b.Parts)
 	for i := range b.Rows {
@@ -99,7 +99,7 @@ func (b *Bars) numbers() *Numbers {
 	return n
 }
 
-// text describes part k of a bar.
+// text returns the text of part k of a bar.
 func (b *Bars) text(r *Bar, k int) string {
 	if k < len(r.Texts) && r.Texts[k] != "" {
 		return r.Texts[k]
@@ -107,7 +107,7 @@ func (b *Bars) text(r *Bar, k int) string {
 	return InUnit(b.Unit, r.Values[k])
 }
 
-// drawBar draws a bar and returns the pixel where it ends.
+// drawBar draws a bar and returns the x coordinate of its right end.
 func (b *Bars) drawBar(s *svg, r *Bar, f frame, x scale, y, high float64) float64 {
 	up, down := 0.0, 0.0
 	for k, v := range r.Values {
@@ -129,7 +129,7 @@ func (b *Bars) drawBar(s *svg, r *Bar, f frame, x scale, y, high float64) float6
 	return f.x(x.at(up))
 }
 
-// extent returns the sums of what is below and of what is above zero.
+// extent returns the sums of the negative and the positive values.
 func (r *Bar) extent() (below, above float64) {
 	for _, v := range r.Values {
 		below, above = below+min(v, 0), above+max(v, 0)
@@ -137,15 +137,14 @@ func (r *Bar) extent() (below, above float64) {
 	return below, above
 }
 
-// A Cascade leads from one total to another by what was added and what went: each bar
-// begins where the one above it ends.
+// A Cascade explains the difference between two totals: each bar begins where the one above it ends.
 type Cascade struct {
 	From, To CascadeRow // totals
 	Rows     []CascadeRow
 	Unit     table.Unit
 }
 
-// A CascadeRow is a total, or a difference.
+// A CascadeRow is a total or a difference.
 type CascadeRow struct {
 	Name  string
 	Value float64
@@ -170,7 +169,7 @@ func (c *Cascade) Draw() (Drawing, error) {
 	}}, nil
 }
 
-// signed prints a difference with its sign.
+// signed formats a difference with its sign.
 func (c *Cascade) signed(v float64) string {
 	if v > 0 {
 		return "+" + InUnit(c.Unit, v)
@@ -178,7 +177,7 @@ func (c *Cascade) signed(v float64) string {
 	return InUnit(c.Unit, v)
 }
 
-// bounds returns the least and the most that any bar reaches.
+// bounds returns the least and largest values that any bar reaches.
 func (c *Cascade) bounds() (least, most float64) {
 	at := c.From.Value
 	least, most = min(0, at, c.To.Value), max(at, c.To.Value)

@@ -12,12 +12,12 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A curvePath is a line through points; NaN interrupts it.
+// A curvePath is a line through points; NaN breaks it.
 type curvePath struct {
 	b     strings.Builder
 	drawn bool // the next point continues the line
 	last  [2]float64
-	dots  [][2]float64 // points between two interruptions, which no line shows
+	dots  [][2]float64 // isolated points, which a line would not show
 	run   int
 }
 
@@ -42,7 +42,7 @@ func (p *curvePath) interrupt() {
 	p.drawn, p.run = false, 0
 }
 
-// curve draws a path as series number i of its figure.
+// curve draws a path as series i of its figure.
 func (s *svg) curve(p curvePath, color, i int, faint bool) {
 	p.interrupt()
 	class := "curve " + colorClass(color)
@@ -52,18 +52,18 @@ func (s *svg) curve(p curvePath, color, i int, faint bool) {
 	s.open("g", "class", class, "data-s", strconv.Itoa(i))
 	s.empty("path", "d", p.b.String())
 	for _, dot := range p.dots {
-		s.empty("path", "class", "dot", "d", "M"+px(dot[0])+" "+px(dot[1])+"h0") // its round end is a dot
+		s.empty("path", "class", "dot", "d", "M"+px(dot[0])+" "+px(dot[1])+"h0") // its round cap is a dot
 	}
 	s.close("g")
 }
 
-// hoverLines is the data of curves that the script shows: the values of all lines at one place
-// of an axis. Places are parts of a frame, from the left and from above.
+// hoverLines is the data of curves for the script: the values of all lines at each position on an axis. Positions are
+// fractions of a frame, from the left and from the top.
 type hoverLines struct {
-	Axis   string      `json:"axis"` // "x" or "y": along which the pointer chooses
+	Axis   string      `json:"axis"` // "x" or "y": the axis along which the pointer selects
 	At     []float64   `json:"at"`
 	Labels []string    `json:"labels"` // of At
-	Panels []string    `json:"panels"` // titles of the frames, which are above each other
+	Panels []string    `json:"panels"` // titles of the frames, from the top
 	Lines  []hoverLine `json:"lines"`
 }
 
@@ -72,7 +72,7 @@ type hoverLine struct {
 	Series int        `json:"series"`
 	Name   string     `json:"name"`
 	Class  string     `json:"class"`
-	Place  []*float64 `json:"place"` // on the other axis; null is unknown
+	Place  []*float64 `json:"place"` // on the other axis; null if unknown
 	Text   []string   `json:"text"`
 }
 
@@ -86,33 +86,33 @@ func (l *hoverLine) add(place float64, text string) {
 	l.Place = append(l.Place, &place)
 }
 
-// Percentiles are distributions of durations as curves: how many percent of the
-// values last no longer than what stands on the axis below.
+// Percentiles shows distributions of durations as curves: the percentage of the values that are no longer than the
+// duration on the horizontal axis.
 type Percentiles struct {
 	Lines []Distribution
 }
 
-// A Distribution is the values of one line, in ns.
+// A Distribution has the values of one line, in ns.
 type Distribution struct {
 	Name   string
 	Values []int64 // sorted, at least one
 	Color  int
-	// Packed are the values with their owners, for the script, as [PackDurations] has them;
-	// "" where a range of time cannot be told from the whole.
+	// Packed has the values with their owners, for the script, in the format of [PackDurations]; "" if the curve
+	// can't follow a range of time.
 	Packed string
 }
 
-// hoverPercentiles is the data of percentiles that the script shows, and draws them anew from.
+// hoverPercentiles is the data of percentiles for the script, which redraws them from it.
 type hoverPercentiles struct {
 	hoverLines
-	Packed []string `json:"packed,omitempty"` // of each line; nil if none has any
-	// Low and High are the bounds of the axis of durations, ns.
+	Packed []string `json:"packed,omitempty"` // of each line; nil if no line has any
+	// Low and High are the bounds of the axis of durations, in ns.
 	Low  float64 `json:"low"`
 	High float64 `json:"high"`
 }
 
-// percentGrid are the percentiles, in thousandths of a percent, at which curves have
-// points: nearest rank is computed in integers.
+// percentGrid has the percentiles at which curves have points, in thousandths of a percent, so that nearest ranks are
+// computed in integers.
 var percentGrid = func() []int {
 	var grid []int
 	for p := minPercentile * 1000; p < 99_000; p += 1000 {
@@ -124,7 +124,7 @@ var percentGrid = func() []int {
 	return grid
 }()
 
-// nearestRank returns a percentile, in thousandths of a percent, of sorted values.
+// nearestRank returns a percentile of sorted values, given in thousandths of a percent.
 func nearestRank(sorted []int64, thousandths int) int64 {
 	const all = 100_000
 	return sorted[max(1, (thousandths*len(sorted)+all-1)/all)-1]
@@ -160,7 +160,7 @@ func (p *Percentiles) Draw() (Drawing, error) {
 	return d, nil
 }
 
-// followsRange tells whether the script can draw a range of time.
+// followsRange reports whether the script can redraw the curves for a range of time.
 func (p *Percentiles) followsRange() bool {
 	return slices.ContainsFunc(p.Lines, func(d Distribution) bool { return d.Packed != "" })
 }
@@ -186,7 +186,7 @@ func (p *Percentiles) svg(lines []Distribution, width float64) template.HTML {
 	return s.finish()
 }
 
-// percentileNumbers returns the percentiles that people ask for.
+// percentileNumbers returns the common percentiles as a table.
 func percentileNumbers(lines []Distribution) *Numbers {
 	percents := []int{50, 90, 95, 99}
 	n := &Numbers{Head: []string{"", "number", "p50", "p90", "p95", "p99", "longest"}}
@@ -200,9 +200,8 @@ func percentileNumbers(lines []Distribution) *Numbers {
 	return n
 }
 
-// axis returns the scale of the durations: over what the curves show, which is nothing
-// below p1. Where they follow a range of time it reaches to the longest, as the p99 of a
-// range may be beyond that of all.
+// axis returns the scale of durations, from p1, where the curves begin, to their end at p99.9. Curves that follow a
+// range of time need it to reach the longest duration, because the p99 of a range may exceed that of the whole run.
 func (p *Percentiles) axis(lines []Distribution, width float64) logarithmic {
 	last := percentGrid[len(percentGrid)-1]
 	if p.followsRange() {

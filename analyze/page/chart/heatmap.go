@@ -9,35 +9,35 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A Heatmap is a table of colors.
+// A Heatmap is a table of colored cells.
 type Heatmap struct {
 	Rows, Columns []string
 	Cells         [][]HeatCell // by row
-	// Sequential colors go from nothing to the largest value; otherwise Value is a
-	// ratio, and colors tell how far it is from 1 in either direction.
+	// Sequential colors go from zero to the largest value. Otherwise Value is a ratio, and the color shows how far it
+	// is from 1 in either direction.
 	Sequential bool
-	Unit       table.Unit // of the values of sequential ones
-	// Course is how sequential durations add up as time goes on; nil is unknown.
+	Unit       table.Unit // of sequential values
+	// Course has sequential durations over time; nil if unknown.
 	Course *SumCourse
 }
 
-// A HeatCell is a cell; with a value of NaN it is empty.
+// A HeatCell is a cell; a Value of NaN leaves it empty.
 type HeatCell struct {
 	Value float64
 	Text  string // under the pointer
 }
 
-// ratioSteps are the ratios at which the color becomes another one, upward of 1 and,
-// inverted, downward. Noise of a few percent has none.
+// ratioSteps are the color thresholds for ratios above 1 and, inverted, below it. Noise of a few percent has no
+// color.
 var ratioSteps = []float64{1.03, 1.1, 1.25, 1.5, 2}
 
-// heatClass returns the color of a ratio: h0 is 1, h5 at least twice, l5 at most half.
+// heatClass returns the color of a ratio: h0 near 1, h5 at least 2, l5 at most 1/2.
 func heatClass(ratio float64) string {
 	return stepClass(ratioSteps, max(ratio, 1/ratio)*(1+1e-9), ratio < 1)
 }
 
-// stepClass returns the color of what is so far from the middle: h1 to h5 from each step on, or l1 to l5 below it.
-// h0 is nearer than the first step.
+// stepClass returns the color for a distance from the middle: h1 to h5 from each step up, or l1 to l5 if it is below
+// the middle; h0 below the first step.
 func stepClass(steps []float64, far float64, below bool) string {
 	n := 0
 	for n < len(steps) && far >= steps[n] {
@@ -49,7 +49,7 @@ func stepClass(steps []float64, far float64, below bool) string {
 	return "h" + strconv.Itoa(n)
 }
 
-// sequentialClass returns the color of a value between nothing and the largest: h0 to h5.
+// sequentialClass returns the color of a value between zero and the largest: h0 to h5.
 func sequentialClass(v, most float64) string {
 	if v <= 0 || most <= 0 {
 		return "h0"
@@ -59,14 +59,14 @@ func sequentialClass(v, most float64) string {
 
 // Sizes of heat maps, in pixels.
 const (
-	letter   = 6.7 // width of one of a name; names are monospaced
+	letter   = 6.7 // width of a letter in a name; names are monospaced
 	cellHigh = 24
 	cellLow  = 16  // height of cells without numbers
 	cellMost = 110 // widest cell
 	cellText = 38  // narrowest cell that has a number
-	maxLabel = 48  // letters of a name
+	maxLabel = 48  // most letters in a name
 
-	minColumn = 9 // distance of names that stand upright
+	minColumn = 9 // least distance between vertical names
 )
 
 func (h *Heatmap) Draw() (Drawing, error) {
@@ -90,7 +90,7 @@ func (h *Heatmap) svg(width float64) template.HTML {
 		high = cellLow
 	}
 	s := newSVG(width, top+float64(len(h.Rows))*high+6, "Heat map: arrow keys move from cell to cell")
-	every := int(math.Ceil(minColumn / wide)) // of which columns there is room for names
+	every := int(math.Ceil(minColumn / wide)) // only one in this many columns has room for its name
 	for c := 0; c < len(h.Columns); c += every {
 		h.drawColumn(s, c, columns[c], left+(float64(c)+0.5)*wide, top, upright, wide)
 	}
@@ -105,10 +105,10 @@ func (h *Heatmap) svg(width float64) template.HTML {
 	return s.finish()
 }
 
-// lettersIn returns how many letters the names beside a drawing have at most.
+// lettersIn returns the largest number of letters in the names beside a drawing.
 func lettersIn(width float64) int { return min(maxLabel, int(0.36*width/letter)) }
 
-// numbers returns the values of the cells.
+// numbers returns the values of the cells as a table.
 func (h *Heatmap) numbers() *Numbers {
 	n := &Numbers{Head: append([]string{""}, h.Columns...)}
 	for r, name := range h.Rows {
@@ -121,7 +121,7 @@ func (h *Heatmap) numbers() *Numbers {
 	return n
 }
 
-// valueText prints a value; "-" is none.
+// valueText formats a value; "-" if there is none.
 func (h *Heatmap) valueText(v float64) string {
 	switch {
 	case math.IsNaN(v):
@@ -132,7 +132,7 @@ func (h *Heatmap) valueText(v float64) string {
 	return ratioText(v)
 }
 
-// longestName returns how many letters the longest name has.
+// longestName returns the number of letters in the longest name.
 func longestName(names []string) int {
 	longest := 0
 	for _, name := range names {
@@ -141,9 +141,9 @@ func longestName(names []string) int {
 	return longest
 }
 
-// drawColumn writes the name of column c, centered at x above top.
+// drawColumn writes the name of column c above top, centered at x.
 func (h *Heatmap) drawColumn(s *svg, c int, name string, x, top float64, upright bool, wide float64) {
-	const tight = 14 // width of columns whose names need small letters
+	const tight = 14 // width below which columns need small letters
 	s.open("g", "class", "column")
 	s.title(h.Columns[c])
 	switch {
@@ -180,8 +180,7 @@ func (h *Heatmap) drawCell(s *svg, r, c int, x, y, wide, high, most float64) {
 	s.close("g")
 }
 
-// ratioText prints a ratio with as many decimals as tell a hundredth where it is near
-// 1.
+// ratioText formats a ratio, with hundredths below 10.
 func ratioText(ratio float64) string {
 	switch {
 	case ratio >= 100:
@@ -229,34 +228,34 @@ func (h *Heatmap) legend(most float64) []LegendEntry {
 type hoverCells struct {
 	Rows    []string `json:"rows"`
 	Columns []string `json:"columns"`
-	// Course is summed up by the script for a range of time; nil is unknown.
+	// Course is what the script sums up for a range of time; nil if unknown.
 	Course *packedCourse `json:"course,omitempty"`
 }
 
-// A SumCourse is how the durations of a heat map add up in equal parts of a time. The script
-// sums up those that overlap a range.
+// A SumCourse divides the durations of a heat map into equal parts of the time. The script sums up the parts that
+// overlap a range.
 type SumCourse struct {
 	From, To trace.Time
-	Counts   []int  // in each part: what the sums are of
-	Of       string // what is counted: "collective"
-	Text     string // of a cell, before its duration
+	Counts   []int  // number of events in each part
+	Of       string // name of an event: "collective"
+	Text     string // text of a cell before its duration
 	Sums     []SumIn
 }
 
-// A SumIn is a part of the sum of a cell, in ns. They are in the order of parts.
+// A SumIn is what one part of the time adds to a cell, in ns. They are sorted by part.
 type SumIn struct {
 	Part, Row, Column int
 	Value             int64
 }
 
-// packedCourse is a SumCourse for the script. Times are ms since 1970.
+// packedCourse is a SumCourse in the format for the script. Times are in ms since 1970.
 type packedCourse struct {
 	From   float64 `json:"from"`
 	To     float64 `json:"to"`
 	Of     string  `json:"of"`
 	Text   string  `json:"text"`
 	Counts string  `json:"counts"` // packed
-	// Sums are packed: how many parts further, row, column, and value of each.
+	// Sums has four packed numbers each: the increase of the part, the row, the column, and the value.
 	Sums string `json:"sums"`
 }
 

@@ -12,8 +12,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Panels are curves over time, one frame below the other, that share the axis of
-// time.
+// Panels are curves over time in frames stacked above each other, with a common time axis.
 type Panels struct {
 	From, To trace.Time
 	Times    []trace.Time // of the points of all curves
@@ -21,14 +20,14 @@ type Panels struct {
 	Marks    []Mark
 }
 
-// A Panel is curves that share an axis of values.
+// A Panel has curves with a common axis of values.
 type Panel struct {
 	Title  string
 	Unit   table.Unit // Duration, Share or Number
 	Curves []Curve
 }
 
-// A Curve is a number over time; NaN is unknown.
+// A Curve is a number over time; NaN if unknown.
 type Curve struct {
 	Name   string
 	Color  int
@@ -36,10 +35,10 @@ type Curve struct {
 	Values []float64 // one for each of Panels.Times
 }
 
-// A Mark is a moment at which something changed, known to lie between two times.
+// A Mark is a time at which something changed, with its bounds.
 type Mark struct {
 	First, Time, Last trace.Time
-	Label             string // short: a number
+	Label             string // short, such as a number
 	Text              string
 }
 
@@ -95,7 +94,7 @@ func (p *Panels) svg(width float64) template.HTML {
 	return s.finish()
 }
 
-// series numbers the curves by name: a rank is switched off in all panels.
+// series numbers the curves by name, so that the legend switches a rank off in all panels.
 func (p *Panels) series() map[string]int {
 	names := map[string]int{}
 	for _, panel := range p.Panels {
@@ -108,7 +107,7 @@ func (p *Panels) series() map[string]int {
 	return names
 }
 
-// numbers has a row for each time, and a column for each curve of each panel.
+// numbers returns a row for each time, with a column for each curve of each panel.
 func (p *Panels) numbers() *Numbers {
 	n := &Numbers{Head: []string{words.ZoneAt(p.From)}}
 	for _, panel := range p.Panels {
@@ -132,7 +131,7 @@ func (p *Panels) numbers() *Numbers {
 	return n
 }
 
-// several tells of every curve whether there is another one beside it in some panel.
+// several returns, by name of a curve, whether any panel has it together with other curves.
 func (p *Panels) several() map[string]bool {
 	several := map[string]bool{}
 	for _, panel := range p.Panels {
@@ -143,7 +142,7 @@ func (p *Panels) several() map[string]bool {
 	return several
 }
 
-// step returns the distance between the points, ns.
+// step returns the distance between points, in ns.
 func (p *Panels) step() int64 {
 	if len(p.Times) < 2 {
 		return int64(time.Second)
@@ -151,8 +150,8 @@ func (p *Panels) step() int64 {
 	return int64(p.Times[1] - p.Times[0])
 }
 
-// drawMarks draws the marks below the curves, as bands through all panels, and their
-// labels above, which the script moves where the bands zoom.
+// drawMarks draws the marks behind the curves, as bands through all panels, with their labels above. The script moves
+// the labels when the bands zoom.
 func (p *Panels) drawMarks(s *svg, x clock, f frame) {
 	s.viewOf("view marks", f)
 	in := f.inside()
@@ -181,7 +180,7 @@ func (p *Panels) drawMarks(s *svg, x clock, f frame) {
 	}
 }
 
-// within moves a time into the bounds.
+// within clamps a time to the bounds.
 func (p *Panels) within(t trace.Time) trace.Time { return min(max(t, p.From), p.To) }
 
 // drawPanel draws panel i into its frame.
@@ -202,7 +201,7 @@ func (p *Panels) drawPanel(s *svg, i int, f frame, x clock, series map[string]in
 	s.close("svg")
 }
 
-// axisNote says of an axis if it is not linear.
+// axisNote returns a remark for an axis that is not linear.
 func axisNote(s scale) string {
 	if _, ok := s.(logarithmic); ok {
 		return " (log axis)"
@@ -210,10 +209,10 @@ func axisNote(s scale) string {
 	return ""
 }
 
-// axis returns the scale of the values: that of durations is logarithmic where the
-// others would all be at the bottom.
+// axis returns the scale of the values. It is logarithmic for durations whose range is so wide that a linear scale
+// would put most of them at the bottom.
 func (p *Panel) axis() scale {
-	const far = 50 // times the smallest
+	const far = 50 // ratio of the largest to the smallest
 	least, positive, most := math.Inf(1), math.Inf(1), 0.0
 	for _, c := range p.Curves {
 		for _, v := range c.Values {

@@ -12,32 +12,32 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A scale places values on an axis.
+// A scale maps values to positions on an axis.
 type scale interface {
-	// at returns the place of a value: 0 is the beginning of the axis, 1 its end.
+	// at returns the position of a value: 0 at the start of the axis, 1 at its end.
 	at(v float64) float64
 	ticks() []tick
 }
 
-// A tick is a value that an axis has a mark at. Without a label the mark is faint.
+// A tick is a marked value of an axis. Without a label it is faint.
 type tick struct {
 	value float64
 	label string
 }
 
-// A linear scale has even steps.
+// A linear scale has equal distances for equal differences.
 type linear struct {
 	low, high float64
 	unit      table.Unit
 	count     int // about how many ticks
 }
 
-// newLinear returns a scale from 0, or from the least value if that is below, to a
-// round number above all values.
+// newLinear returns a scale from 0, or from a round number at or below the least value if that is negative, to a
+// round number at or above all values.
 func newLinear(least, most float64, unit table.Unit, count int) linear {
 	low, high := min(0, least), max(0, most)
 	if unit == table.Share && high > 1 && high < 1+1e-9 {
-		high = 1 // the sum of parts, rounded: an axis beyond all of it would puzzle
+		high = 1 // a sum of shares with rounding error must not extend the axis beyond 100 %
 	}
 	if high == low {
 		high = low + 1
@@ -57,7 +57,7 @@ func (l linear) ticks() []tick {
 	return list
 }
 
-// tickLabel is a value in the room left of an axis: seven digits.
+// tickLabel formats a value for the room to the left of an axis: seven digits.
 func tickLabel(unit table.Unit, v float64) string {
 	if unit == table.Number {
 		for _, of := range []struct {
@@ -72,8 +72,7 @@ func tickLabel(unit table.Unit, v float64) string {
 	return InUnit(unit, v)
 }
 
-// roundStep returns the smallest of 1, 2 or 5 times a power of ten that is not less
-// than v.
+// roundStep returns the smallest 1, 2, or 5 times a power of ten that is at least v.
 func roundStep(v float64) float64 {
 	power := math.Pow(10, math.Floor(math.Log10(v)))
 	for _, m := range []float64{1, 2, 5} {
@@ -84,15 +83,14 @@ func roundStep(v float64) float64 {
 	return 10 * power
 }
 
-// A logarithmic scale has even steps for equal factors. Values below its beginning are
-// at it.
+// A logarithmic scale has equal distances for equal factors. Lower values are placed at its start.
 type logarithmic struct {
 	low, high float64
 	unit      table.Unit
-	count     int // at most how many labels
+	count     int // maximum number of labels
 }
 
-// newLogarithmic returns a scale over values above 0, from one round number to another.
+// newLogarithmic returns a scale for positive values, between two round numbers.
 func newLogarithmic(least, most float64, unit table.Unit, count int) logarithmic {
 	if !(least > 0) {
 		least, most = 1, max(most, 1)
@@ -111,8 +109,8 @@ func (l logarithmic) at(v float64) float64 {
 	return math.Log(max(v, l.low)/l.low) / math.Log(l.high/l.low)
 }
 
-// ticks are at all multiples of powers of ten. Those at the powers have labels, and
-// where there is room those at 2 and 5 times them, or all; the others are faint.
+// ticks returns ticks at the multiples 1 to 9 of powers of ten. As many as fit have labels: all, those at 1, 2, and 5
+// times a power, at 1 and 3 times, or at the powers; the others are faint.
 func (l logarithmic) ticks() []tick {
 	var list []tick
 	for _, labeled := range [][]float64{{1, 2, 3, 4, 5, 6, 7, 8, 9}, {1, 2, 5}, {1, 3}, {1}} {
@@ -138,7 +136,7 @@ func (l logarithmic) ticks() []tick {
 	return thinLabels(list, l.count)
 }
 
-// thinLabels leaves every second, third, ... label.
+// thinLabels keeps at most count labels, at equal distances.
 func thinLabels(list []tick, count int) []tick {
 	labels := order.Count(list, func(t tick) bool { return t.label != "" })
 	every, seen := (labels+count-1)/count, 0
@@ -153,9 +151,8 @@ func thinLabels(list []tick, count int) []tick {
 	return list
 }
 
-// A percentileScale runs from p1 to p99.9 in steps of the normal distribution's
-// deviates: both the body and the tail have room, and what is log-normal over a
-// logarithmic scale is a straight line.
+// A percentileScale runs from p1 to p99.9 in equal steps of the normal distribution's deviates. This leaves room for
+// both the body and the tail, and a log-normal distribution is a straight line over a logarithmic scale.
 type percentileScale struct{}
 
 const (
@@ -177,7 +174,7 @@ func (percentileScale) ticks() []tick {
 	return list
 }
 
-// A clock is a scale of points in time, in ns since 1970.
+// A clock is a scale of time, in ns since 1970.
 type clock struct {
 	from, to trace.Time
 	count    int // about how many ticks
@@ -185,7 +182,7 @@ type clock struct {
 
 func (c clock) at(v float64) float64 { return c.position(trace.Time(v)) }
 
-// position is at without rounding times to floating point.
+// position is at without rounding the time to floating point.
 func (c clock) position(t trace.Time) float64 {
 	if c.to == c.from {
 		return 0.5
@@ -193,7 +190,7 @@ func (c clock) position(t trace.Time) float64 {
 	return float64(t-c.from) / float64(c.to-c.from)
 }
 
-// clockSteps are distances of ticks that people count in, s.
+// clockSteps are the distances between ticks, in s, that are round for people.
 var clockSteps = []float64{1e-6, 1e-5, 1e-4, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200}
 
 func (c clock) ticks() []tick {
@@ -209,15 +206,15 @@ func (c clock) ticks() []tick {
 	}
 	var list []tick
 	_, seconds := words.Clock(c.from).Zone()
-	offset := int64(seconds) * 1e9 // ticks are round on the clock that people read
+	offset := int64(seconds) * 1e9 // ticks are round in local time
 	first := (int64(c.from)+offset+step-1)/step*step - offset
-	for t := first; int64(c.from) <= t && t <= int64(c.to); t += step { // behind the last time there is comes the first one
+	for t := first; int64(c.from) <= t && t <= int64(c.to); t += step { // beyond the largest int64, t wraps around
 		list = append(list, tick{float64(t), timeOfDay(trace.Time(t), step)})
 	}
 	return list
 }
 
-// timeOfDay prints a time, as precisely as a step in ns needs.
+// timeOfDay formats a time as precisely as a step in ns requires.
 func timeOfDay(t trace.Time, step int64) string {
 	layout := "15:04:05"
 	switch {
@@ -233,8 +230,7 @@ func timeOfDay(t trace.Time, step int64) string {
 	return words.Clock(t).Format(layout)
 }
 
-// dayNote says of which day and zone times of day are, on an axis that reaches from one time
-// to another.
+// dayNote states the day and zone of the times of day on an axis between two times.
 func dayNote(from, to trace.Time) string {
 	text := "times are " + words.ZoneAt(from) + ", from " + words.Clock(from).Format(time.DateOnly) + " on"
 	if after := words.ZoneAt(to); after != words.ZoneAt(from) {
@@ -243,7 +239,7 @@ func dayNote(from, to trace.Time) string {
 	return text
 }
 
-// InUnit prints a value with its unit; unknown is "-".
+// InUnit formats a value with its unit; "-" if unknown.
 func InUnit(unit table.Unit, v float64) string {
 	switch {
 	case math.IsNaN(v):
@@ -258,8 +254,7 @@ func InUnit(unit table.Unit, v float64) string {
 	return threeDigits(v)
 }
 
-// threeDigits prints a number with three significant digits, or all in front of the
-// decimal point.
+// threeDigits formats a number with three significant digits, or with all of its integer digits if there are more.
 func threeDigits(v float64) string {
 	decimals := 0
 	for limit := 100.0; decimals < 3 && math.Abs(v) < limit && v != math.Trunc(v); limit /= 10 {

@@ -13,21 +13,21 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A Scatter is a dot for each of many things that happened, by time and duration.
+// A Scatter shows each of many events as a dot, by time and duration.
 type Scatter struct {
 	Groups []Group // later ones are drawn over earlier ones
-	Value  string  // what the duration is: "E2E"
+	Value  string  // name of the duration: "E2E"
 }
 
-// A Group is dots of one color.
+// A Group has the dots of one color.
 type Group struct {
 	Name  string
 	Color int
 	Dots  []Dot
-	All   int // how many there are, where only some are drawn
+	All   int // number of events, including those not drawn
 }
 
-// A Dot is something that took some time.
+// A Dot is an event.
 type Dot struct {
 	Name string
 	Time trace.Time
@@ -72,14 +72,14 @@ func (c *Scatter) svg(width float64) template.HTML {
 			path.WriteString("M" + px(in.x(x.position(dot.Time))) + " " + px(in.y(y.at(float64(dot.Dur)))) + "h0")
 		}
 		s.open("g", "class", "dots "+colorClass(g.Color), "data-s", strconv.Itoa(i))
-		s.empty("path", "d", path.String()) // strokes of no length with round ends are dots
+		s.empty("path", "d", path.String()) // strokes of zero length with round caps are dots
 		s.close("g")
 	}
 	s.close("svg")
 	return s.finish()
 }
 
-// numbers sums up each group; what each dot is, its tip says, and a table of requests.
+// numbers returns a summary of each group. Single dots are in their tips, and in a table of requests.
 func (c *Scatter) numbers() *Numbers {
 	n := &Numbers{Head: []string{"", "number", "drawn", "median " + c.Value + " of those drawn", "longest"}}
 	for _, g := range c.Groups {
@@ -94,7 +94,7 @@ func (c *Scatter) numbers() *Numbers {
 	return n
 }
 
-// axes returns the bounds of the times, and the scale of the durations.
+// axes returns the bounds of the times and the scale of the durations.
 func (c *Scatter) axes() (from, to trace.Time, y scale) {
 	least, most, any := int64(0), int64(1), false
 	for _, g := range c.Groups {
@@ -112,15 +112,14 @@ func (c *Scatter) axes() (from, to trace.Time, y scale) {
 	return from, to, newLogarithmic(float64(least), float64(most), table.Duration, 10)
 }
 
-// hoverDots is the data of dots that the script shows. Times are ms: From since 1970, those of
-// the dots since From.
+// hoverDots is the data of dots for the script. Times are in ms: From since 1970, those of dots since From.
 type hoverDots struct {
 	Value  string       `json:"value"`
 	From   int64        `json:"from"`
 	Groups []hoverGroup `json:"groups"`
 }
 
-// A hoverGroup has lists of equal length, empty ones for a group of which no dot is drawn.
+// A hoverGroup has lists of equal length; they are empty, not null, for a group without dots.
 type hoverGroup struct {
 	Name   string    `json:"name"`
 	Class  string    `json:"class"`
@@ -132,15 +131,15 @@ type hoverGroup struct {
 	Texts  []string  `json:"texts"`
 }
 
-// A Roofline has a dot for each kind of work of a GPU: by how many operations it has for each byte, and how
-// many a second it does. Above are the roofs: what memory can feed, and what the GPU can compute.
+// A Roofline has a dot for each kind of GPU work, by operations per byte and operations per second. Above them are
+// the roofs: the memory bandwidth and the peak compute of the GPU.
 type Roofline struct {
 	Bandwidth float64 // TB/s
-	Peaks     []Peak  // the lowest first
+	Peaks     []Peak  // lowest first
 	Groups    []RoofGroup
 }
 
-// A Peak is what a GPU computes at most, in TFLOP/s.
+// A Peak is the peak compute of a GPU for one number format, in TFLOP/s.
 type Peak struct {
 	Name   string
 	TFLOPs float64
@@ -153,11 +152,11 @@ type RoofGroup struct {
 	Dots  []RoofDot
 }
 
-// A RoofDot is work of one kind.
+// A RoofDot is one kind of work.
 type RoofDot struct {
 	Name      string
-	Intensity float64 // operations for each byte
-	TFLOPs    float64 // that it does in a second
+	Intensity float64 // operations per byte
+	TFLOPs    float64 // rate it reaches
 	Time      string
 	Share     float64 // of the roof
 }
@@ -191,7 +190,7 @@ func (r *Roofline) svg(width float64) template.HTML {
 			"L"+px(in.x(x.at(max(from, ridge))))+" "+px(in.y(y.at(p.TFLOPs)))+"H"+px(in.width))
 	}
 	s.close("svg")
-	for i, p := range r.Peaks { // beside each other: lines may be close
+	for i, p := range r.Peaks { // side by side, because the lines may be close together
 		s.label(f.right()-4-56*float64(len(r.Peaks)-1-i), f.y(y.at(p.TFLOPs))-5, "end dim", p.Name)
 	}
 	for i, g := range r.Groups {
@@ -207,7 +206,7 @@ func (r *Roofline) svg(width float64) template.HTML {
 	return s.finish()
 }
 
-// axes returns the scales: they hold all dots, and where the lowest roof turns.
+// axes returns the scales, which cover all dots and the points where memory and compute roofs meet.
 func (r *Roofline) axes(f frame) (x, y logarithmic) {
 	left, right, low, high := math.Inf(1), 0.0, math.Inf(1), 0.0
 	for _, p := range r.Peaks {

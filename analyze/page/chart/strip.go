@@ -10,20 +10,20 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A Strip has a row for each of several that do the same one after another, such as the layers of a model: what
-// each does, from its own beginning on. The script zooms it to what is chosen with the pointer.
+// A Strip has a row for each of several similar sequences, such as the layers of a model, each timed from its own
+// start. The script zooms it to a range that the reader selects.
 type Strip struct {
 	Parts []Part
 	Rows  []StripRow
 }
 
-// A StripRow is what one does, in order.
+// A StripRow has the pieces of one sequence, in order.
 type StripRow struct {
 	Name   string
 	Pieces []StripPiece
 }
 
-// A StripPiece is something that a row does, in ns since it began.
+// A StripPiece is one piece of a row, in ns since the row's start.
 type StripPiece struct {
 	Part     int
 	From, To int64
@@ -38,11 +38,12 @@ func (c *Strip) Draw() (Drawing, error) {
 	return d, nil
 }
 
-// hoverStrip is the data of pieces that the script shows.
+// hoverStrip is the data of pieces for the script.
 type hoverStrip struct {
 	Strip []string `json:"strip"` // names of rows
 	Texts []string `json:"texts"` // of pieces
-	// Pieces are packed: how many rows further, the part, the beginning and the length in ns, and the text.
+	// Pieces has five packed numbers each: the increase of the row, the part, the start and the length in ns, and the
+	// index of the text.
 	Pieces string `json:"pieces"`
 }
 
@@ -61,7 +62,7 @@ func (c *Strip) hover() hoverStrip {
 	return h
 }
 
-// span returns how long the longest row takes, in ns.
+// span returns the length of the longest row, in ns.
 func (c *Strip) span() int64 {
 	most := int64(1)
 	for _, r := range c.Rows {
@@ -83,7 +84,7 @@ func (c *Strip) svg(width float64) template.HTML {
 	s.open("svg", "viewBox", "0 0 "+px(width)+" "+px(f.bottom()+24), "role", "img", "aria-label", "A row for each layer: drag, or press + and -, to zoom; the table below has the numbers", "tabindex", "0",
 		"data-span", Milliseconds(trace.Time(c.span())))
 	f.vertical(s, x, true)
-	const every = 2 // of which rows there is room for names
+	const every = 2 // one in this many rows has room for its name
 	for i := 0; i < len(c.Rows); i += every {
 		s.name(f.left-8, f.top+(float64(i)+0.9)*high, names[i], c.Rows[i].Name)
 	}
@@ -107,7 +108,7 @@ func (c *Strip) svg(width float64) template.HTML {
 	return s.finish()
 }
 
-// numbers has a row for each row, and a column for each part.
+// numbers returns a row for each row, with the total time of each part.
 func (c *Strip) numbers() *Numbers {
 	n := numbersOf(c.Parts)
 	for _, r := range c.Rows {

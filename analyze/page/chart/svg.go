@@ -13,22 +13,22 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// An svg is a drawing in the making, in units that are about pixels. Whatever is
-// written goes through attr or content, which escape it.
+// An svg is a drawing in progress, in units of about a pixel. Attributes and texts go through start and content,
+// which escape them.
 type svg struct {
 	b     strings.Builder
 	width float64
 }
 
-// newSVG begins a drawing; it is as wide as the page leaves room for. label tells
-// those what it is who cannot see it.
+// newSVG starts a drawing, which the page scales to the available width. label describes it for those who cannot see
+// it.
 func newSVG(width, height float64, label string) *svg {
 	s := &svg{width: width}
 	s.open("svg", "viewBox", "0 0 "+px(width)+" "+px(height), "role", "img", "aria-label", label, "tabindex", "0")
 	return s
 }
 
-// newTimeSVG begins a drawing over time, which the script zooms.
+// newTimeSVG starts a drawing over time, which the script can zoom.
 func newTimeSVG(width, height float64, label string, axis clock) *svg {
 	s := &svg{width: width}
 	s.open("svg", "viewBox", "0 0 "+px(width)+" "+px(height), "role", "img", "aria-label", label, "tabindex", "0",
@@ -36,8 +36,8 @@ func newTimeSVG(width, height float64, label string, axis clock) *svg {
 	return s
 }
 
-// zoneOffsets says how far the clock that people read is ahead of UTC: from when on, in ms, and by
-// how much, for each time that it changes on an axis: "1792880000000,7200000 1792890000000,3600000".
+// zoneOffsets lists the UTC offsets of the local clock along an axis as pairs of the time from which one holds, in
+// ms, and the offset in ms: "1792880000000,7200000 1792890000000,3600000".
 func zoneOffsets(axis clock) string {
 	var list []string
 	for at := axis.from; ; {
@@ -52,22 +52,22 @@ func zoneOffsets(axis clock) string {
 	}
 }
 
-// Milliseconds returns a time as the script counts it, exact to the nanosecond.
+// Milliseconds formats a time in ms for the script, exact to the nanosecond.
 func Milliseconds(t trace.Time) string { return strconv.FormatFloat(float64(t)/1e6, 'f', 6, 64) }
 
-// viewOf begins a view of a class. Those of the class "view marks" lie behind several frames: the script zooms
-// them, and does not count them as ones that have curves.
+// viewOf starts a view of a class. Views of class "view marks" lie behind several frames: the script zooms them, but
+// does not treat them as frames with curves.
 func (s *svg) viewOf(class string, f frame) {
 	s.open("svg", "class", class, "x", px(f.left), "y", px(f.top), "width", px(f.width), "height", px(f.height),
 		"viewBox", "0 0 "+px(f.width)+" "+px(f.height), "preserveAspectRatio", "none")
 }
 
-// view begins what a frame holds, in pixels from its upper left corner. It is cut off at
-// the frame, and the script zooms it by its viewBox. What is drawn in it has lines only,
-// and areas: text and circles would be stretched.
+// view starts the content of a frame, in pixels from its upper left corner. The content is clipped to the frame, and
+// the script zooms it through its viewBox. It must contain only lines and areas, because zooming would stretch text
+// and circles.
 func (s *svg) view(f frame) { s.viewOf("view", f) }
 
-// open begins an element; attrs are names and values by turns.
+// open starts an element; attrs alternate between names and values.
 func (s *svg) open(name string, attrs ...string) {
 	s.start(name, attrs)
 	s.b.WriteByte('>')
@@ -91,14 +91,14 @@ func (s *svg) close(name string) { s.b.WriteString("</" + name + ">") }
 // content writes text.
 func (s *svg) content(text string) { s.b.WriteString(html.EscapeString(text)) }
 
-// title says what the element around it is, when the pointer is on it.
+// title sets the tip of the enclosing element.
 func (s *svg) title(text string) {
 	s.open("title")
 	s.content(table.Printable(text))
 	s.close("title")
 }
 
-// label writes text at a place. class is how it is aligned and looks.
+// label writes text at a position. class sets its alignment and style.
 func (s *svg) label(x, y float64, class, text string) {
 	attributes := []string{"x", px(x), "y", px(y)}
 	if class != "" {
@@ -109,14 +109,14 @@ func (s *svg) label(x, y float64, class, text string) {
 	s.close("text")
 }
 
-// heading writes above a frame what it shows, shortened to its width, and a remark.
+// heading writes the title of a frame above it, shortened to its width, followed by a remark.
 func (s *svg) heading(f frame, title, remark string) {
 	const bold = 8 // width of a letter
 	room := int(f.width/bold) - len(remark)
 	s.label(f.left, f.top-8, "panel", table.Shorten([]string{title}, max(8, room))[0]+remark)
 }
 
-// name writes a shortened name in front of a place, and the whole under the pointer.
+// name writes a shortened name that ends at a position; the whole name is its tip.
 func (s *svg) name(x, y float64, short, name string) {
 	s.open("text", "x", px(x), "y", px(y), "class", "end name")
 	s.content(short)
@@ -132,11 +132,11 @@ func (s *svg) line(class string, x1, y1, x2, y2 float64) {
 
 func (s *svg) finish() template.HTML {
 	s.close("svg")
-	return template.HTML(s.b.String()) // of escaped parts only
+	return template.HTML(s.b.String()) // all parts are escaped
 }
 
-// px prints a coordinate to a tenth of a pixel.
+// px formats a coordinate to a tenth of a pixel.
 func px(v float64) string { return strconv.FormatFloat(math.Round(10*v)/10, 'f', -1, 64) }
 
-// part rounds a part of a frame for the script, to less than a pixel.
+// part rounds a fraction of a frame for the script, to less than a pixel.
 func part(v float64) float64 { return math.Round(10_000*v) / 10_000 }

@@ -11,24 +11,24 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A TimeHeat is a table of colors over time: groups of rows below each other, each row
-// divided into equal parts of its group's time.
+// A TimeHeat is a heat map over time: stacked groups of rows, with each row divided into equal parts of its group's
+// time.
 type TimeHeat struct {
 	From, To trace.Time
 	Groups   []HeatGroup
-	Steps    []float64 // values at which the color becomes another one, ascending; five
+	Steps    []float64 // five color thresholds, ascending
 	Unit     table.Unit
-	What     string // the value: "late"
+	What     string // name of the value: "late"
 }
 
-// A HeatGroup is rows that are compared with each other.
+// A HeatGroup has rows to compare with each other.
 type HeatGroup struct {
 	Name     string
 	From, To trace.Time // of its cells
 	Rows     []HeatRow
 }
 
-// A HeatRow is values over time; NaN is unknown.
+// A HeatRow has values over time; NaN if unknown.
 type HeatRow struct {
 	Name   string
 	Values []float64
@@ -57,8 +57,7 @@ func (h *TimeHeat) Draw() (Drawing, error) {
 	return d, nil
 }
 
-// hoverHeat is the data of cells that the script shows. Bounds of groups are parts of the
-// whole axis.
+// hoverHeat is the data of cells for the script. Bounds of groups are fractions of the whole axis.
 type hoverHeat struct {
 	Heat []hoverHeatGroup `json:"heat"`
 }
@@ -98,7 +97,7 @@ func (h *TimeHeat) svg(width float64) template.HTML {
 	return s.finish()
 }
 
-// drawCells draws the cells of a group: one path for those of a row that have one color.
+// drawCells draws the cells of a group: one path for each color of a row.
 func (h *TimeHeat) drawCells(s *svg, g *HeatGroup, f frame, x clock) {
 	s.view(f)
 	in := f.inside()
@@ -136,7 +135,7 @@ func (h *TimeHeat) legend() []LegendEntry {
 	return list
 }
 
-// numbers sums up each row: its mean, and where it is largest.
+// numbers returns the mean and the largest value of each row, and the time of the largest.
 func (h *TimeHeat) numbers() *Numbers {
 	n := &Numbers{Head: []string{"", "group", "mean " + h.What, "most " + h.What, "at"}}
 	for _, g := range h.Groups {
@@ -162,7 +161,7 @@ func (h *TimeHeat) numbers() *Numbers {
 	return n
 }
 
-// class returns the color of a value; "" of none.
+// class returns the color of a value; "" for NaN.
 func (h *TimeHeat) class(v float64) string {
 	if math.IsNaN(v) {
 		return ""

@@ -14,33 +14,32 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A Waterfall is what happened one after the other, in lanes below each other. It is no
-// figure of its own: many of them share a legend.
+// A Waterfall shows consecutive steps in stacked lanes. It is not a [Body]: many waterfalls share a legend.
 type Waterfall struct {
-	Zero     trace.Time // the axis counts from here
+	Zero     trace.Time // zero of the axis
 	From, To trace.Time // bounds of the axis
 	Lanes    []Lane
 }
 
-// A Lane is what one thread did.
+// A Lane has the rows of one thread.
 type Lane struct {
 	Name string
 	Rows []WaterfallRow
 }
 
-// A WaterfallRow is one thing, or several of one name.
+// A WaterfallRow is one stage, or several of the same name.
 type WaterfallRow struct {
 	Name  string
-	Depth int // how many are around it
+	Depth int // number of enclosing rows
 	Color int
 	Spans []Span
-	Text  string // behind the last one: how long it took
+	Text  string // after the last span: the total duration
 }
 
-// A Span is a piece of time.
+// A Span is an interval of time.
 type Span struct{ From, To trace.Time }
 
-// Rows counts the rows of all lanes.
+// Rows returns the number of rows in all lanes.
 func (w *Waterfall) Rows() int {
 	return order.SumRows(w.Lanes, func(l *Lane) int { return len(l.Rows) })
 }
@@ -50,10 +49,10 @@ const (
 	laneHigh      = 20
 	waterfallRow  = 15
 	waterfallLeft = 250
-	waterfallText = 74 // room behind the bars
+	waterfallText = 74 // room to the right of the bars
 )
 
-// SVG draws the waterfall for windows; narrow ones scroll.
+// SVG draws the waterfall for desktops; narrow windows scroll.
 func (w *Waterfall) SVG(label string) string {
 	height := 8.0
 	for _, lane := range w.Lanes {
@@ -75,10 +74,10 @@ func (w *Waterfall) SVG(label string) string {
 	return string(s.finish())
 }
 
-// offsets is a scale of durations that may begin below 0.
+// offsets is a scale of durations that may start below 0.
 type offsets struct{ linear }
 
-// drawRow draws the bars of a row, which touch where they are closer than a pixel.
+// drawRow draws the bars of a row. Those less than closest apart are joined.
 func (w *Waterfall) drawRow(s *svg, row *WaterfallRow, f frame, x offsets, y float64) {
 	const closest = 0.6
 	indent := 10 + 9*float64(min(row.Depth, 6))
@@ -104,17 +103,17 @@ func (w *Waterfall) drawRow(s *svg, row *WaterfallRow, f frame, x offsets, y flo
 	s.label(to+4, y+11, "dim", row.Text)
 }
 
-// Flame is boxes that stand in each other, from the top down, each as wide as its value.
+// Flame is a flame graph: nested boxes, from the top down, each as wide as its value.
 type Flame struct {
-	Kinds []Part // what colors stand for
+	Kinds []Part // what the colors stand for
 	Boxes []FlameBox
-	Total float64 // the whole width
+	Total float64 // value of the whole width
 	Unit  func(value float64) string
 }
 
-// A FlameBox is one of them.
+// A FlameBox is one box of a [Flame].
 type FlameBox struct {
-	Name  string // whole, under the pointer
+	Name  string // in full, under the pointer
 	Label string // short, in the box
 	Kind  int    // index into Flame.Kinds
 	Depth int    // from 0
@@ -122,7 +121,7 @@ type FlameBox struct {
 	Value float64
 }
 
-// flameHigh is the height of a box, with the line below it.
+// flameHigh is the height of a box, with the gap below it.
 const flameHigh = 17
 
 func (f *Flame) Draw() (Drawing, error) {
@@ -151,10 +150,10 @@ func (f *Flame) svg(width float64) template.HTML {
 	return s.finish()
 }
 
-// maxFrames is how many boxes are in the table of numbers.
+// maxFrames limits the boxes in the table of numbers.
 const maxFrames = 50
 
-// numbers returns the largest boxes.
+// numbers returns the largest boxes as a table.
 func (f *Flame) numbers() *Numbers {
 	boxes := slices.Clone(f.Boxes)
 	slices.SortStableFunc(boxes, func(a, b FlameBox) int { return cmp.Compare(b.Value, a.Value) })
@@ -171,14 +170,14 @@ func (f *Flame) drawBox(s *svg, b *FlameBox) {
 	s.open("g", "class", "box "+colorClass(f.Kinds[b.Kind].Color))
 	s.title(fmt.Sprintf("%s: %s, %s %%", b.Name, f.Unit(b.Value), words.InPercent(b.Value/f.Total)))
 	s.empty("rect", "x", px(x), "y", px(y), "width", px(max(0.5, width-0.6)), "height", px(flameHigh-1))
-	const least = 3 // letters that tell anything
+	const least = 3 // fewer letters say nothing
 	if room := int((width - 6) / letter); room >= least {
 		s.label(x+3, y+flameHigh-5, "name", cutTo(b.Label, room))
 	}
 	s.close("g")
 }
 
-// cutTo cuts off the end of a text that is longer than so many letters.
+// cutTo truncates a text to a number of letters.
 func cutTo(text string, letters int) string {
 	runes := []rune(table.Printable(text))
 	if len(runes) <= letters {
