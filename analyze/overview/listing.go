@@ -246,8 +246,8 @@ var severityTones = map[finding.Severity]table.Tone{finding.Critical: table.Bad,
 // maxEvidence is the number of sentences of evidence shown per finding unless asked for all.
 const maxEvidence = 2
 
-// Print prints the top findings, or all if asked, and what there was not enough data for. Without findings the latter
-// comes first, so that nobody takes what could not be judged for healthy.
+// Print prints the top findings, or all if asked, and the checks that lacked data. Without findings the latter come
+// first, so that "not judged" is not mistaken for "healthy".
 func (l *List) Print(p *Printer) {
 	little := l.Result.In(finding.TooLittle)
 	if len(l.Result.Findings) == 0 {

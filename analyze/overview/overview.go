@@ -41,7 +41,7 @@ type Input struct {
 	AllFindings    bool                 // text shows all findings, not just the top ones
 	AllEvidence    bool                 // text shows all evidence for each finding
 	// Weeks reads the inputs again, one run after another. New calls it if the inputs may come from several runs; it
-	// returns nil if they turn out not to. It is nil if nobody wants that.
+	// returns nil if they turn out to be of one run. It is nil if the caller does not need runs.
 	Weeks         func() finders.Runs
 	Drawn, Played bool // see [finders.Inputs]
 	// Clocks says how the clocks of hosts relate. It is empty if they were not compared.

@@ -156,7 +156,7 @@ func (h *phase) keepMain() {
 	})
 }
 
-// within returns the waits of a spell. None is partly outside, because a spell ends when nobody waits.
+// within returns the waits of a spell. None lies partly outside, because a spell ends when no request waits.
 func (v *server) within(p *spell) []stateInterval {
 	list := v.intervals[p.wait]
 	from, _ := slices.BinarySearchFunc(list, p.from(), compareStart)
@@ -306,10 +306,11 @@ func (l *Limit) dateWithin(during request.Interval) {
 	l.Always, l.Open = l.From <= during.From+margin, l.To >= during.To-margin
 }
 
-// WouldSuffice reports whether nobody would have waited at a limit of some kind if the servers at a place had worked
-// like the others of their role. If only these servers have waiting requests, that is so: the others serve as many
-// without. If the others have waiting requests, too, as they take over what these cannot, it is so if all servers
-// at the rate of the others could have served what came. If more came than that, requests wait whoever is slow.
+// WouldSuffice reports whether no request would have waited at a limit of some kind if the servers at a place had
+// been as fast as the others of their role. It is true if requests wait only at these servers, because the others
+// serve as many without a queue. If they wait at the others, too, which take over some of the work, it is true if all
+// servers at the rate of the others could have served all arrivals. With more arrivals than that, requests wait even
+// if no server is slow.
 func (l *Limits) WouldSuffice(slow *place.Location, kind string) bool {
 	var own, others []*Limit
 	for i := range l.List {

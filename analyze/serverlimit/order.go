@@ -12,15 +12,15 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// An overtaking is that a server computes requests that came later before others that wait.
+// An overtaking has the requests in the queue of a server that were computed before others that came earlier.
 type overtaking struct {
-	first              trace.Time // when that was first so
+	first              trace.Time // when a request first overtook others
 	jumpers, overtaken []int32    // indexes into Set.Requests
-	waited             int64      // by those that were overtaken, ns
+	waited             int64      // total wait of the overtaken requests, ns
 }
 
-// overtakings returns who overtook whom in the queue of a server in a time. Those that are taken into one batch overtake nobody, nor do those that
-// gave up.
+// overtakings returns which requests overtook others in the queue of a server between from and to. Requests taken
+// into the same batch don't overtake each other, and requests that gave up overtake none.
 func (v *server) overtakings(from, to trace.Time) (o overtaking) {
 	const apart = request.SameBatch + trace.Time(5e6)
 	computed := map[int32]trace.Time{}
@@ -39,7 +39,7 @@ func (v *server) overtakings(from, to trace.Time) (o overtaking) {
 			waits = memory.Append(waits, h)
 		}
 	}
-	latest, k := trace.Time(0), 0 // until when one of those that came clearly before waits
+	latest, k := trace.Time(0), 0 // end of the latest wait among requests that came clearly earlier
 	for i := range waits {
 		for ; waits[k].time.From+apart <= waits[i].time.From; k++ {
 			latest = max(latest, waits[k].time.To)
@@ -49,7 +49,7 @@ func (v *server) overtakings(from, to trace.Time) (o overtaking) {
 			o.first = order.Earlier(o.first, h.time.To)
 		}
 	}
-	earliest := trace.Time(math.MaxInt64) // when the first of those that came clearly later is taken
+	earliest := trace.Time(math.MaxInt64) // when the first request that came clearly later is taken
 	k = len(waits) - 1
 	for i := len(waits) - 1; i >= 0; i-- {
 		for ; waits[k].time.From >= waits[i].time.From+apart; k-- {
@@ -64,8 +64,8 @@ func (v *server) overtakings(from, to trace.Time) (o overtaking) {
 	return o
 }
 
-// overtaken says that servers do not compute requests in the order in which they come, where that decides who waits: most of the waiting is
-// of those that others overtake.
+// overtaken says that servers compute requests out of order, if that decides which requests wait: most of the waiting
+// is by requests that others overtake. It returns "" otherwise.
 func (l *Limits) overtaken(same []*Limit) string {
 	const few, part = 10, 0.05
 	var all overtaking
@@ -89,7 +89,7 @@ func (l *Limits) overtaken(same []*Limit) string {
 		words.At(all.first, "15:04:05"), len(all.jumpers), len(all.overtaken), l.why(&all))
 }
 
-// why tells by what those that overtake others may be chosen.
+// why suggests the rule by which the overtaking requests were chosen.
 func (l *Limits) why(o *overtaking) string {
 	const clearly = 0.1
 	cached := func(list []int32) float64 {
@@ -107,7 +107,7 @@ func (l *Limits) why(o *overtaking) string {
 	return "priorities?"
 }
 
-// holders returns the requests that run for nearly all of a time.
+// holders returns the requests that run for nearly all of the time between from and to.
 func (v *server) holders(from, to trace.Time) (list []int32) {
 	var ran order.Groups[int32, []int64]
 	for _, h := range v.intervals[running] {
@@ -123,7 +123,8 @@ func (v *server) holders(from, to trace.Time) (list []int32) {
 	return list
 }
 
-// held says which few requests have the room of a server all the while that others wait for it, if they do; "" if room is handed on.
+// held describes the few requests that keep the room of a server for as long as others wait for it; "" if room
+// changes hands.
 func (l *Limits) held(x *Limit) string {
 	k := slices.IndexFunc(l.servers, func(v *server) bool { return v.location == x.Location })
 	if k < 0 || x.Kind != Room || x.Spells > 1 {

@@ -50,8 +50,8 @@ func (v *server) segments() []segment {
 	return out
 }
 
-// A spell is a period in which requests wait on a server in one state, with short pauses: from either end on,
-// somebody waits at least half of the time.
+// A spell is a period in which requests wait on a server in one state, with short pauses: counted from either end, at
+// least one request waits at least half of the time.
 type spell struct {
 	segments []segment
 	wait     state
@@ -61,7 +61,7 @@ func (p *spell) from() trace.Time { return p.segments[0].from }
 func (p *spell) to() trace.Time   { return p.segments[len(p.segments)-1].to }
 
 // spells finds the periods in which requests are in a state. Two are merged if the time between them is short
-// compared with the first, and somebody waits for most of the time. The latter matters because every request is in a
+// compared with the first, and a request waits for most of the time. The latter matters because every request is in a
 // handshake for a moment, even after a limit is gone.
 func spells(all []segment, wait state) []spell {
 	const short = 10 // a pause is at most one tenth of the spell before it
@@ -89,9 +89,9 @@ func spells(all []segment, wait state) []spell {
 	return out
 }
 
-// dense appends the periods in which somebody waits for most of the time, counted from their beginning and from their
-// end, none of which could be extended or joined to another. These are the maximal scoring subsequences of Ruzzo and
-// Tompa, who find them in linear time.
+// dense appends the periods in which a request waits for most of the time, counted from their start and from their
+// end, and which cannot be extended or joined. These are the maximal scoring subsequences of Ruzzo and Tompa, who
+// find them in linear time.
 func dense(out []spell, all []segment, wait state) []spell {
 	type run struct {
 		from, to    int

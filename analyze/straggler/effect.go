@@ -76,8 +76,8 @@ func effectOn(rank int, blocks []block) effect {
 }
 
 // Lengthens reports whether sync points at which a straggler is late take longer, by at least half of its lateness.
-// Where ranks run ahead of their devices, one may be late without anybody waiting for it. If it is late at nearly all
-// or nearly none, that cannot be tested: Lengthens sets s.Slack and returns true.
+// Where ranks run ahead of their devices, one may be late without making others wait. If it is late at nearly all or
+// nearly none, that cannot be tested: Lengthens sets s.Slack and returns true.
 func (g *SyncSamples) Lengthens(s *Straggler) bool {
 	const fewest = 8 // of either
 	g.settle()

@@ -205,8 +205,8 @@ func (g *SyncSamples) costs(s *Straggler, run slowRun) bool {
 	return g.Apart || s.LostShare >= minLost*g.Share && g.hasItsPart(s, run)
 }
 
-// lost returns the fraction of their time that a straggler costs those that wait for it, or the fraction of its own
-// time if nobody waits.
+// lost returns the fraction of their time that the ranks waiting for a straggler lose, or the fraction of its own
+// time if no rank waits for it.
 func (g *SyncSamples) lost(s *Straggler) float64 {
 	if g.Apart {
 		return s.Delay

@@ -26,8 +26,8 @@ type SyncSamples struct {
 	Floor int64
 	Share float64
 
-	// Apart says that nobody waits for the ranks. They do the same work side by side, and arrivals are how long it
-	// took. A slow rank costs only its own time.
+	// Apart says that the ranks don't wait for each other: they do the same work side by side, and arrivals are how
+	// long it took. A slow rank costs only its own time.
 	Apart bool
 	// Recorded says that profilers recorded the sync points: long gaps between them were not recorded.
 	Recorded bool

@@ -32,7 +32,7 @@ func tracebacks(l *telemetry.Logged) (out []finding.Finding) {
 	return out
 }
 
-// tellsWhy reports whether an event is an exception that says what happened, not just that another one did.
+// tellsWhy reports whether an event is an exception that says what happened, not just that another process failed.
 func tellsWhy(e *telemetry.Event) bool { return e.Kind == series.Traceback && !follows(e.Text) }
 
 // complaints finds what servers call errors in words that sgtrace does not know, if nothing known happened at about

@@ -104,7 +104,7 @@ func victimOf(l *telemetry.Logged, e *telemetry.Event, ended []ending) (v victim
 	return v, true
 }
 
-// learns reports whether an event is only the end of a server that lost another one.
+// learns reports whether an event only shows that a server ended because it lost another.
 func learns(l *telemetry.Logged, e *telemetry.Event) bool {
 	return isVictim(e.Text) || e.Kind == series.Crash && near(l, e, func(o *telemetry.Event) bool { return o.Kind == series.Exception && isVictim(o.Text) }) &&
 		!near(l, e, func(o *telemetry.Event) bool { return o.Kind == series.Exception && !isVictim(o.Text) })

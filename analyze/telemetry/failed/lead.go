@@ -75,7 +75,7 @@ func follows(text string) bool {
 		func(end string) bool { return strings.HasSuffix(text, end) })
 }
 
-// isVictim reports whether an exception is how a process learns that another one failed.
+// isVictim reports whether an exception is how a process learns that another process failed.
 func isVictim(text string) bool {
 	if strings.HasSuffix(text, "TimeoutError") {
 		return true
