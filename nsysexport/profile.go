@@ -13,8 +13,7 @@ import (
 )
 
 // readProfiles reads an export as one profile for each process that used a GPU, called a traced API, or was
-// annotated, and one for the samples of the machine. The options limit what is read, as for a reader of traces;
-// filter selects the events to keep.
+// annotated, and one for the samples of the machine. opt limits the rows to read; filter selects the events to keep.
 func readProfiles(path string, opt rows.Options, filter *profile.Filter) ([]*profile.Profile, error) {
 	opt.Brief = filter.Args == profile.ArgsNone || filter.IndexOnly
 	src, err := rows.Open(path, opt)

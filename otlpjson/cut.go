@@ -45,8 +45,8 @@ type source struct {
 	err  error
 }
 
-// peek returns the first n bytes, or as many as there are; Read returns them again. Memory grows with the
-// actual bytes.
+// peek returns the first n bytes, or fewer at the end of the input; Read returns them again. Memory grows with
+// the actual bytes.
 func (s *source) peek(n int) []byte {
 	for s.err == nil && len(s.head) < n {
 		if len(s.head) == cap(s.head) {

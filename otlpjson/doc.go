@@ -18,8 +18,8 @@
 //  4. Workers fill the rows, in any order.
 //
 // It is one long package on purpose: JSON, protobuf, and the two ways to look at pieces without parsing all of
-// them share batches, the handling of damage, and a recorder, which knows what a span needs, what is lost, and
-// where.
+// them share batches, the handling of damage, and a recorder, which knows the fields that a span needs, and counts
+// and locates losses.
 //
 // A parser that meets damage reports it with file and line, searches for the next place where a document, a
 // resource, a scope, or a span begins, and goes on from there; see resync.go. Losses are counted by these

@@ -146,8 +146,8 @@ type window struct {
 	block  int
 }
 
-// ahead returns the bytes between two positions relative to pos, or as many as there are; they are valid until
-// the next call. Memory grows with the actual bytes, not with the requested ones.
+// ahead returns the bytes between two positions relative to pos, fewer at the end of the input. They are valid
+// until the next call. Memory grows with the actual bytes, not with the requested ones.
 func (w *window) ahead(from, to int) []byte {
 	for w.err == nil && len(w.buf)-w.pos < to {
 		if len(w.buf) == cap(w.buf) {
@@ -171,8 +171,8 @@ func (w *window) discard(n int) {
 	w.offset += int64(n)
 }
 
-// frameAt returns the length of the frame at position i, including its head, or 0. sure means that the frame
-// ends where another one begins, or where the input ends.
+// frameAt returns the length of the frame at position i, including its head, or 0 if there is none. sure means
+// that the frame ends where the next one begins or the input ends.
 func (w *window) frameAt(i int, kind framing) (n int, sure bool) {
 	got, n := sniffFrame(w.ahead(i, i+framePeek))
 	if got != kind {

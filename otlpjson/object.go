@@ -7,7 +7,7 @@ import (
 )
 
 // The functions here walk an object or array that lies in b from index i on. They are lenient with commas and
-// strict with everything else, so that they notice a record into which another one was written. An err comes
+// strict with everything else, so that they notice a record with a second one written into it. An err comes
 // with the index at which it was detected.
 
 // inObject reads the object at b[i], calling value for each key to read its value.

@@ -214,8 +214,8 @@ func newMemo() memo {
 	return memo{seed: maphash.MakeSeed(), slots: make([]remembered, memoSlots), last: &remembered{}}
 }
 
-// slot returns the slot of the attribute at b[i], which may hold another one, and where the attribute ends; nil
-// if its end is not obvious.
+// slot returns the slot of the attribute at b[i], which may hold a different attribute, and where the attribute
+// ends; nil if its end is not obvious.
 func (m *memo) slot(b []byte, i int) (at *remembered, end int) {
 	text := b[i:min(len(b), i+longestInOne)]
 	end = bytes.IndexByte(text, '}') + 1

@@ -75,15 +75,15 @@ func (p *parser) search(from int64, failed level) (l level, found bool) {
 	}
 }
 
-// truncated reports that a document is cut off, by another one or by the end of the input; between means that
-// the other one begins where a record might.
+// truncated reports that a document is cut off, by the next document or by the end of the input; between means
+// that the next one begins where a record might.
 func (p *parser) truncated(byOther, between bool) {
 	between = between && byOther || p.step.first == 0
 	switch {
 	case p.framed && !byOther && (p.cut || p.err != io.EOF):
 		// Explained by the frame; see reportFrame.
 	case p.headless && between:
-		// The end of such a document is unknown.
+		// The end of a document without a head is unknown.
 	case between:
 		p.report(trace.OTLPTruncated, p.step.after, "between two records")
 	case p.level == inSpans:

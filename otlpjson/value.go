@@ -17,8 +17,8 @@ func (r *recorder) pass(key, b []byte, i int) (next int, err error) {
 	return skip(b, i, anyRecord)
 }
 
-// foreign returns what is wrong with a key that is not read: nothing if OTLP has it, errBegins if only records
-// have it. It notes a key that OTLP does not have.
+// foreign checks a key that the caller does not read. It returns errBegins for a key that only records have: a record
+// seems to begin here. It notes a key that OTLP does not have.
 func (r *recorder) foreign(key []byte) error {
 	switch string(key) {
 	case "flags", "traceState", "trace_state", "schemaUrl", "schema_url", "version", "attributes",

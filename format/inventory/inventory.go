@@ -1,5 +1,5 @@
 // Package inventory holds the contents of files, except requests, as rows of tables: the tool that wrote them,
-// their processes and devices, how much of what they have, and when. 'sgtrace inspect' prints it.
+// their processes and devices, the kinds, numbers, and times of their records. 'sgtrace inspect' prints it.
 //
 // The reader of each format adds the rows of a file; printing does not depend on the format. Logs and dumps of
 // flight recorders are listed once all are read, as that determines their time zones. Secrets in a file

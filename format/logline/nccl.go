@@ -26,7 +26,7 @@ type joined struct {
 	key    string
 	group  recorder.Group
 	global int32 // rank in the job, from RCCL, or recorder.Unknown
-	n      int64 // number of collectives, the last of which are in ring
+	n      int64 // number of collectives; ring has the last ones
 	ring   []recorder.Op
 	began  bool // whether it is set up, as far as known
 }

@@ -284,9 +284,9 @@ func (w *watched) namesIn(known map[caught]named) {
 	}
 }
 
-// finish assigns groups to the collectives of this rank for which no line names one: the group that other ranks
-// name for the same collective, or for another one with the same number that began there at the same time, then
-// without the ID of the group; otherwise a nameless group.
+// finish assigns groups to the collectives of this rank whose lines name none: the group that other ranks name for
+// the same collective; else, without its ID, the group of a collective with the same number that began there at the
+// same time; else a nameless group.
 func (w *watched) finish(known map[caught]named, names *trace.Symbols) *recorder.FlightDump {
 	for i := range w.dump.Ops {
 		if op := &w.dump.Ops[i]; op.Group < 0 {

@@ -82,7 +82,7 @@ type eventReader struct {
 	written time.Time // when the file was written; ages count from then
 	n, kept int
 	of      event  // for rows of a table that do not name their object
-	file    string // for events of which nothing is known
+	file    string // of the file: the name for events without one
 	pod     describedPod
 }
 

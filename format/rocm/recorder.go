@@ -201,7 +201,7 @@ func (r *recorder) place(l trace.ArgList, at *at) trace.ArgList {
 	return l.Int(r.keys.device, at.Device).Int(r.keys.stream, at.Stream)
 }
 
-// Copy adds a copy or a memory fill; what is the producer's name for it, and bytes is -1 if unknown.
+// Copy adds a copy or a memory fill. Argument what is the producer's name for it, and bytes is -1 if unknown.
 func (p *process) Copy(at *at, what string, bytes int64) {
 	row := p.stream(at.Device, at.Stream)
 	if !p.saw(at.Start, at.End) {

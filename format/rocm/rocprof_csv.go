@@ -317,7 +317,7 @@ func (r *csvReader) counter(w *csvRow) {
 	k.Counters = append(k.Counters, counted{Name: r.opt.Syms.Intern(w.text("counter_name")), Device: int32(device), Value: value})
 }
 
-// countedAlone adds the kernels of which only counters were recorded, if they have times.
+// countedAlone adds the kernels that have only counters, if they have times.
 func (r *csvReader) countedAlone() {
 	for _, key := range r.order {
 		if k := r.counted[key]; k != nil && k.Start > 0 {

@@ -56,7 +56,7 @@ func (r *rocprofReader) records(key string) error {
 	})
 }
 
-// countedOnly adds the kernels of which only counters were recorded.
+// countedOnly adds the kernels that have only counters.
 func (r *rocprofReader) countedOnly() {
 	for _, id := range slices.Sorted(maps.Keys(r.untraced)) {
 		r.rows++

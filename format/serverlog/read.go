@@ -21,7 +21,7 @@ type reader struct {
 	rows  *spantable.RequestFiller
 	base  string // name of the server, from its file
 	line  int64  // current one
-	read  int    // lines of which something was kept
+	read  int    // lines that were used
 	other int    // lines about unknown trouble
 	first int64  // the first of these; 0 is none
 
@@ -337,8 +337,8 @@ var trouble = logline.NewWordSet("rror", "RROR", "ailed", "ailure", "xception", 
 // models, and Triton 3.1 about its own passes. A watchdog's exception is reported elsewhere.
 var soundsWorse = logline.NewWordSet("Warning: ", "[DEPRECATED]", "Ignore import error when loading ", "CUDA kernel errors might be asynchronously reported", "Search for `cudaError", "Rectify the fault based on", "operation scheduled before its operands", "Exception (either an error or timeout) detected by watchdog")
 
-// unknown reads a line of which nothing is kept. It ignores messages about starting, weights, or progress. A line about
-// trouble is of a kind that is missing here.
+// unknown reads a line that no other function uses. It ignores messages about starting, weights, or progress, and counts
+// lines about trouble: this package lacks their kind.
 func (r *reader) unknown(b []byte) {
 	const looked = 4 << 10
 	if b = b[:min(len(b), looked)]; trouble.In(b) != 0 && soundsWorse.In(b) == 0 {

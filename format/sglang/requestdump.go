@@ -108,7 +108,7 @@ func scanRequests(in *format.Input) (*pickle.Refs, error) {
 	return refs, content.Close()
 }
 
-// take extracts what is needed of a request, or of an answer, from the dicts with prompts and answers.
+// take extracts the needed fields of a request or an answer from the dicts with prompts and answers.
 func (r *requestReader) take(d pickle.Value) bool {
 	has := func(key string) bool { return d.Get(key).Kind != pickle.Missing }
 	switch {

@@ -107,7 +107,7 @@ func (c *Config) apart(vary *rand.Rand) {
 
 // A Lead is the required first finding about a run.
 type Lead struct {
-	Kinds string // kinds of findings, any of which will do
+	Kinds string // accepted kinds of findings
 	Words string // a regular expression, in which HOST stands for any of the places
 }
 

@@ -183,7 +183,7 @@ func logged(r *Run, front int, l Logging) (lines []line) {
 	return lines
 }
 
-// prefix returns the ranks after the stamp of a scheduler's lines, without those of which there is only one.
+// prefix returns the ranks after the stamp of a scheduler's lines. A dimension with only one rank is left out.
 func (r *Run) prefix(server int) (text string) {
 	s := &r.Servers[server]
 	tp := r.Config.Pools[s.Pool].TP

@@ -46,8 +46,8 @@ func (v *server) admits(j *job) bool {
 	return true
 }
 
-// preallocate reserves room for the KV of requests that a prefill server will send, in order of arrival, and tells that
-// server to begin.
+// preallocate reserves room, in order of arrival, for the KV of requests that prefill servers will send, and tells
+// those servers to begin.
 func (v *server) preallocate() {
 	for len(v.prealloc) > 0 && len(v.retracted) == 0 {
 		j := v.prealloc[0]

@@ -59,7 +59,7 @@ func (k *thread) outer(name string, level int, from int64) *otlp.Span {
 	return s
 }
 
-// inner writes a slice inside another one.
+// inner writes a slice inside the slice in.
 func (k *thread) inner(in *otlp.Span, name string, from, to int64, count, batch int) {
 	s := &otlp.Span{Trace: k.trace, ID: otlp.NewSpanID(k.rng), Parent: in.ID, Flags: otlp.FlagLocal, Name: name, Start: k.at(from), End: k.at(to)}
 	if count >= 0 {

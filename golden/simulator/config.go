@@ -92,8 +92,8 @@ type Config struct {
 	LongTokens  int
 	// SlowTransfersAtOnset means that only requests that arrive after the onset of the incident have slow transfers.
 	SlowTransfersAtOnset bool
-	// Tenants is the number of tenants that send requests, each of which names its tenant. Zero means that none does. Requests
-	// of the first tenant are held back for TenantDelay before they are sent to a scheduler.
+	// Tenants is the number of tenants that send requests; zero means that requests name no tenant. Requests of the first
+	// tenant are held back for TenantDelay before they are sent to a scheduler.
 	Tenants     int
 	TenantDelay time.Duration
 	// CachedShare is the mean share of a prompt that is in the cache of the instance that prefills, up to twice that.

@@ -1,6 +1,6 @@
 package simulator
 
-// CountTruth counts what is in the files.
+// CountTruth has the numbers of requests, spans, and events in the files.
 type CountTruth struct {
 	Requests  int         `json:"requests"`
 	Outcomes  []NameCount `json:"outcomes"`
@@ -60,7 +60,7 @@ func (t *tally) request(r *Run, q *Request) {
 	}
 }
 
-// thread counts what is on a thread.
+// thread counts a thread with its stages and events.
 func (t *tally) thread(th *Thread) {
 	t.threads++
 	for i := range th.Stages {

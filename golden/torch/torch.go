@@ -66,7 +66,7 @@ func DefaultConfig(r *simulator.Run) Config {
 	}
 }
 
-// maxEndJitter keeps collectives, the shortest of which takes 15 µs, longer than three times the jitter of their ends.
+// maxEndJitter keeps collectives longer than three times the jitter of their ends: the shortest takes 15 µs.
 const maxEndJitter = 2 * time.Microsecond
 
 // Check returns an error if c cannot be recorded.

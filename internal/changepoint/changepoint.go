@@ -19,8 +19,8 @@ type Change struct {
 	P float64
 }
 
-// Of returns c in the indexes of a longer sequence of which the searched one is a part or a summary. at maps an
-// index of the searched sequence to the longer one, its end included.
+// Of converts c to the indexes of a longer sequence, if the searched one is a part or a summary of it. at maps an
+// index of the searched sequence, its end included, to the longer one.
 func (c Change) Of(at func(k int) int) Change {
 	return Change{At: at(c.At), First: at(c.First), Last: at(c.Last), From: at(c.From), To: at(c.To), P: c.P}
 }
@@ -41,7 +41,7 @@ type sequence interface {
 	// gain is the square of the split's normal deviate, if neighbors are independent. It is highest at the best
 	// place.
 	gain(from, k, to int) float64
-	// mostGain bounds the gain of every split of the window, and bound that of the split at k. Both are cheaper to
+	// mostGain is an upper bound of the gain of all splits of the window, bound one of the gain of the split at k. Both are cheaper to
 	// compute than the gain; infinity is no bound.
 	mostGain(from, to int) float64
 	bound(from, k, to int) float64

@@ -25,7 +25,7 @@ const (
 	// longestPulse is the largest share of an interval that a pulse may take: the normal level is the more common
 	// one.
 	longestPulse = 0.4
-	// pulseBins is the largest number of bins of the whole time, and pulseCells that of the cells of an interval.
+	// pulseBins is the most bins into which the whole time is divided, pulseCells the most cells of an interval.
 	pulseBins, pulseCells = 2048, 64
 	// perPulse is the smallest number of observations per interval, on average.
 	perPulse = 4
@@ -158,8 +158,8 @@ func (s *pulseSearch) candidates() []Pulses {
 	return out
 }
 
-// fold adds up a series by its place in an interval of so many bins, which has some cells, and returns the cells
-// that explain most when they are lower, and how much; length is 0 if none explain more than least.
+// fold folds a series into one interval of the given number of bins, divided into cells. It returns the run of
+// cells whose lower level explains the most variance, and how much; length is 0 if no run explains more than least.
 func (s *pulseSearch) fold(series []weighed, every float64, cells int, least float64) (at, length int, gain float64) {
 	var sums [2*pulseCells + 1]weighed // prefix sums over two intervals
 	step := uint32(math.Exp2(32) / every)
@@ -419,8 +419,8 @@ func enoughOf(list [][2]float64) (least float64) {
 	return max(least, math.SmallestNonzeroFloat64)
 }
 
-// Periodic reports the period of events, in order of time, that come at equal intervals, some of which may have
-// no event. p bounds the probability that events at random times seem periodic; it is 1 if the events are not.
+// Periodic returns the period of events, in order of time, that come at equal intervals; some events may be
+// missing. p bounds the probability that events at random times seem periodic; it is 1 if the events are not.
 func Periodic(times []float64) (period, p float64) {
 	const (
 		fewest = 4

@@ -3,8 +3,8 @@ package changepoint
 import "math"
 
 const (
-	// edge is the smallest share of the observations on either side of a change, and beside their smallest number:
-	// one or two observations may be exceptions.
+	// edge is the smallest share, and beside the smallest number, of the observations on either side of a change: one
+	// or two observations may be exceptions.
 	edge, beside = 0.02, 3
 	// lasting is the smallest share of the observations, and of the time, that a spell or the end of a bend takes:
 	// a shorter one is a single crowd, or a hiccup.

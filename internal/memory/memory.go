@@ -161,8 +161,8 @@ func widen[T any](s []T, n int) []T {
 	return append(Huge(make([]T, 0, wider)), s...)
 }
 
-// Free gives up a table, no part of which is in use any more: another one may take its place in the file. A
-// part cut off from the rest, as in s[:n:n], gives up nothing.
+// Free gives up a table that is no longer in use, not even in part: another table may take its place in the file.
+// Freeing a part cut off from the rest, as in s[:n:n], gives up nothing.
 func Free[T any](s []T) {
 	var zero T
 	if size := cap(s) * int(unsafe.Sizeof(zero)); size >= smallest {

@@ -74,7 +74,7 @@ func (s *Spool) Write(p []byte) (int, error) {
 	return len(p), s.failed
 }
 
-// End marks the end of what was written.
+// End ends the stream after the last [Spool.Write].
 func (s *Spool) End() error {
 	s.end()
 	return s.failed

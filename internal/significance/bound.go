@@ -102,7 +102,7 @@ func times(pieces []Piece, factor float64) []Piece {
 	return order.Each(pieces, func(p Piece) Piece { return Piece{factor * p.Sum, p.Of} })
 }
 
-// compareCaptures compares a quantity of which each piece is the value of a capture, several before and several
+// compareCaptures compares a quantity whose pieces are the values of whole captures, several before and several
 // after a change. The scatter among captures of one side is the scatter from day to day. It is Student's test
 // on logarithms, with one variance for both sides. With fewer than four captures in all, or a capture without a
 // value, P and the interval are NaN.

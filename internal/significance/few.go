@@ -12,7 +12,7 @@ import (
 // so few is unknown.
 const Few = 10
 
-// compareFew compares a quantity of which each piece is one value, Sum by Of, without assuming a distribution.
+// compareFew compares a quantity whose pieces are single values, Sum by Of, without assuming a distribution.
 // P is that of the exact test of Mann and Whitney (Annals of Mathematical Statistics 18, 1947), and the
 // interval is that of the ratios of every value after to every value before (Moses). If even values that do not
 // overlap could be chance, P and the interval are NaN.

@@ -145,7 +145,7 @@ func (s *Source) scanOn(c *connection, spec *tableSpec, each func(*cursor) bool)
 	return true
 }
 
-// damaged reports the loss by damage in a table of which this many rows were read.
+// damaged reports the rows of a table lost to damage, after read rows.
 func (s *Source) damaged(spec *tableSpec, table string, read int64, l *storage.Loss) {
 	if spec.quiet {
 		return

@@ -36,7 +36,7 @@ func (d *database) recover(cause error) error {
 	if !slices.ContainsFunc(tables, func(t recoveredTable) bool {
 		return strings.HasPrefix(t.name, "CUPTI_ACTIVITY_KIND_") || t.name == "NVTX_EVENTS"
 	}) {
-		return cause // without events, the tables are of no use
+		return cause // without events, the tables are useless
 	}
 	path, err := d.repair(tables)
 	if err != nil {

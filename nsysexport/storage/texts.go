@@ -55,7 +55,7 @@ func (t *texts) Find(id int64, buf []byte) (text []byte, found bool, err error) 
 	return t.Bytes(0, buf), true, nil
 }
 
-// checkRows returns an error if the rows at either end of the table belong to another one.
+// checkRows returns an error if the rows at either end of the table belong to a different table.
 func (c *conn) checkRows(table string) error {
 	columns, err := c.Columns(table)
 	if err != nil {

@@ -20,7 +20,7 @@ type Subject struct {
 	Data []byte
 	// Cuts are the boundaries of pieces (lines, events, members, frames, pages), ascending.
 	Cuts []int
-	// Other is a file of the same form, parts of which get into this one. OtherCuts are its Cuts.
+	// Other is a file of the same form; parts of it get into this one. OtherCuts are its Cuts.
 	Other     []byte
 	OtherCuts []int
 }

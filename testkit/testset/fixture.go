@@ -96,7 +96,7 @@ func (d *Dump) Thread(root Span, rootID, host, label string, tp, pid int, stages
 	last := ""
 	for _, s := range stages {
 		s.Trace = root.Trace
-		if s.Parent == "^" { // below the previous stage that is not below another one
+		if s.Parent == "^" { // below the last stage that is directly below the root
 			s.Parent = last
 			d.Add(s)
 			continue

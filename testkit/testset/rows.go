@@ -62,7 +62,7 @@ func shuffle[T any](r *rand.Rand, rows []T) []T {
 	return rows
 }
 
-// Split returns two streams, one of which has the rows for which first is true.
+// Split returns two streams: the rows for which first is true, and the others.
 func (s *RowStream) Split(first func(e *profile.Event) bool) []profile.Stream {
 	var a, b RowStream
 	a.KernelRows, b.KernelRows = split(s.KernelRows, func(k *profile.Kernel) bool { return first(&k.Event) })

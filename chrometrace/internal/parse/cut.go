@@ -139,8 +139,7 @@ func (c *cutter) send(p *piece) {
 	c.work <- p
 }
 
-// lastCut returns the last position in data at which an event seems to begin after another one; 0 if there is
-// none.
+// lastCut returns the last position in data at which an event seems to follow another, or 0 if there is none.
 func lastCut(data []byte) int {
 	for end := len(data); ; {
 		brace := bytes.LastIndexByte(data[:end], '{')

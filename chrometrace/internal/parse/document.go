@@ -186,7 +186,7 @@ func (p *parser) keyAndValue(i int, st *state) (next int, err error) {
 	return next, nil
 }
 
-// isKept reports whether a member of a document is of use: known lists and objects, and all other values.
+// isKept reports whether to keep a member of a document: known lists and objects, and all other values.
 func isKept(key string, value []byte) bool {
 	return headerKeys[key] || value[0] != '{' && value[0] != '['
 }

@@ -28,7 +28,7 @@ func AbortedQueue(b []byte) string {
 }
 
 // StuckNotify reads "hccl fftsplus task timeout occurred during task execution, .., stuck notify num:1, timeout=1836s.": a
-// rank waits for another one.
+// rank waits for another rank.
 func StuckNotify(b []byte) string {
 	if !bytes.Contains(b, []byte("task timeout")) {
 		return ""

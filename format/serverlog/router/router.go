@@ -99,7 +99,7 @@ type reader struct {
 	stamps     logline.Stamper
 	name       string
 	line       int64
-	read       int // lines of which something was kept
+	read       int // lines that were used
 	other      int // warnings and errors of unknown kinds
 	first      int // line of the first of these; 0 is none
 	places     map[string]int32
