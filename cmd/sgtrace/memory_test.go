@@ -126,7 +126,7 @@ func TestMaxMemoryExceeded(t *testing.T) {
 	}
 	dir := t.TempDir()
 	trace := filepath.Join(dir, "trace.json")
-	writeEvents(t, trace, 600_000, func(i int) string { return "a_kernel_with_a_name_of_its_own_" + strconv.Itoa(i) })
+	writeEvents(t, trace, 1_000_000, func(i int) string { return "a_kernel_with_a_name_of_its_own_" + strconv.Itoa(i) })
 	out, status := within(1_000_000, "merge", "--max-memory", "128MB", "--torch", trace, "-o", filepath.Join(dir, "none.pftrace"))
 	if status != exitFailed || !strings.Contains(out, "need more than 128.0 MB (--max-memory 128MB)") {
 		t.Error(status, out)
