@@ -11,7 +11,7 @@ import (
 )
 
 // A ranking is the order in which ranks arrived at the sync points [from, to). If all ranks are alike, each place in
-// the order of a sync point is equally likely, however arrival times are distributed. So few sync points suffice if
+// the order of a sync point is equally likely, however arrival times are distributed. Hence few sync points suffice if
 // there are many ranks, and a single long step is no more than one last place.
 type ranking struct {
 	from, to int

@@ -23,8 +23,8 @@ type traitMetric struct {
 	Of   string // in a sentence: "to the first token"
 	// least is how much longer a trait must make the median, as a fraction of the other requests' median.
 	least float64
-	// took returns what people see, and beyond the part of it that size does not explain, in ns; NaN is unknown.
-	// weight returns how often a request has the duration.
+	// took returns the duration that users see, and beyond the part of it that size does not explain, in ns; NaN is
+	// unknown. weight returns how often a request has the duration.
 	took, beyond func(*request.Metrics, *cause.Attribution) float64
 	weight       func(*request.Metrics) int64
 	// divided returns the duration divided by cause; nil if causes do not divide this metric.
@@ -114,8 +114,9 @@ const (
 	inStratum = 8
 )
 
-// findTraits compares requests by all of their traits, but only with requests that ask for the same work. Sizes were
-// taken out of what requests in list take. Comparisons that stand out come first, the costliest first.
+// findTraits compares requests by all of their traits, but only with requests that ask for the same work. In list,
+// the time that size explains must be a separate cause already; see [cause.SplitSizes]. Comparisons that stand out
+// come first, the costliest first.
 func findTraits(s *request.Set, list []cause.Attribution, groups *place.Groups) *Traits {
 	t := &Traits{N: len(list), set: s, list: list}
 	if len(list) < finding.FewCompared {
@@ -178,8 +179,8 @@ func (t *Traits) correct() {
 	}
 }
 
-// matters reports whether requests with the trait are slower by enough for anyone to care. Size needs four times as
-// much: long prompts share chunks with others and make others wait, which is more than their size explains and yet
+// matters reports whether requests with the trait are slower by enough to be worth reporting. Size needs four times
+// as much: long prompts share chunks with others and make others wait, which is more than their size explains and yet
 // not a problem.
 func (c *TraitComparison) matters() bool {
 	least := c.Metric.least
