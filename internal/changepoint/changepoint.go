@@ -41,8 +41,8 @@ type sequence interface {
 	// gain is the square of the split's normal deviate, if neighbors are independent. It is highest at the best
 	// place.
 	gain(from, k, to int) float64
-	// mostGain is an upper bound of the gain of all splits of the window, bound one of the gain of the split at k. Both are cheaper to
-	// compute than the gain; infinity is no bound.
+	// mostGain is an upper bound of the gain of all splits of the window, bound one of the gain of the split at k.
+	// Both are cheaper to compute than the gain; infinity is no bound.
 	mostGain(from, to int) float64
 	bound(from, k, to int) float64
 	// deviate is the normal deviate of the split, with neighbors that resemble each other: at most the root of

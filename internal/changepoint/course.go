@@ -65,11 +65,11 @@ func (c *Course) Of(from, to float64) float64 {
 	return c.Size * t.basis(c.Shape, &Observation{From: from, To: to}, c.At, c.End)
 }
 
-// Courses finds how the levels of several series developed that may have a cause in common, such as servers
-// that do the same work. All that are not steady have the same shape: the one that explains most after it paid
-// for its parameters (BIC). together is what all series did at the same time and by the same amount. If it is
-// Steady, each has what every series did on its own; those are steps and spells in turn, where they explain
-// more than one shape.
+// Courses finds how the levels of several series developed, which may have a common cause, as those of servers
+// that do the same work. All series that are not steady have one shape: the one that explains most after it paid
+// for its parameters (BIC). together is the change of all series at the same time and by the same amount. If it
+// is Steady, each has the changes of every series on its own: several steps and spells, where these explain more
+// than one shape does.
 //
 // The noise is the residual of the best shape. Neighbors resemble each other (see serial.go), and outliers are
 // pulled closer.

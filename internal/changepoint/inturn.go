@@ -215,7 +215,7 @@ func (c *cuts) noise(bounds []int) noise {
 }
 
 // turns makes steps of cuts, and spells of those after which an earlier level returns. It returns nil if they
-// are a slope, or if one is so small beside another that it may only be that one's misfit.
+// are a slope, or if one is so small that it may only be the misfit of a larger one.
 func (c *cuts) turns(bounds []int, noise noise) (list []turn) {
 	const deviations = 3
 	type level struct{ mean, variance float64 }

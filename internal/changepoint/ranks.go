@@ -58,7 +58,7 @@ func Limit(values []float64) float64 {
 	return sorted[at]
 }
 
-// excesses are high observations. The draws are those that do not follow another one.
+// excesses are high observations. A draw is true for a high observation that does not follow another high one.
 type excesses struct {
 	draws
 	high []float64 // 1 for a high observation, else 0
@@ -67,7 +67,7 @@ type excesses struct {
 func (e *excesses) least(from, to int) int { return leastLasting(to - from) }
 func (e *excesses) shortest() int          { return shortestLasting(len(e.high)) }
 
-// deviate returns the smaller deviate of the draws' and that of all high observations.
+// deviate returns the smaller of two deviates: of the draws, and of all high observations.
 func (e *excesses) deviate(from, k, to int) float64 {
 	size := (to - from + maxBlocks - 1) / maxBlocks
 	c := compare(inBlocks(e.high[from:k], size), inBlocks(e.high[k:to], size))

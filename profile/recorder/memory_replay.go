@@ -12,7 +12,7 @@ type Usage struct {
 // A Replay is the use of a device over its entries.
 type Replay struct {
 	Start, End, Peak Usage // Peak is the usage when most was allocated
-	PeakAt           int   // index of the entry after which that was; -1 is the start
+	PeakAt           int   // index of the entry that led to it; -1 is the start
 	MostReserved     int64
 	// Grown is the memory that was allocated by an entry, and is still there at the end.
 	Grown int64
