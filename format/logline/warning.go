@@ -15,7 +15,7 @@ const SaysNCCL = "NCCL warns: "
 var failures = [...][]byte{
 	[]byte("ut of memory"), []byte("Cuda failure"), []byte("Failed to CUDA "), []byte("No route to host"), []byte("onnection refused"), []byte("onnection timed out"), []byte("onnection abort"),
 	[]byte("onnection reset"), []byte("losed by remote peer"), []byte("roken pipe"), []byte("imeout"), []byte("recv failed"), []byte("Failed to execute operation"), []byte("Error encountered progressing"),
-	[]byte("async event"), []byte("nreachable"),
+	[]byte("async event"), []byte("async error event"), []byte("nreachable"),
 }
 
 var (
@@ -45,7 +45,7 @@ func FailureOf(line, warning []byte) (text string, ok bool) {
 		text, ok = text+" failed: "+status, true
 	}
 	for _, sign := range failures {
-		ok = ok || bytes.Contains(warning, sign)
+		ok = ok || bytes.Contains(warning, sign) && !bytes.Contains(warning, []byte("port active")) // again
 	}
 	if m := device.FindSubmatch(line); m != nil {
 		text += fmt.Sprintf(" (%s, GPU %s)", m[1], m[2])

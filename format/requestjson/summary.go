@@ -47,12 +47,12 @@ func indexSummary(in *format.Input, opt *format.Options) (*format.Source, error)
 	f := opt.Series.Fill(in.Name, "bench_serving summary")
 	src := f.Source()
 	var run series.Run
-	open := false
+	open, counted := false, false
 	end := func() {
-		if open && run.Completed > 0 && run.Duration > 0 {
+		if open && counted && run.Duration > 0 {
 			f.Set.Runs = append(f.Set.Runs, run)
 		}
-		open = false
+		open, counted = false, false
 	}
 	src.Bytes, err = logline.Read(content, in.Name, opt.Diags, func(b []byte, n int64) {
 		b = bytes.TrimSpace(b)
@@ -65,6 +65,7 @@ func indexSummary(in *format.Input, opt *format.Options) (*format.Source, error)
 			end()
 		case open && ok:
 			src.Read++
+			counted = counted || summaryKey(name) == "completed"
 			set(&run, summaryKey(name), strings.TrimSpace(value))
 		}
 		src.Lines = int(n)

@@ -221,7 +221,7 @@ func (r *reader) crashed(b []byte, _ *series.Instant) string {
 // or since 2.10 "Replica(id='abc', deployment='D', app='default') failed health check, stopping it.".
 func lostReplica(key, what string) func(*reader, []byte, *series.Instant) string {
 	return func(_ *reader, b []byte, _ *series.Instant) string {
-		name := bytes.TrimPrefix(bytes.TrimLeft(logline.Behind(b, key), " "), []byte("(id='"))
+		name := bytes.TrimPrefix(bytes.TrimPrefix(bytes.TrimLeft(logline.Behind(b, key), " "), []byte("Replica")), []byte("(id='"))
 		return "Ray Serve's replica " + logline.Beginning(name, "#_-.:", 100) + " " + what
 	}
 }

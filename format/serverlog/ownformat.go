@@ -5,11 +5,13 @@ import (
 
 	"github.com/sgtrace/sgtrace/format/logline"
 	"github.com/sgtrace/sgtrace/format/serverlog/errortext"
+	"github.com/sgtrace/sgtrace/trace"
 )
 
 // ownFormat reads a line of SGLang in a deployment's own format of Python's logging: a local stamp without brackets, and
 // then names, numbers, and levels in any order, "2025-12-04 20:35:53 INFO 1519 [metrics.py:287] Decode batch. ..",
-// "2025-12-04 20:35:53,120 - sglang.srt - INFO - Decode batch. ..". It does not name the rank.
+// "2025-12-04 20:35:53,120 - sglang.srt - INFO - Decode batch. ..". Few name the rank,
+// "[DP3 TP3 metrics.py:287]".
 func (r *reader) ownFormat(b []byte) bool {
 	i := localStampIn(b)
 	if i < 0 {
@@ -33,7 +35,7 @@ func (r *reader) ownFormat(b []byte) bool {
 	case known:
 		at := r.place(stamp+ns, w, grain)
 		r.process = r.wrapped(b[:i])
-		r.leveled(rest, head, at, r.placeOf(nil, w))
+		r.leveled(rest, head, at, r.placeOf(ranked(head), w))
 	case hasLevel(head):
 		r.now = r.place(stamp+ns, w, grain)
 		r.f.Saw(r.now)
@@ -45,6 +47,16 @@ func (r *reader) ownFormat(b []byte) bool {
 // isOfVLLM reports whether b is a line of vLLM's statistics.
 func isOfVLLM(b []byte) bool {
 	return bytes.HasPrefix(b, []byte("Avg prompt throughput: ")) || bytes.HasPrefix(b, []byte("Engine 0")) && bytes.Contains(b, []byte("Avg prompt throughput: "))
+}
+
+// ranked returns the part of a header in brackets that names a rank, or nil.
+func ranked(head []byte) []byte {
+	_, header, _ := bytes.Cut(head, []byte("["))
+	header, _, ok := bytes.Cut(header, []byte("]"))
+	if !ok || rankOf(header) == trace.NoRank {
+		return nil
+	}
+	return header
 }
 
 // hasLevel reports whether the head of a line contains a level.
@@ -99,7 +111,7 @@ func message(b []byte) []byte {
 			return b
 		}
 		named := dashed && !leveled && (bytes.HasPrefix(b[end:], []byte(" - ")) || bytes.HasPrefix(b[end:], []byte(" | "))) // a logger, such as "__main__"
-		if !named && !isHead(bytes.Trim(b[:end], "[]:()")) {
+		if !named && !isHead(bytes.Trim(b[:end], "[]:()")) && ranked(b[:end]) == nil {
 			return b
 		}
 		leveled = leveled || hasLevel(b[:end])

@@ -95,6 +95,24 @@ KeyError: 'CANARY'`), "exception - 1: the engine: KeyError in execute_model (wor
 		{"an exception before a message that speaks of a kernel", lines(`Traceback (most recent call last):
   File "/x/bridge.py", line 5, in warm_up
 RuntimeError: cannot compile this kernel: no tile fits`), "exception - 1: the engine: RuntimeError: cannot compile this kernel: no tile fits in warm_up (bridge.py:5)"},
+		{"a store trims lines: what stands behind a frame is its code", lines(`Traceback (most recent call last):
+File "/x/executor.py", line 5, in step
+status = queue.get(
+File "/x/broadcast.py", line 6, in acquire
+raise LookupError
+RuntimeError: nothing came`), "exception - 1: the engine: RuntimeError: nothing came in acquire (broadcast.py:6)"},
+		{"a format of one's own tells ranks beside the source", `2026-10-20 03:02:22 INFO 31223 [DP3 TP3 EP3 scheduler.py:222] Decode batch, #running-req: 9, #token: 57, token usage: 0.21, cuda graph: True, gen throughput (token/s): 63.45, #queue-req: 0
+2026-10-20 03:02:23 ERROR 31223 [DP3 TP3 EP3 scheduler.py:230] Scheduler hit an exception: Traceback (most recent call last):
+RuntimeError: it is broken
+`, "exception DP3 TP3 EP3 1: Scheduler: RuntimeError: it is broken"},
+		{"Ray Serve asks a replica how it does, ROCm has no room, and a port of RDMA goes and comes back", `(ServeController pid=9) WARNING 2026-06-25 04:39:50,101 controller 9 -- Didn't receive health check response for replica Replica(id='a1', deployment='m', app='b') after 10.0s, marking it unhealthy.
+:0:rocdevice.cpp            :2984: 118 us:  Callback: Queue 0x7f Aborting with error : HSA_STATUS_ERROR_OUT_OF_RESOURCES: There is no room. It needs some. Code: 0x1008 Available Free mem : 0 MB
+node1:31:40 [0] transport/net_ib.cc:9 NCCL WARN NET/IB : mlx5_3:1 Got async error event: port error
+node1:31:40 [0] transport/net_ib.cc:9 NCCL WARN NET/IB : mlx5_3:1 Got async error event: port active
+`, "unhealthy - 1: Ray Serve's replica a1 does not answer health checks\nexception - 1: a queue of its GPU was aborted: There is no room (HSA_STATUS_ERROR_OUT_OF_RESOURCES)\ncommunication - 1: NCCL warns: NET/IB : mlx5_3:1 Got async error event: port error (node1, GPU 0)"},
+		{"a transfer fails for what its server does not do, and one rank learns of it", `[2026-09-02 10:11:02] Prefill transfer failed for request rank=0 req.rid='a' with exception Pages of this size are not sent.
+[2026-09-02 10:11:03 TP1] Prefill transfer failed for request rank=1 req.rid='b' req.bootstrap_room=7 with exception KVTransferError(bootstrap_room=7): Failed due to an unknown reason from another rank
+`, "transfer failed - 1: sending the KV cache failed: Pages of this size are not sent\ntransfer failed TP1 1: sending the KV cache failed, and the line does not say why"},
 		{"Ray leaves out what others say, too", `(RayWorkerWrapper pid=9, ip=10.0.0.5) ERROR 03-11 15:24:45 [worker.py:62] Traceback (most recent call last): [repeated 3x across cluster]
 (RayWorkerWrapper pid=9, ip=10.0.0.5) ERROR 03-11 15:24:45 [worker.py:62] RuntimeError: it is broken [repeated 3x across cluster] (Ray says so.)
 `, "exception - 1: a worker: RuntimeError: it is broken"},

@@ -137,6 +137,7 @@ var signs = []sign{
 	{text: "The actor died unexpectedly before finishing"},                                                   // before that
 	{text: "Actor for replica ", kind: series.Exception, more: lostReplica("Actor for replica ", "crashed")}, // of Ray Serve
 	{text: "Actor for Replica(", kind: series.Exception, more: lostReplica("Actor for Replica(id='", "crashed")},
+	{text: "Didn't receive health check response for replica", kind: series.Unhealthy, more: lostReplica("for replica", "does not answer health checks")},
 	{text: "failed health check, stopping it", kind: series.Crash, more: lostReplica("Replica", "is stopped, as its health check failed")},
 	{text: "oom_kill event", kind: series.Exception, more: killedBySlurm},
 	{text: "oom-kill event", kind: series.Exception, more: killedBySlurm}, // until 2022

@@ -25,6 +25,8 @@ type raised struct {
 	// sofar is its last line, if the next one may complete it: because it ends in a colon, or because it reports that a task
 	// was canceled, and the next exception of the chain has the reason. "" means that the last line has not come yet.
 	sofar string
+	// code means that the previous line was a frame without indentation: the line of code of the frame follows.
+	code bool
 	// canceled means that a task was canceled, and chained that a line announced the next exception of the chain.
 	canceled, chained bool
 }
@@ -168,10 +170,13 @@ func (r *reader) traced(b []byte, from string) bool {
 	if at < 0 {
 		return false
 	}
+	trimmed := bytes.HasPrefix(b, []byte(`File "`)) // some log stores trim lines
+	code := r.raised[at].code
+	r.raised[at].code = trimmed
 	switch {
 	case len(b) == 0:
 		return true
-	case bytes.HasPrefix(b, []byte("  File ")), bytes.HasPrefix(b, []byte(`File "`)): // some log stores trim lines
+	case bytes.HasPrefix(b, []byte("  File ")), trimmed:
 		last := len(r.raised) - 1
 		for r.raised[last].from != from {
 			last--
@@ -188,6 +193,8 @@ func (r *reader) traced(b []byte, from string) bool {
 	first := r.raised[at]
 	name := errortext.RaisedName(bytes.TrimRight(b, " "))
 	switch {
+	case name == "" && code:
+		return true
 	case name == "" && first.sofar != "":
 		return r.follows(at, b)
 	case name == "":
@@ -221,7 +228,7 @@ func (r *reader) follows(at int, b []byte) bool {
 	case e.canceled && errortext.Chains(b):
 		e.chained = true
 		return true
-	case e.canceled, errortext.Chains(b):
+	case e.canceled, errortext.Chains(b), logline.IsStamp(b): // a log line is no part of it
 		r.close(at, e.sofar)
 		return false
 	case soundsWorse.In(b) == 0:

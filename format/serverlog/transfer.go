@@ -118,8 +118,14 @@ func transferReason(b []byte) string {
 			reason += " in " + logline.Word(b[i+len("KVPoll."):])
 		}
 		return reason
+	case bytes.Contains(b, []byte("from another rank")):
+		return ""
 	}
-	return ""
+	why := logline.Behind(b, " with exception ") // of the server's own code, which sees no text
+	if _, said, ok := bytes.Cut(why, []byte("): ")); ok && bytes.HasPrefix(why, []byte("KVTransferError(")) {
+		why = said
+	}
+	return strings.TrimRight(logline.Message(why), ". ")
 }
 
 // unreachable reads that a decode server cannot reach the bootstrap server of a prefill server.

@@ -251,3 +251,30 @@ func routedTo(l *telemetry.Logged) (n int) {
 	}
 	return max(1, n)
 }
+
+// FailedRequests is the subkind of findings of requests of a load generator that were not answered.
+const FailedRequests = "failed requests"
+
+// failedRuns finds runs of a load generator in which requests failed, by its own count. A summary has no times, and one without a count of
+// failed requests tells of them only if none succeeded.
+func failedRuns(l *telemetry.Logged) (out []finding.Finding) {
+	for i := range l.Set.Runs {
+		r := &l.Set.Runs[i]
+		all := r.Completed + r.Failed
+		if r.Completed > 0 && r.Failed == 0 {
+			continue
+		}
+		name := l.Set.Sources[r.Source].Name
+		f := finding.Finding{Subkind: FailedRequests, At: place.At(request.Unified, name, trace.NoRank, l.Names), Confidence: finding.Certain, BasisText: "requests of the run", Cost: 1,
+			Metric: finding.Metric{Name: "failed requests", Before: math.NaN(), After: float64(r.Failed)}}
+		f.Text = fmt.Sprintf("no request of the run in %s succeeded", name)
+		if r.Completed > 0 {
+			f.Cost = float64(r.Failed) / float64(all)
+			f.Text = fmt.Sprintf("%d of %s of the run in %s failed", r.Failed, words.Counted(all, "request"), name)
+		}
+		f.Show = [][]string{{"--table", "bench"}}
+		f.Evidence = append(f.Evidence, finding.Sentence("%s:%d: the load generator counted them; the server's log tells why", name, r.Line))
+		out = append(out, f)
+	}
+	return out
+}

@@ -109,3 +109,24 @@ func TestSinceATransferWaits(t *testing.T) {
 		t.Errorf("%v", found)
 	}
 }
+
+// A load generator counts the requests that failed; a run without that count failed only if no request succeeded.
+func TestFailedRuns(t *testing.T) {
+	for _, c := range []struct {
+		completed, failed int
+		want              string
+	}{{100, 0, ""}, {0, 0, "no request of the run in a.txt succeeded"}, {90, 10, "10 of 100 requests of the run in a.txt failed"}} {
+		set := series.New(trace.NewSymbols(), &trace.Diags{})
+		set.Fill("a.txt", "bench_serving summary")
+		set.Runs = append(set.Runs, series.Run{Completed: c.completed, Failed: c.failed, Duration: 9, Line: 1})
+		set.Finish(series.Known{})
+		found, _ := Failures(telemetry.Measure(set, telemetry.Options{}))
+		got := ""
+		for _, f := range found {
+			got += f.Text
+		}
+		if got != c.want {
+			t.Errorf("%+v: %q", c, got)
+		}
+	}
+}

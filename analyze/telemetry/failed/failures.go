@@ -32,6 +32,12 @@ func Failures(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 	check := l.JudgedLogs("logged failures" + l.UnknownWords())
 	out := slices.Concat(exceptions(l), tracebacks(l), transfers(l), serverErrors(l), abortions(l))
 	out = append(out, complaints(l)...)
+	if runs := failedRuns(l); len(runs) > 0 {
+		out = append(out, runs...)
+		if check.Reason != "" {
+			check = finding.Check{What: check.What, Of: "run", N: len(l.Set.Runs), Needed: 1}
+		}
+	}
 	found, counted := countedTransfers(l)
 	if counted && check.Reason != "" {
 		check = finding.Check{What: check.What, Of: "server", N: 1, Needed: 1}
@@ -384,7 +390,17 @@ func ends(e *telemetry.Event) bool {
 func warned(l *telemetry.Logged, lead *telemetry.Event, group []*telemetry.Event) finding.Finding {
 	f := failure(l, lead, Communication)
 	f.Evidence = append(others(l, lead, group), f.Evidence...)
+	for i := range l.Events {
+		if e := &l.Events[i]; ofNCCL(e) && e.Server == lead.Server && max(e.First-lead.First, lead.First-e.First) <= together {
+			f.Evidence = append(f.Evidence, finding.Sentence("with it: %s", l.Sentence(e)))
+		}
+	}
 	return f
+}
+
+// ofNCCL reports whether an event is a failed NCCL call: NCCL itself logs the reason.
+func ofNCCL(e *telemetry.Event) bool {
+	return e.Kind == series.Traceback && strings.Contains(e.Text, "NCCL error")
 }
 
 // near reports whether something happened to the server of an event at about the same time.

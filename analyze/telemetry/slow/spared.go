@@ -145,6 +145,9 @@ func Worsened(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 		var list []finding.Finding
 		for i := range l.Ranks {
 			f, n, ok := worsened(l, &l.Ranks[i], &series.Worsenings[k])
+			if !ok && series.Worsenings[k].Metric == series.AcceptLength {
+				f, ok = rejected(l, &l.Ranks[i], &series.Worsenings[k])
+			}
 			if check.N = max(check.N, n); ok {
 				list = append(list, f)
 			}

@@ -55,6 +55,16 @@ func TestWorsened(t *testing.T) {
 			}
 			return s
 		}, []string{"since 13:45:40, 1.20 tokens come out of a decode step of TP0, 3 before: fewer drafts are accepted", "a token takes 62.5 ms on TP0, 25 ms before"}},
+		{"no draft is ever accepted", func(i int) second {
+			s := usual
+			s.accepted = 1
+			return s
+		}, []string{"TP0 accepts hardly any of its drafts: 1.00 tokens come out of a decode step, and 1 does without speculative decoding"}},
+		{"nothing is drafted", func(i int) second {
+			s := usual
+			s.accepted = 0
+			return s
+		}, nil},
 		{"batches are larger than the largest graph", func(i int) second {
 			s := usual
 			if i >= 100 {

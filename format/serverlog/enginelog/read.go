@@ -246,8 +246,37 @@ func (r *reader) complain(b []byte, server int32) {
 		}
 	}
 	b = bytes.TrimLeft(bytes.TrimPrefix(b, []byte("ERROR ")), " ")
+	if i := bytes.LastIndex(b, []byte("_launcher: ")); i >= 0 {
+		b = b[i+len("_launcher: "):]
+	}
+	if bytes.HasSuffix(b, []byte(" standard error output:")) {
+		return // the shard's own lines follow
+	}
 	place := r.f.Place(series.Place{Server: server, Rank: trace.NoRank, GPU: series.NoGPU})
+	if kind, says := endOf(b); says != "" {
+		r.read++
+		r.f.Instant(series.Instant{Time: r.now, Kind: kind, Place: place, Line: uint32(r.line), Count: 1}, says)
+		return
+	}
 	if len(b) > 0 && r.complaints.Add(errortext.Said(b, ""), series.Instant{Time: r.now, Place: place, Line: uint32(r.line)}) {
 		r.read++
 	}
+}
+
+// endOf returns how TGI's launcher words the end of a shard or of its web server: "Shard process was signaled to shutdown with signal 9 rank=0",
+// "Shard 0 crashed", "Shard 0 failed to start". says is "" for any other line.
+func endOf(b []byte) (kind series.InstantKind, says string) {
+	if n, ok := logline.After(b, "signaled to shutdown with signal "); ok {
+		code := strconv.Itoa(-int(n))
+		return series.Exception, "a shard ended with exit code " + code + errortext.Meant(code)
+	}
+	switch {
+	case bytes.HasPrefix(b, []byte("Shard ")) && bytes.HasSuffix(b, []byte(" crashed")):
+		return series.Crash, "a shard crashed"
+	case bytes.HasPrefix(b, []byte("Shard ")) && bytes.HasSuffix(b, []byte(" failed to start")):
+		return series.Crash, "a shard did not start"
+	case bytes.Equal(b, []byte("Webserver Crashed")):
+		return series.Crash, "its web server crashed"
+	}
+	return 0, ""
 }

@@ -94,6 +94,20 @@ func TestErrors(t *testing.T) {
 	}
 }
 
+// The launcher of TGI reports how a shard ended.
+func TestEnds(t *testing.T) {
+	_, set := readLog(t, "2026-08-17T22:53:20.500Z ERROR shard-manager: text_generation_launcher: Shard complete standard error output:\n"+
+		"2026-08-17T22:53:20.500Z ERROR shard-manager: text_generation_launcher: Shard process was signaled to shutdown with signal 11 rank=0\n"+
+		"2026-08-17T22:53:20.600Z ERROR text_generation_launcher: Shard 0 crashed\n2026-08-17T22:53:20.700Z ERROR text_generation_launcher: Nobody answers\n")
+	got := ""
+	for _, x := range set.Instants {
+		got += fmt.Sprintf("%s %s\n", x.Kind, set.Syms.Name(x.Text))
+	}
+	if want := "exception a shard ended with exit code -11 (segmentation fault)\ncrash a shard crashed\ncomplaint an error: Nobody answers\n"; got != want {
+		t.Errorf("%q", got)
+	}
+}
+
 // FuzzIndex reads anything, without a panic.
 func FuzzIndex(f *testing.F) {
 	f.Add(`2026-08-17T22:53:20.5Z  INFO generate{total_time="4s" queue_time="9µs" inference_time="3.5s" time_per_token="50ms"}: text_generation_router::server: a.rs:1: Success`)

@@ -18,12 +18,12 @@ func Because(b []byte, key string) string {
 // AbortedQueue reads "Callback: Queue 0x7f35 aborting with error : HSA_STATUS_ERROR_EXCEPTION: An HSAIL operation resulted
 // in a hardware exception. code: 0x1016".
 func AbortedQueue(b []byte) string {
-	why := logline.Behind(b, "aborting with error : ")
+	why := logline.Behind(b, "borting with error : ")
 	code, text, _ := bytes.Cut(why, []byte(": "))
 	if len(code) == 0 || len(code) > 80 {
 		return ""
 	}
-	text, _, _ = bytes.Cut(text, []byte(". code"))
+	text, _, _ = bytes.Cut(text, []byte(". "))
 	return "a queue of its GPU was aborted: " + logline.Message(text) + " (" + string(code) + ")"
 }
 

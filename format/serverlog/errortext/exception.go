@@ -108,12 +108,12 @@ var harmless = []string{"RuntimeError", "OutOfMemoryError", "MemoryError", "OSEr
 
 // plain are parts of messages about the machine or its settings, for exceptions of other types.
 var plain = []string{"No free slots", "memory leak detected", "To serve at least one request with", "The model's max seq len (", "No available memory for the cache blocks",
-	"User-specified max_model_len", "Free memory on device", "onnect to etcd", "onnect to NATS", "Not enough host memory", "could finish the model loading, but there are other ranks", "Capture cuda graph failed", "Capture CUDA graph failed", "process exited with code "}
+	"User-specified max_model_len", "Free memory on device", "onnect to etcd", "onnect to NATS", "Not enough host memory", "could finish the model loading, but there are other ranks", "Capture cuda graph failed", "Capture CUDA graph failed", "process exited with code ", "Out of range float values are not JSON compliant"}
 
 // starting are functions that run before any request, and those that load an adapter: exceptions in them quote no request.
 var starting = []string{"load_model", "load_weights", "init_device", "init_worker", "create_engine_config", "from_engine_args", "from_vllm_config", "build_async_engine_client", "build_async_engine_client_from_engine_args",
 	"determine_available_memory", "determine_num_available_blocks", "initialize_from_config", "initialize_cache", "initialize_kv_cache", "_initialize_kv_caches", "compile_or_warm_up_model", "capture_model", "profile_run",
-	"launch_core_engines", "wait_for_engine_startup", "get_model", "init_model_worker", "init_torch_distributed", "init_memory_pool", "init_cuda_graphs", "init_attention_backend", "_launch_subprocesses", "launch_subprocesses",
+	"launch_core_engines", "wait_for_engine_startup", "create_weights", "weight_loader", "process_weights_after_loading", "get_model", "init_model_worker", "init_torch_distributed", "init_memory_pool", "init_cuda_graphs", "init_attention_backend", "_launch_subprocesses", "launch_subprocesses",
 	"prepare_server_args", "__post_init__", "_build_model", "_start_executor_workers", "_start_engine", "init_tp_model_worker", "init_weights", "initialize_model",
 	"add_lora", "_load_adapter", "validate_legal", "load_lora_adapter", "load_lora_adapter_from_tensors", "validate_new_adapter"}
 

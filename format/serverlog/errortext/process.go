@@ -10,7 +10,7 @@ import (
 )
 
 // exits are the causes of the end of a process, by its exit code.
-var exits = map[string]string{"-6": "aborted", "-7": "bus error", "-9": "killed, often as memory of the host ran out", "-11": "segmentation fault", "-15": "told to end"}
+var exits = map[string]string{"-4": "illegal instruction, which this processor does not have", "-6": "aborted", "-7": "bus error", "-9": "killed, often as memory of the host ran out", "-11": "segmentation fault", "-15": "told to end"}
 
 // Exited reads "Exit code: -9".
 func Exited(b []byte) string {
