@@ -138,7 +138,7 @@ var All = []Finder{
 		finding.Warning, finding.Likely, finding.GPUTime, finding.AtPlace, []string{"--fleet"}, func(m *Measured) ([]finding.Finding, finding.Check) { return m.Of.Weeks.Repeats() }},
 	{finding.Change, "steps that take longer, or less long, from some day on", Weeks,
 		finding.Warning, finding.Likely, finding.GPUTime, finding.Everywhere, []string{"--fleet", "--table", "fleet.steps"}, func(m *Measured) ([]finding.Finding, finding.Check) { return m.Of.Weeks.Drifts() }},
-	{finding.Lifecycle, "servers that hang or died, with requests that never ended, and servers that were restarted", Requests,
+	{finding.Lifecycle, "servers that hang or died, with requests that never ended, servers that were restarted, and those that routers leave out again and again", Requests,
 		finding.Warning, finding.Likely, finding.Requests, finding.AtPlace, []string{"--timeline", "--table", "summary.events"}, lives},
 	{finding.Errors, "processes that ended by an exception or ran out of memory, communication that failed, transfers that did not arrive, and server errors, according to logs", Logs,
 		finding.Critical, finding.Certain, finding.ServerTime, finding.AtPlace, []string{"--timeline", "--table", "logs.events"}, ofLogs(failed.Failures)},

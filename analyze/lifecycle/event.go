@@ -24,10 +24,12 @@ const (
 
 	// Unseen is the subkind of findings about servers that still run, though the dump has nothing more from them. Their event is Stop.
 	Unseen = "unseen"
+	// LeftOut is that of servers that get nothing for a while, again and again.
+	LeftOut = "left out"
 )
 
 // Away are the subkinds of findings about servers whose work others took over: nothing on them was lost.
-var Away = []string{Restart, Stop}
+var Away = []string{Restart, Stop, LeftOut}
 
 // An Event is something that happened to a server.
 type Event struct {

@@ -26,7 +26,7 @@ func (l *Lives) Findings() ([]finding.Finding, finding.Check) {
 			out = append(out, l.died(list))
 		}
 	}
-	return slices.Concat(out, l.restarted(), l.cameAndWent()), check
+	return slices.Concat(out, l.restarted(), l.leftOut(), l.cameAndWent()), check
 }
 
 // Lost returns the requests that waited for servers that hang or died, as indices into Set.Requests.
