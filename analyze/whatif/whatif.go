@@ -5,16 +5,13 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/replay"
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
-	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/request"
-	"github.com/sgtrace/sgtrace/trace"
 )
 
 // A Run is a recorded run that can answer what-if questions.
@@ -176,40 +173,8 @@ func (r *Run) check() {
 		}
 	}
 	if worst, name := r.offBy(r.base[0]); worst > maxOff {
-		r.Refused = fmt.Sprintf("played again without a change, %s is %.0f %% off what was recorded: ", name, 100*worst)
-		if at := r.replacedAt(); at != 0 {
-			r.Refused += fmt.Sprintf("servers were restarted, first at %s, and may have other settings since then, which the replay takes to be the same all the time; ask about the time before with --to, or after with --from", words.At(at, time.TimeOnly))
-		} else {
-			r.Refused += "the servers work in a way that the replay does not know"
-		}
+		r.Refused = fmt.Sprintf("played again without a change, %s is %.0f %% off what was recorded: %s", name, 100*worst, r.whyOff())
 	}
-}
-
-// replacedAt returns when the first process started that replaced another, or 0 if none did.
-func (r *Run) replacedAt() (at trace.Time) {
-	began := make([]trace.Time, len(r.set.Procs))
-	for i := range r.set.Threads {
-		th := &r.set.Threads[i]
-		began[th.Proc] = order.Earlier(began[th.Proc], th.Start)
-	}
-	type place struct {
-		host, label string
-		role        request.Role
-		rank        trace.Rank
-	}
-	first := map[place]int{}
-	for i := range r.set.Procs {
-		p := &r.set.Procs[i]
-		if !p.Schedules || p.PID == 0 || began[i] == 0 {
-			continue
-		}
-		k, known := first[place{p.Host, p.Label, p.Role, p.Rank}]
-		if known && r.set.Procs[k].PID != p.PID {
-			at = order.Earlier(at, max(began[i], began[k]))
-		}
-		first[place{p.Host, p.Label, p.Role, p.Rank}] = i
-	}
-	return at
 }
 
 // offBy returns the metric with the largest relative error, and that error.
