@@ -238,9 +238,9 @@ func changes(kind finding.Kind, is func(*finding.Finding) bool) func(*Measured) 
 				}
 				switch f.Subkind {
 				case change.Pace:
-					smaller := m.pieces(&f)
-					f.Text += smaller
-					f.Brief += smaller
+					why := m.pieces(&f) + m.cacheLoads(&f)
+					f.Text += why
+					f.Brief += why
 				case change.OutputLength:
 					f.Text += m.Tail.Common.Askers(f.Since, func(m *request.Metrics) int64 { return m.CompletionTokens })
 				case change.PromptLength:
