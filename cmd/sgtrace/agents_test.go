@@ -15,8 +15,8 @@ import (
 	"github.com/sgtrace/sgtrace/golden/simulator"
 )
 
-// Every command of docs/AGENTS.md prints JSON that fits docs/schema.json and has a value at
-// every path beside it.
+// Every command in docs/AGENTS.md prints JSON that satisfies docs/schema.json and has a value at
+// each path listed beside the command.
 func TestAgents(t *testing.T) {
 	t.Chdir(t.TempDir())
 	requests := simulator.DefaultConfig(0).Requests
@@ -57,7 +57,7 @@ func TestAgents(t *testing.T) {
 	}
 }
 
-// valuesAt evaluates a path in the notation of jq: fields, numbers and all of an array.
+// valuesAt returns the values at a path in jq notation: fields, indexes, and [] for all elements of an array.
 func valuesAt(t *testing.T, v any, path string) []any {
 	t.Helper()
 	step := regexp.MustCompile(`^(?:\.([a-z_0-9]+)|\[([0-9]*)\])`)
@@ -87,8 +87,8 @@ func valuesAt(t *testing.T, v any, path string) []any {
 	return values
 }
 
-// A jsonSchema checks values by the part of JSON Schema that docs/schema.json uses. A field
-// that the schema does not have is wrong here, though not for readers, who are to ignore it.
+// A jsonSchema validates values against the subset of JSON Schema that docs/schema.json uses.
+// Fields that the schema does not list are errors here, although readers should ignore them.
 type jsonSchema struct {
 	root any
 	defs map[string]any
@@ -103,7 +103,7 @@ func parseSchema(t *testing.T) *jsonSchema {
 	return &jsonSchema{root, root["$defs"].(map[string]any)}
 }
 
-// check returns what is wrong with a value.
+// check returns the violations in a value.
 func (s *jsonSchema) check(of, v any, path string) (wrong []string) {
 	schema := of.(map[string]any)
 	if ref, ok := schema["$ref"].(string); ok {
@@ -158,7 +158,7 @@ func (s *jsonSchema) checkObject(schema, v map[string]any, path string) (wrong [
 	return wrong
 }
 
-// hasType reports whether a value is of a type, or of one of several.
+// hasType reports whether a value has the wanted type, or one of several.
 func hasType(want, v any) bool {
 	if list, ok := want.([]any); ok {
 		return slices.ContainsFunc(list, func(one any) bool { return hasType(one, v) })
@@ -174,7 +174,7 @@ func hasType(want, v any) bool {
 	return v != nil && reflect.TypeOf(v).Kind() == kinds[want]
 }
 
-// The checker finds what is wrong: otherwise TestAgents would pass whatever is printed.
+// The checker finds violations; otherwise TestAgents would accept any output.
 func TestSchemaChecker(t *testing.T) {
 	schema := parseSchema(t)
 	const good = `{"schema":"sgtrace.report.kernels/v2","main":null,"inputs":[{"name":"a","size_bytes":1}],"warnings":[],"tables":[],"findings":[]}`

@@ -13,7 +13,7 @@ import (
 	"github.com/sgtrace/sgtrace/golden/torch"
 )
 
-// scrapeClocks writes what DCGM says of the GPUs that traces are of: that of one trace is slower.
+// scrapeClocks writes DCGM metrics for the GPUs of the traces; the GPU of slow has a lower clock.
 func scrapeClocks(t *testing.T, path string, truth *torch.Truth, slow *torch.FileTruth) {
 	t.Helper()
 	var all []string
@@ -43,8 +43,8 @@ func scrapeClocks(t *testing.T, path string, truth *torch.Truth, slow *torch.Fil
 	}
 }
 
-// A GPU whose clock is low leads, and that its rank is late is its evidence; that another one's is low
-// is not why.
+// If the straggler's GPU has a low clock, that finding leads, with the late rank as its evidence. A
+// low clock on a different GPU is not blamed.
 func TestClockOfStraggler(t *testing.T) {
 	config := simulator.DefaultConfig(5)
 	config.Straggler = simulator.Straggler{TP: 1, Factor: 1.4}

@@ -8,7 +8,7 @@ import (
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/reports"
 )
 
-// Tables that are made of collectives alone are the same where nothing else is read.
+// Tables computed from collectives alone are the same when only collectives are read.
 func TestTablesOfCollectivesAlone(t *testing.T) {
 	dir := inputsIn(t, recorded(t, 5))
 	tables := func(command string) map[string]string {

@@ -15,8 +15,7 @@ import (
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/reports"
 )
 
-// completed returns what a shell offers in the place of the last word, as the script of
-// that shell says.
+// completed returns what a shell offers for the last word, using its completion script.
 func completed(t *testing.T, shell string, words []string) string {
 	t.Helper()
 	var script string
@@ -24,7 +23,7 @@ func completed(t *testing.T, shell string, words []string) string {
 	case "bash":
 		script = `source <(sgtrace help completion bash)
 COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _sgtrace; printf '%s\n' "${COMPREPLY[@]}"`
-	case "zsh": // without a line editor: what it is given is printed
+	case "zsh": // without a line editor, print the candidates
 		script = `compdef() {}; _files() {}; compadd() { print -rl -- "${(@)@[5,-1]}" }
 source <(sgtrace help completion zsh); words=("$@"); CURRENT=$#; _sgtrace`
 	case "fish":
@@ -51,7 +50,7 @@ func TestCompletion(t *testing.T) {
 		}
 		for _, test := range []struct {
 			line string
-			want string // all of it
+			want string // the complete output
 		}{
 			{"sgtrace rep", "report"},
 			{"sgtrace req", "requests\nrequest"},
@@ -81,7 +80,7 @@ func TestCompletion(t *testing.T) {
 
 func sorted(lines string) string {
 	list := strings.Split(lines, "\n")
-	for i := range list { // few
+	for i := range list { // a short list
 		for k := range list[:i] {
 			if list[i] < list[k] {
 				list[i], list[k] = list[k], list[i]
@@ -91,7 +90,7 @@ func sorted(lines string) string {
 	return strings.Join(list, "\n")
 }
 
-// Where a file or a value is wanted, shells offer names of files.
+// Where a file or a value is wanted, completion offers nothing, so the shell falls back to file names.
 func TestCompletionLeavesFiles(t *testing.T) {
 	for _, line := range []string{"report ", "report --rid ", "report x.jsonl re", "inspect otel", "nosuch x"} {
 		var out bytes.Buffer
@@ -101,7 +100,7 @@ func TestCompletionLeavesFiles(t *testing.T) {
 	}
 }
 
-// Words in which a flag and its value are one, or three as bash has it.
+// A flag and its value may be one word, or three as bash splits them.
 func TestCompletionOfAssignedValues(t *testing.T) {
 	for line, want := range map[string]string{
 		"report --format=m":   "--format=markdown\n",
@@ -115,8 +114,8 @@ func TestCompletionOfAssignedValues(t *testing.T) {
 	}
 }
 
-// Behind the flag of a report, the tables and columns of that report are offered: each of them is
-// one that it has.
+// After the flag of a report, completion offers that report's tables and sort columns, and the
+// report accepts them.
 func TestCompletionKnowsTheReport(t *testing.T) {
 	for _, r := range reports.All {
 		if offered := flagValues("report", "table", []string{r.Name}); r.Takes("table") && !slices.Equal(offered, r.Tables) {
@@ -140,8 +139,7 @@ func TestCompletionKnowsTheReport(t *testing.T) {
 	}
 }
 
-// Every value that is offered is one that the command takes: a missing input is all that
-// it finds wrong.
+// The command accepts every value that completion offers: the only error is the empty input.
 func TestCompletedValuesAreTaken(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := os.WriteFile("empty", nil, 0o666); err != nil {

@@ -18,18 +18,18 @@ import (
 	"github.com/sgtrace/sgtrace/testkit/testinput"
 )
 
-// A dataset is printed as its inputs are. Both have names of one length, so that tables are as
-// wide.
+// A dataset prints the same output as its inputs. The two names have the same length, so that
+// tables have the same width.
 const (
 	inputsName  = "an-inputs"
 	datasetName = "a-dataset"
 )
 
-// leftOutNote matches what a search says about files that are no inputs, which a dataset does
-// not have.
+// leftOutNote matches notes about files that are not inputs, which a search finds in folders but
+// not in a dataset.
 var leftOutNote = regexp.MustCompile(`; left out [^"\n]*?( \[|")`)
 
-// asInputs is what a run on a dataset would be on its inputs.
+// asInputs rewrites the result of a run on a dataset into that of a run on its inputs.
 func asInputs(r result) result {
 	for _, text := range []*string{&r.out, &r.err, &r.file} {
 		*text = leftOutNote.ReplaceAllString(strings.ReplaceAll(*text, datasetName, inputsName), "$1")
@@ -47,7 +47,7 @@ func extractAll(t *testing.T, dir string) result {
 	return r
 }
 
-// everyReport lists commands that ask for each report, and for what is in the files.
+// everyReport lists commands that cover every report, plus requests, inspect, and merge.
 func everyReport() (commands []string) {
 	for _, r := range reports.All {
 		command := "report --format json --" + r.Name + " " + flagSamples[r.Name]
@@ -61,8 +61,8 @@ func everyReport() (commands []string) {
 		"merge -o out.pftrace", "merge --from +1s --to +2s -o out.pftrace")
 }
 
-// sameOnDataset compares what commands print of the inputs in a folder and of the dataset that
-// is made of them.
+// sameOnDataset checks that commands print the same for the inputs in a folder and for the dataset
+// extracted from them.
 func sameOnDataset(t *testing.T, dir string, commands []string) {
 	t.Helper()
 	extractAll(t, dir)
@@ -77,7 +77,7 @@ func sameOnDataset(t *testing.T, dir string, commands []string) {
 	}
 }
 
-// inputsIn returns a folder in which inputsName is a link to another.
+// inputsIn returns a folder in which inputsName links to the given folder.
 func inputsIn(t *testing.T, of string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -87,14 +87,14 @@ func inputsIn(t *testing.T, of string) string {
 	return dir
 }
 
-// Every report prints of a dataset what it prints of the inputs.
+// Every report prints the same for a dataset as for its inputs.
 func TestDatasetOfRun(t *testing.T) {
 	dir := inputsIn(t, recorded(t, 5))
 	sameOnDataset(t, dir, everyReport())
 	checkColumns(t, dir)
 }
 
-// So it is for real captures, whole or damaged. SGTRACE_DATASETS is set to try all of them,
+// The same holds for real captures, whole or damaged. Set SGTRACE_DATASETS to try all of them,
 // which takes an hour.
 func TestDatasetOfSharedData(t *testing.T) {
 	folders := []string{"merge", "otel/damaged", "torch/malformed"}
@@ -110,8 +110,8 @@ func TestDatasetOfSharedData(t *testing.T) {
 	}
 }
 
-// A dataset that was extracted again, in shards, or by somebody who was killed on the way is
-// the same, and a file that has grown counts once.
+// Extracting again, in shards, or after an extraction was killed gives the same dataset, and a file
+// that has grown counts once.
 func TestExtractAgain(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.Rename(recorded(t, 6), filepath.Join(dir, inputsName)); err != nil {
@@ -153,7 +153,7 @@ func TestExtractAgain(t *testing.T) {
 	}
 }
 
-// A timeline opens the originals that it needs, and says which is gone.
+// A timeline opens the original files that it needs, and names one that is gone.
 func TestOriginalGone(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.Rename(recorded(t, 8), filepath.Join(dir, inputsName)); err != nil {
@@ -176,8 +176,8 @@ func TestOriginalGone(t *testing.T) {
 	}
 }
 
-// Archives are extracted by what is in them, and timelines find that there again. What was
-// changed in a dataset is found.
+// Archives are extracted by their contents, and timelines find the members again. Changes to a
+// dataset are detected.
 func TestDatasetOfArchive(t *testing.T) {
 	dir := t.TempDir()
 	run := recorded(t, 9)
@@ -203,7 +203,7 @@ func TestDatasetOfArchive(t *testing.T) {
 	}
 }
 
-// A damaged dataset is reported, or read as far as it goes; nothing brings the program down.
+// A damaged dataset is reported, or read up to the damage; nothing crashes the program.
 func TestDamagedDataset(t *testing.T) {
 	dir := inputsIn(t, recorded(t, 10))
 	extractAll(t, dir)
@@ -243,7 +243,7 @@ func filesIn(t *testing.T, dir string) (names []string) {
 	return names
 }
 
-// checkColumns compares the columns of all files with those that docs/DATASET.md describes.
+// checkColumns compares the columns of all files with those documented in docs/DATASET.md.
 func checkColumns(t *testing.T, dir string) {
 	t.Helper()
 	columns := map[string][]dataset.Column{} // by file

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// What the files of profilers say about the machine leads a comparison if it differs.
+// A comparison leads with differences between the machines that the profiles describe.
 func TestDiffTellsWhatFilesSay(t *testing.T) {
 	dir := t.TempDir()
 	for name, gpu := range map[string]string{"a.json": "NVIDIA H100 80GB HBM3", "b.json": "NVIDIA H200"} {

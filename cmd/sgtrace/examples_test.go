@@ -13,15 +13,14 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// minExamples is how many the help of a command has.
+// minExamples is the number of examples that the help of a command must have.
 const minExamples = 3
 
-// unending are examples that go on until they are interrupted; what they do has tests
-// of its own.
+// unending are examples that run until interrupted; other tests cover them.
 var unending = []string{"requests --follow", "sgtrace open"}
 
-// Every example in the help of a command does what it shows, on simulated incidents that
-// have the names of the examples.
+// Every example in the help of a command works as shown, on simulated incidents with the same file
+// names.
 func TestExamples(t *testing.T) {
 	t.Chdir(t.TempDir())
 	named := examplesData(t)
@@ -34,7 +33,7 @@ func TestExamples(t *testing.T) {
 				visit(name, cmd.Subcommands)
 				continue
 			}
-			if cmd.Name == "version" { // which takes nothing
+			if cmd.Name == "version" { // takes no arguments
 				continue
 			}
 			_, text, _ := strings.Cut(cmd.Description, "\nExamples:\n")
@@ -53,7 +52,7 @@ func TestExamples(t *testing.T) {
 	visit("sgtrace", c.app().Commands)
 }
 
-// runExample runs an example with the names that the data has.
+// runExample runs an example after replacing its names with those in the data.
 func runExample(t *testing.T, example string, named *strings.Replacer) {
 	for _, part := range unending {
 		if strings.Contains(example, part) {
@@ -67,12 +66,12 @@ func runExample(t *testing.T, example string, named *strings.Replacer) {
 	}
 }
 
-// shellWords splits a command line at blanks that are not in single quotes.
+// shellWords splits a command line at blanks outside single quotes.
 func shellWords(line string) []string {
 	var words []string
 	for i, part := range strings.Split(line, "'") {
 		switch {
-		case i%2 == 1: // in quotes: it may stand behind "label="
+		case i%2 == 1: // in quotes, maybe after "label="
 			if n := len(words); n > 0 && strings.HasSuffix(words[n-1], "=") {
 				words[n-1] += part
 				continue
@@ -85,13 +84,13 @@ func shellWords(line string) []string {
 	return words
 }
 
-// examplesData writes what the examples read, and returns what their ids and hosts are in
-// it.
+// examplesData writes the files that the examples read, and returns replacements for the ids and
+// hosts in the examples.
 func examplesData(t *testing.T) *strings.Replacer {
 	t.Helper()
 	demoOf(t, "demo", 1, 60)
 	demoOf(t, "other", 2, 60)
-	others, err := filepath.Glob("*/torch/*-DP-1.trace.json.gz") // decode ranks that are like DP0's
+	others, err := filepath.Glob("*/torch/*-DP-1.trace.json.gz") // decode ranks that resemble DP0's
 	if err != nil || len(others) == 0 {
 		t.Fatalf("no traces of DP1: %v", err)
 	}
@@ -136,7 +135,7 @@ func examplesData(t *testing.T) *strings.Replacer {
 	return idsOfData(t)
 }
 
-// idsOfData returns the ids of the examples and what stands for them in the data.
+// idsOfData returns a replacer from the ids in the examples to ids in the data.
 func idsOfData(t *testing.T) *strings.Replacer {
 	t.Helper()
 	var out, errOut bytes.Buffer

@@ -10,13 +10,13 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// mkfifo makes a named pipe, from which a reader waits for a writer.
+// mkfifo makes a named pipe, whose reader waits for a writer.
 func mkfifo(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(syscall.Mkfifo(ts.MkAbs(args[0]), 0o600))
 }
 
-// waitopen waits until somebody reads from a named pipe, and holds it open so that
-// there is no end to what they read.
+// waitopen waits until somebody reads from a named pipe, and keeps it open so that the reader sees
+// no end of file.
 func waitopen(ts *testscript.TestScript, _ bool, args []string) {
 	for range 500 {
 		f, err := os.OpenFile(ts.MkAbs(args[0]), os.O_WRONLY|syscall.O_NONBLOCK, 0)

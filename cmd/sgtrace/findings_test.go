@@ -12,8 +12,8 @@ import (
 	"github.com/sgtrace/sgtrace/testkit/testinput"
 )
 
-// A timeline shows what the report finds in the same inputs, with the same facts: dumps,
-// PyTorch traces and exports of one run.
+// A timeline shows the findings that the report prints for the same inputs, with the same facts:
+// dumps, PyTorch traces, and exports of one run.
 func TestTimelinesShowFindings(t *testing.T) {
 	dir := recordedOf(t, 1, 60)
 	for _, inputs := range []string{"otel.jsonl", "otel.jsonl torch nsys"} {
@@ -24,7 +24,7 @@ func TestTimelinesShowFindings(t *testing.T) {
 	}
 }
 
-// Real exports have what simulated ones lack: unified memory, samples of threads, and processes
+// Real exports contain data that simulated ones lack: unified memory, thread samples, and processes
 // that use no GPU.
 func TestTimelinesShowFindingsOfRealExports(t *testing.T) {
 	dir := testinput.Shared(t, "data", "nsys", "real")
@@ -37,7 +37,7 @@ func TestTimelinesShowFindingsOfRealExports(t *testing.T) {
 	}
 }
 
-// checkFindingsDrawn compares the findings of a timeline of inputs with those of the report.
+// checkFindingsDrawn compares the findings in a timeline with those in the report on the same inputs.
 func checkFindingsDrawn(t *testing.T, dir, inputs string) {
 	t.Helper()
 	var report struct {
@@ -61,8 +61,8 @@ func checkFindingsDrawn(t *testing.T, dir, inputs string) {
 	}
 }
 
-// findingsDrawn are the findings of a timeline in Chrome JSON, in the order of their rows. The
-// heading of their group repeats the first ones.
+// findingsDrawn returns the findings in a Chrome JSON timeline, in row order. The heading of their
+// group repeats the first few.
 func findingsDrawn(t *testing.T, file string) (found []string) {
 	t.Helper()
 	var timeline struct {
@@ -87,8 +87,8 @@ func findingsDrawn(t *testing.T, file string) (found []string) {
 	return slices.Compact(found)
 }
 
-// What a finding names as a command for more fits a screen, or hardly more, and is about
-// something: whoever pastes it wants an answer, not a flood.
+// The output of each command that a finding suggests is not empty and fits about one screen:
+// readers want an answer, not a flood.
 func TestCommandsOfFindingsFitAScreen(t *testing.T) {
 	checkCommandsOfFindings(t, recordedOf(t, 1, 60), "otel.jsonl", "torch", "nsys")
 }
@@ -103,7 +103,7 @@ func TestCommandsOfRealFindingsFitAScreen(t *testing.T) {
 	}
 }
 
-// checkCommandsOfFindings runs all commands that the findings in some inputs name.
+// checkCommandsOfFindings runs all commands that the findings for some inputs suggest.
 func checkCommandsOfFindings(t *testing.T, dir string, inputs ...string) {
 	t.Helper()
 	const most, width = 55, 110

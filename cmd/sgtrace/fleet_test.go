@@ -15,8 +15,8 @@ import (
 	"github.com/sgtrace/sgtrace/internal/tablefile"
 )
 
-// Three days of two servers, extracted day by day: the GPU that is slow on each of them is named,
-// the versions that came on the second day are, and files say what the dataset says.
+// Two servers are recorded for three days and extracted day by day. The report names the GPU that is slow every
+// day and the versions that arrived on the second day, and prints the same for the files as for the dataset.
 func TestFleet(t *testing.T) {
 	dir := t.TempDir()
 	c := golden.DefaultWeeks(3, 2)
@@ -36,7 +36,7 @@ func TestFleet(t *testing.T) {
 	if len(rows) == 0 {
 		t.Fatalf("no offenders in %s", got.out)
 	}
-	// It is the one of eight that was found in each of three runs.
+	// This GPU, one of eight, is a straggler in all three runs; p is 8 * (1/8)^3.
 	for key, value := range map[string]any{"what": "gpu", "name": "GPU 2 of unified-1", "found": 3., "of": 3., "sure": "likely", "host": "unified-1", "gpu": 2., "kinds": "straggler", "p": 8. / 512} {
 		if rows[0][key] != value {
 			t.Errorf("the first offender has %s %v, want %v", key, rows[0][key], value)
@@ -65,8 +65,8 @@ func TestFleet(t *testing.T) {
 	}
 }
 
-// The summary says what repeats in several runs, of files as of a dataset; what somebody knows can
-// be muted, and scripts and pages have it, too.
+// The summary reports what repeats across runs, for files as for a dataset. Known findings can be
+// muted, and --fail-on and HTML pages have the findings, too.
 func TestFindingsOfWeeks(t *testing.T) {
 	dir := t.TempDir()
 	c := golden.DefaultWeeks(3, 2)
@@ -99,7 +99,7 @@ func TestFindingsOfWeeks(t *testing.T) {
 	}
 }
 
-// A window of time opens no capture of other days, and a rank none of other hosts.
+// A time window opens no captures of other days, and --rank opens none of other hosts.
 func TestOtherCapturesStayClosed(t *testing.T) {
 	dir := t.TempDir()
 	c := golden.DefaultWeeks(2, 2)
@@ -144,7 +144,7 @@ func TestOtherCapturesStayClosed(t *testing.T) {
 	}
 }
 
-// rowsOf returns the rows of each table of a document.
+// rowsOf returns the rows of each table in a JSON document.
 func rowsOf(t *testing.T, text string) map[string][]map[string]any {
 	t.Helper()
 	var d struct {
@@ -163,8 +163,8 @@ func rowsOf(t *testing.T, text string) map[string][]map[string]any {
 	return rows
 }
 
-// Of very many ranks people see those that findings name, and the others summed up by the groups
-// of a file; programs, and whoever asks for them, see all.
+// With very many ranks, the text shows those that findings name and sums up the others, by the
+// groups in a file if there is one. JSON and --all-ranks have them all.
 func TestManyRanks(t *testing.T) {
 	dir := t.TempDir()
 	c := golden.DefaultWeeks(1, 18)

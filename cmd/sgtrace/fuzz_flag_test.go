@@ -11,7 +11,7 @@ import (
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 )
 
-// FuzzSize reads sizes of memory: what is taken is what the number times its unit is.
+// FuzzSize checks that an accepted memory size is the number times its unit.
 func FuzzSize(f *testing.F) {
 	for _, text := range []string{"2GB", "800 MB", "1.5GiB", "1000000000", "1e9", "0x1p30", "NaN", "Inf", "-1GB", "9EB", "1TiB", "999999999TB"} {
 		f.Add(text)
@@ -40,8 +40,8 @@ func FuzzSize(f *testing.F) {
 	})
 }
 
-// FuzzArguments puts flags of a report in front: no argument is lost, those that are no flags keep
-// their order, and nothing changes when it is done again.
+// FuzzArguments moves the flags of a report to the front: no argument is lost, positional arguments
+// keep their order, and repeating it changes nothing.
 func FuzzArguments(f *testing.F) {
 	for _, line := range []string{"a b --kernels -o x", "a=b -o out --from +1s c", "--tail p90 a", "a --tail", "--kernels hta a", "--kernels=file a", "-- -a --tail",
 		"--limit", "-", "- --rid=x -", "report a"} {
@@ -73,6 +73,6 @@ func FuzzArguments(f *testing.F) {
 	})
 }
 
-// endsShort reports whether the last argument is a flag that lacks its value: nothing but
-// flags is passed on then, so that no input is taken for it.
+// endsShort reports whether the last argument is a flag without its value. Reorder then drops
+// everything but the flags, so that the flag does not swallow an input.
 func endsShort(args []string) bool { return strings.HasPrefix(args[len(args)-1], "-") }

@@ -8,8 +8,8 @@ import (
 	"github.com/sgtrace/sgtrace/testkit/testinput"
 )
 
-// FuzzCommands gives every command inputs whose words, numbers and brackets are in wrong
-// places, and which are damaged besides. What has to hold is what holds for mutants.
+// FuzzCommands runs every command on inputs with misplaced words, numbers, and brackets, and
+// further damage. The invariants are those of TestMutants.
 func FuzzCommands(f *testing.F) {
 	list := simulatedSubjects(f, 8)
 	for i := range uint8(14) {

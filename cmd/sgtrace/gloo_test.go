@@ -5,12 +5,12 @@ import (
 	"testing"
 )
 
-// glooRun has a rank that is late by 4 ms on its host, of steps of some 3 ms.
+// glooRun has steps of about 3 ms, with a rank whose host is late by 4 ms.
 func glooRun() glooJob {
 	return glooJob{Seed: 1, Ranks: 4, Steps: 60, Op: "gloo:all_reduce", Late: 2, LateNs: 4_000_000, OnHost: true}
 }
 
-// glooSummary is the summary of a run in one line, without the lines of the first part.
+// glooSummary returns the findings of the summary of a run on one line, without the text before them.
 func glooSummary(t *testing.T, g glooJob) string {
 	t.Helper()
 	return glooSummaryIn(t, g.write(t))
@@ -28,14 +28,14 @@ func glooSummaryIn(t *testing.T, dir string, args ...string) string {
 	return strings.Join(strings.Fields(r.out), " ")
 }
 
-// Hosts that wait in gloo for a rank are told so, for whom, since when, and why that one is late.
+// If hosts wait in gloo for a rank, the summary names it, since when, and why it is late.
 func TestLateInGloo(t *testing.T) {
 	device, since, even := glooRun(), glooRun(), glooRun()
 	device.OnHost = false
 	since.Since = 30
 	even.Late = -1
 	tensors := device
-	tensors.OnDevice = true // the thread of gloo waits for it
+	tensors.OnDevice = true // a gloo thread waits for the device
 	for name, c := range map[string]struct {
 		run       glooJob
 		want, not []string
@@ -71,7 +71,7 @@ func TestLateInGloo(t *testing.T) {
 	}
 }
 
-// Who is late does not depend on what clocks show, nor on who else was recorded.
+// The late rank is the same whatever the clock offsets are, and whichever other ranks were recorded.
 func TestLateInGlooHolds(t *testing.T) {
 	const want = "rank 2 arrives last in 59 of 59 gloo collectives of "
 	for _, ahead := range [][]int64{{0, 0, 0, 0}, {0, 2_000_000, -1_500_000, 700_000}, {0, 7_000_000_000, -3_000_000_000, 40_000_000}} {
@@ -90,7 +90,7 @@ func TestLateInGlooHolds(t *testing.T) {
 	}
 }
 
-// A thread that goes on is not held up, and an annotation of what asks for a collective of devices is none of hosts.
+// A thread that keeps launching work is not held up by gloo, and an annotation that requests a device collective is not a host collective.
 func TestNotHeldUpInGloo(t *testing.T) {
 	goes, asks := glooRun(), glooRun()
 	goes.GoesOn, goes.Late = true, -1
@@ -102,7 +102,7 @@ func TestNotHeldUpInGloo(t *testing.T) {
 	}
 }
 
-// Of hosts whose names nobody tells, collectives of gloo bound the clocks, and refute one that is far off.
+// If the files do not name hosts, gloo collectives bound the clock offsets, and reveal a clock that is far off.
 func TestClocksByGloo(t *testing.T) {
 	g := glooRun()
 	g.Late, g.Ahead = -1, []int64{0, 500_000, 3_000_000_000, 0}
@@ -122,7 +122,7 @@ func TestClocksByGloo(t *testing.T) {
 	}
 }
 
-// Tables of collectives of hosts are beside those of devices.
+// Reports show tables of host collectives beside those of device collectives.
 func TestTablesOfGloo(t *testing.T) {
 	dir := glooRun().write(t)
 	r := sgtrace(t, dir, "report", "--by-rank", "--table", "gloo.waits", "--format", "csv", ".")

@@ -9,27 +9,27 @@ import (
 	"testing"
 )
 
-// A glooJob is a run of ranks that compute on a device each and meet on their hosts once a step, as PyTorch's profiler
-// records it: the thread that asks has an operator of c10d, and threads of gloo have the collective.
+// A glooJob is a run in which each rank computes on its own device and meets the others on the host once per step, as
+// PyTorch's profiler records it: the calling thread has a c10d operator, and threads of gloo have the collective.
 type glooJob struct {
 	Seed         uint64
 	Ranks, Steps int
-	Op           string // "gloo:all_reduce"; "nccl:all_reduce" is what asks for one of devices
-	// Late is the rank that is late by LateNs in each step from Since on; -1 is none. OnHost tells that its host sleeps then,
-	// else its device computes.
+	Op           string // "gloo:all_reduce", or "nccl:all_reduce" for a request for a device collective
+	// Late is the rank that is late by LateNs in each step from Since on; -1 is none. OnHost means
+	// that its host sleeps; otherwise its device computes longer.
 	Late, Since int
 	LateNs      int64
 	OnHost      bool
-	// Ahead is by how much the clock of each rank is ahead, ns; nil is nothing.
+	// Ahead is how far the clock of each rank is ahead, in ns; nil means that all clocks agree.
 	Ahead []int64
-	// GoesOn tells that the thread which asks does not wait: it launches work meanwhile.
+	// GoesOn means that the calling thread does not wait: it launches more work meanwhile.
 	GoesOn bool
-	// OnDevice tells that the data is on the device: the thread that asks does not wait for that, but a thread of gloo does.
+	// OnDevice means that the data is on the device: a gloo thread, not the calling thread, waits for it.
 	OnDevice bool
-	done     []int64 // when the device of each rank has the data of the step at hand
+	done     []int64 // when each rank's device has the data of the current step
 }
 
-// glooEvents are the events of one rank.
+// glooEvents collects the events of one rank.
 type glooEvents struct {
 	bytes.Buffer
 	ahead int64
@@ -43,7 +43,7 @@ func (e *glooEvents) add(category, name string, pid, tid int, at, dur int64, arg
 		category, name, pid, tid, at/1000, at%1000, dur/1000, dur%1000, args)
 }
 
-// call adds a call of the runtime.
+// call adds a CUDA runtime call.
 func (e *glooEvents) call(name string, at, dur int64) {
 	e.calls++
 	e.add("cuda_runtime", name, e.pid, e.pid, at, dur, fmt.Sprintf(`"cbid": 211, "correlation": %d`, e.calls))
@@ -55,13 +55,13 @@ func (e *glooEvents) kernel(name string, launch, at, dur int64) {
 	e.add("kernel", name, 0, 7, at, dur, fmt.Sprintf(`"device": 0, "stream": 7, "correlation": %d, "grid": [64, 1, 1], "block": [128, 1, 1]`, e.calls))
 }
 
-// write writes the traces of all ranks to a folder, and returns it. Each begins with a collective in which the others
-// wait until its profiler has started.
+// write writes the traces of all ranks to a new folder, and returns it. Profilers start at different times,
+// so each trace begins with a collective in which ranks wait for the last one to start.
 func (g glooJob) write(t testing.TB) string {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(g.Seed, 11))
 	ranks := make([]glooEvents, g.Ranks)
-	free := make([]int64, g.Ranks) // when each rank goes on
+	free := make([]int64, g.Ranks) // when each rank starts its next step
 	g.done = make([]int64, g.Ranks)
 	const begin = 100_000_000_000
 	for r := range ranks {
@@ -72,7 +72,7 @@ func (g glooJob) write(t testing.TB) string {
 		free[r] = begin + int64((r*7)%g.Ranks)*90_000_000
 	}
 	for step := range g.Steps {
-		last, batch := int64(0), rng.Int64N(1_500_000) // of which the work depends that all have
+		last, batch := int64(0), rng.Int64N(1_500_000) // batch is the extra compute that all ranks share in this step, in ns
 		enter := make([]int64, g.Ranks)
 		for r := range ranks {
 			enter[r] = ranks[r].work(&g, rng, r, step, free[r], batch)
@@ -109,7 +109,7 @@ func (g glooJob) write(t testing.TB) string {
 	return dir
 }
 
-// work adds what a rank does in a step up to the collective, and returns when it comes to that.
+// work adds the work of a rank in a step before the collective, and returns when the rank enters the collective.
 func (e *glooEvents) work(g *glooJob, rng *rand.Rand, rank, step int, at, batch int64) int64 {
 	from := at
 	late := int64(0)

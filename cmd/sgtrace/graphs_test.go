@@ -20,7 +20,7 @@ import (
 	"github.com/sgtrace/sgtrace/testkit/testinput"
 )
 
-// readCSV returns the rows of a table by column.
+// readCSV returns the rows of a table as maps from column to cell.
 func readCSV(t *testing.T, text string) (rows []map[string]string) {
 	t.Helper()
 	all, err := csv.NewReader(strings.NewReader(text)).ReadAll()
@@ -37,12 +37,12 @@ func readCSV(t *testing.T, text string) (rows []map[string]string) {
 	return rows
 }
 
-// launchProof is what calls of HIP say of the kernel that they launch, and those of CUDA do not.
+// launchProof are the arguments in which HIP launch calls name their kernel; CUDA calls lack them.
 var launchProof = []string{`"kernel":`, `"grid":`, `"block":`}
 
-// Of two real graphs, each kernel has the operator, shapes, and module that another program found, and
-// the operators have the same GPU time; the same where calls at capture do not say what they launch,
-// and one of the launches is in no replay.
+// For two real graphs, each kernel gets the operator, shapes, and module that an independent
+// program found, and operators get the same GPU time. The same holds if launches at capture do not
+// name their kernels, as in CUDA, and one launch is missing from the replays.
 func TestRealGraphs(t *testing.T) {
 	var folders []string
 	for _, pair := range []string{"vllm_gptoss_decode", "xdit_flux1_sage"} {
@@ -63,9 +63,9 @@ func TestRealGraphs(t *testing.T) {
 	}
 }
 
-// gpt-oss attends to a window of 128 keys in every second layer. Where arguments do not tell of it, the row of these
-// layers is faster than memory can be, and counts as not known; with the arguments of FlashAttention, it is
-// as far from the roof as 32 x 128 keys are.
+// gpt-oss uses a 128-key sliding window in every second layer. If arguments do not reveal it, the
+// row of these layers would exceed the memory roof, and has no window; with FlashAttention's
+// arguments, the bytes are those of 32 tokens x 128 keys.
 func TestRealSlidingWindow(t *testing.T) {
 	folder := testinput.Shared(t, "data", "graphs", "vllm_gptoss_decode")
 	capture, replay := filepath.Join(folder, "capture.json.zst"), filepath.Join(folder, "replay.json.zst")
@@ -108,8 +108,8 @@ func TestRealSlidingWindow(t *testing.T) {
 	}
 }
 
-// The products of gpt-oss's experts have the weights that the capture shows. TraceLens takes their inner size to be the
-// hidden one, 3,072, and not 2,944.
+// The matrix products of gpt-oss's experts have the weights that the capture shows. TraceLens
+// assumes an inner size of 3,072, the hidden size; it is 2,944.
 func TestRealExperts(t *testing.T) {
 	folder := testinput.Shared(t, "data", "graphs", "vllm_gptoss_decode")
 	r := sgtrace(t, t.TempDir(), "report", "--kernels", "--table", "kernels.roof", "--format", "csv", "--captures", filepath.Join(folder, "capture.json.zst"), filepath.Join(folder, "replay.json.zst"))
@@ -128,8 +128,8 @@ func TestRealExperts(t *testing.T) {
 	}
 }
 
-// NCCL's kernels have the sizes that PyTorch recorded around their launch: 10 all-gathers of 128,256 numbers of 16 bits
-// over 4 GPUs, of which each sends three quarters over a link of 450 GB/s.
+// NCCL kernels have the sizes that PyTorch recorded around their launch: 10 all-gathers of 128,256
+// 16-bit numbers over 4 GPUs, each of which sends three quarters over a 450 GB/s link.
 func TestRealLinkRoof(t *testing.T) {
 	capture := testinput.Shared(t, "data", "reality2", "vllm_llama_tp4_h100__rank0.pt.trace.json.zst")
 	r := sgtrace(t, t.TempDir(), "report", "--kernels", "--table", "kernels.roof", "--format", "csv", capture)
@@ -146,7 +146,7 @@ func TestRealLinkRoof(t *testing.T) {
 	t.Error("no all-gather")
 }
 
-// readTruth reads what another program says of each kernel of a graph.
+// readTruth reads the facts that an independent program found about each kernel of a graph.
 func readTruth(t *testing.T, folder string) []map[string]string {
 	if text, err := os.ReadFile(filepath.Join(folder, "map.csv")); err == nil {
 		return readCSV(t, string(text))
@@ -183,10 +183,10 @@ func checkGraph(t *testing.T, what string, truth []map[string]string, capture, r
 	}
 }
 
-// A graphKernel is a kernel of the graph that writeGraph writes, and what asks for it at capture.
+// A graphKernel is a kernel in writeGraph's graph, with the operator that launched it at capture.
 type graphKernel struct{ name, operator, shapes, types, module string }
 
-// graphModel is a model of so many layers, for so many tokens.
+// graphModel returns the kernels of a model with the given number of layers and batch of tokens.
 func graphModel(layers, tokens int) (list []graphKernel) {
 	bf16 := `["c10::BFloat16","c10::BFloat16"]`
 	for i := range layers {
@@ -205,8 +205,8 @@ func graphModel(layers, tokens int) (list []graphKernel) {
 	return list
 }
 
-// writeGraph writes traces of a server as CUDA gives them: decode/ with one replay for 5 requests, and
-// capture_traces/ with the captures for 4 and for 8.
+// writeGraph writes the traces of a server in CUDA's form: decode/ has one replay for 5 requests,
+// and capture_traces/ the captures for 4 and 8.
 func writeGraph(dir string) error {
 	const head = `{"schemaVersion":1,"deviceProperties":[{"id":0,"name":"NVIDIA H100 80GB HBM3","numSms":132}],"distributedInfo":{"backend":"nccl","rank":0,"world_size":1},"traceEvents":[`
 	var events []string
@@ -248,7 +248,7 @@ func writeGraph(dir string) error {
 	return write("decode/1770000100.0-TP-0.trace.json")
 }
 
-// graphReplay writes the traces of writeGraph, and returns the folder of the replay.
+// graphReplay writes the traces of writeGraph, and returns the folder with the replay.
 func graphReplay(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -258,8 +258,8 @@ func graphReplay(t *testing.T) string {
 	return filepath.Join(dir, "decode")
 }
 
-// Of an export that has the capture of its graphs, each kernel has the operator, sizes, and module that were open
-// while its node was captured, and so do stacks, gaps, and sums. The truth is what was written.
+// If an export contains the capture of its graphs, each kernel gets the operator, sizes, and module that
+// were open when its node was captured, and so do stacks, gaps, and sums. The written data is the truth.
 func TestGraphsOfExports(t *testing.T) {
 	dir := t.TempDir()
 	export := filepath.Join(dir, "node0.sqlite")
@@ -327,8 +327,8 @@ func TestGraphsOfExports(t *testing.T) {
 	}
 }
 
-// annotatedTrace writes the trace of a rank that replays the graph of graphModel twice, with the numbers of its
-// nodes, and a kernel without a graph.
+// annotatedTrace writes the trace of a rank that replays graphModel's graph twice, with node
+// numbers, and one kernel outside a graph. It returns the node numbers.
 func annotatedTrace(t *testing.T, path string, rank, graph int) (numbers []int64) {
 	t.Helper()
 	var events []string
@@ -356,8 +356,8 @@ func annotatedTrace(t *testing.T, path string, rank, graph int) (numbers []int64
 	return numbers
 }
 
-// Kernels of a graph are called what the program said of their nodes at capture, rank by rank: the numbers
-// of nodes are those of a process. The truth is what was written.
+// Kernels of a graph are named by the annotations that the program recorded for their nodes at capture.
+// Annotations apply per rank, because node numbers are local to a process. The written data is the truth.
 func TestAnnotationsOfNodes(t *testing.T) {
 	dir := t.TempDir()
 	want := map[[2]string]string{} // by rank and index
@@ -367,7 +367,7 @@ func TestAnnotationsOfNodes(t *testing.T) {
 		for i, n := range numbers {
 			name, value := "", ""
 			switch i % 8 {
-			case 0: // nothing is said
+			case 0: // no annotation
 				continue
 			case 1:
 				name, value = fmt.Sprintf("rank %d qkv", rank), fmt.Sprintf(`["outer", "rank %d qkv"]`, rank)
@@ -423,7 +423,7 @@ func TestAnnotationsOfNodes(t *testing.T) {
 		t.Errorf("no row of modules: %s", r.err)
 	}
 
-	// A file by another name is known by its content, and counts for the only rank there is.
+	// A file with a different name is recognized by its content, and applies to the only rank.
 	one := filepath.Join(dir, "traces", "step_14", "1.77.pt.trace.json")
 	other := filepath.Join(dir, "names.json")
 	if err := os.Rename(filepath.Join(moved, "kernel_annotations_rank1_42.json"), other); err != nil {
@@ -450,8 +450,8 @@ func TestAnnotationsOfNodes(t *testing.T) {
 	}
 }
 
-// A launch that the capture lacks costs that launch, and what is around it at most: of the real graph, as CUDA
-// would have written it, at least 99 % of the kernels are right, and none is wrong.
+// A launch missing from the capture costs at most that launch and its surroundings: for the real
+// graph, in CUDA's form, at least 99% of the kernels are right, and none is wrong.
 func TestRealGraphWithoutALaunch(t *testing.T) {
 	folder := testinput.Shared(t, "data", "graphs", "vllm_gptoss_decode")
 	truth, replay := readTruth(t, folder), filepath.Join(folder, "replay.json.zst")
@@ -491,7 +491,7 @@ func TestRealGraphWithoutALaunch(t *testing.T) {
 	}
 }
 
-// launchesAtCapture returns which events are launches in the only capture among some, in the order of time.
+// launchesAtCapture returns the indexes of the launches during the only capture among some events, in order of time.
 func launchesAtCapture(t *testing.T, events []json.RawMessage) (list []int) {
 	t.Helper()
 	type event struct {

@@ -33,8 +33,8 @@ func otelSpan(i int) string {
 
 func torchSlice(i int) string { return fmt.Sprintf(torchEvent, i, 10*i) }
 
-// bombMB is how many megabytes a bomb expands to: usual ones, or those of
-// $SGTRACE_BOMB_MB, such as 10000, which takes half an hour.
+// bombMB returns how many megabytes a bomb expands to: the usual number, or $SGTRACE_BOMB_MB, such
+// as 10000, which takes half an hour.
 func bombMB(t testing.TB, usual int) int {
 	text := os.Getenv("SGTRACE_BOMB_MB")
 	if text == "" {
@@ -47,8 +47,8 @@ func bombMB(t testing.TB, usual int) int {
 	return max(n, usual)
 }
 
-// writeBomb writes a compressed file: head, units for that many megabytes, tail.
-// The part in the middle is compressed once and repeated.
+// writeBomb writes a compressed file that contains head, megabytes of repeated units, and tail. The
+// middle is compressed once and repeated.
 func writeBomb(t testing.TB, path, head, unit, tail string, megabytes int) {
 	t.Helper()
 	const block = 2 << 20
@@ -88,10 +88,9 @@ func writeBomb(t testing.TB, path, head, unit, tail string, megabytes int) {
 	}
 }
 
-// Small files that expand to far more than the memory that the program may have are
-// read to their end: what follows the bomb is in the output, and the message says
-// where it was and how long. Small bombs are of what could cost more than 20 bytes of
-// memory for each of theirs.
+// Small files that expand to far more than the memory limit are read to their end: data after the
+// bomb is in the output, and the message says where the bomb began and how long it was. The smaller
+// bombs consist of elements that could cost more than 20 bytes of memory per byte.
 func TestBombs(t *testing.T) {
 	otel := func(head, unit, tail string) [3]string {
 		return [3]string{otelSpan(1) + head, unit, tail + otelSpan(2)}
@@ -99,7 +98,7 @@ func TestBombs(t *testing.T) {
 	torch := func(head, unit, tail string) [3]string {
 		return [3]string{torchBegin + torchSlice(1) + "," + head, unit, tail + torchSlice(2) + "]}"}
 	}
-	behind := func(head, unit, tail string) [3]string { // behind the events
+	behind := func(head, unit, tail string) [3]string { // after the events
 		return [3]string{torchBegin + torchSlice(1) + "," + torchSlice(2) + "]" + head, unit, tail}
 	}
 	inSpan := fmt.Sprintf(otelBegin, 3)
@@ -143,9 +142,9 @@ func TestBombs(t *testing.T) {
 			limit := 256 // MB
 			switch {
 			case test.mb > 320:
-				limit = 448 // an event is read whole until it is longer than any real one
+				limit = 448 // an event is buffered until it is longer than any real one
 			case test.mb < 256:
-				limit = 192 // most take 100 to 145, which depends on when garbage is collected
+				limit = 192 // most take 100 to 145, depending on when the garbage collector runs
 			}
 			c := withData(limit)
 			c.dir = t.TempDir()
@@ -153,7 +152,7 @@ func TestBombs(t *testing.T) {
 			size := bombMB(t, test.mb)
 			writeBomb(t, filepath.Join(c.dir, name), test.text[0], test.text[1], test.text[2], size)
 			if size != test.mb {
-				test.said = "" // the number of bytes is another one
+				test.said = "" // the byte count differs
 			}
 			before := snapshot(t, c.dir)
 			r := c.run(t, "merge", name, "--layout", "ranks", "--view", "thread", "-o", "out.pftrace")
@@ -180,7 +179,7 @@ func TestBombs(t *testing.T) {
 	}
 }
 
-// Gzip in gzip in gzip is a bomb, too, and is not unpacked.
+// Gzip within gzip within gzip is a bomb, too, and is not unpacked.
 func TestNestedCompression(t *testing.T) {
 	dir := t.TempDir()
 	data := []byte(otelSpan(1))
@@ -197,8 +196,7 @@ func TestNestedCompression(t *testing.T) {
 	child{dir: dir}.run(t, "report", "in.gz").check(t, exitFailed, "in.gz: compressed more than")
 }
 
-// Lists in lists in an attribute cost the attribute, in protobuf as in JSON, and
-// nothing else of the file.
+// Deeply nested lists in an attribute cost only that attribute, in protobuf as in JSON.
 func TestNestedProtobuf(t *testing.T) {
 	field := func(number protowire.Number, content []byte) []byte {
 		return protowire.AppendBytes(protowire.AppendTag(nil, number, protowire.BytesType), content)
@@ -212,8 +210,7 @@ func TestNestedProtobuf(t *testing.T) {
 		message := field(1, field(2, field(2, span)))
 		return append(binary.BigEndian.AppendUint32(nil, uint32(len(message))), message...)
 	}
-	// An array_value of one array_value, and so on, from the inside out: what begins
-	// each is gathered in reverse.
+	// Nested array_values, built from the inside out: the head of each is collected in reverse.
 	var reversed []byte
 	for range 1_000_000 {
 		for _, number := range []protowire.Number{1, 5} { // ArrayValue.values, AnyValue.array_value

@@ -17,8 +17,8 @@ import (
 	"testing"
 )
 
-// Of what the program asks the system for, none is a network, another program, a file
-// that an input names, or a place to write beside its outputs.
+// The program's system calls open no network connection, start no program, open no file that an
+// input names, and write nowhere but to its outputs.
 func TestSystemCalls(t *testing.T) {
 	strace, err := exec.LookPath("strace")
 	if err != nil {
@@ -75,7 +75,7 @@ var (
 	changes = regexp.MustCompile(`\b(?:mkdir|rmdir|unlink|rename|link|symlink|chmod|chown|truncate|utime|mknod|setxattr)\w*\(([^)]*)`)
 )
 
-// checkCalls looks at the lines of strace.
+// checkCalls checks the lines that strace printed.
 func checkCalls(t *testing.T, what, calls, bait string, writable ...string) {
 	t.Helper()
 	may := func(text string) bool {
@@ -108,8 +108,7 @@ func checkCalls(t *testing.T, what, calls, bait string, writable ...string) {
 	}
 }
 
-// The packages that could reach a network or run a program are imported where the
-// list says, and nowhere else.
+// Packages that could reach a network or run a program are imported only where the list allows.
 func TestImports(t *testing.T) {
 	allowed := map[string]string{
 		"cmd/sgtrace/internal/live net":        "sgtrace open hands one file to the viewer, on the loopback address",
@@ -159,11 +158,10 @@ func TestImports(t *testing.T) {
 	}
 }
 
-// An export is opened as something that nobody changes: no journal of any kind
-// appears beside it, and one that is there stays.
+// An export is opened as immutable: no journal appears beside it, and an existing one stays.
 func TestSQLiteIsOnlyRead(t *testing.T) {
 	e := newEvidence(t)
-	for _, name := range []string{"-wal", "-shm"} { // as a program leaves them that had no time to end
+	for _, name := range []string{"-wal", "-shm"} { // left by a program that was killed
 		if err := os.WriteFile(filepath.Join(e.dir, e.nsys+name), nil, 0o644); err != nil {
 			t.Fatal(err)
 		}

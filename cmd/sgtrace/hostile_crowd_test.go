@@ -16,7 +16,7 @@ import (
 	"github.com/sgtrace/sgtrace/golden/nsys"
 )
 
-// crowd is how many a crowd is.
+// crowd returns the size of a crowd.
 func crowd() int {
 	switch {
 	case os.Getenv("SGTRACE_BOMB_MB") != "":
@@ -27,11 +27,10 @@ func crowd() int {
 	return 20_000
 }
 
-// checkGrowth runs commands on two crowds, of which the second is eight times as large.
-// What grows with the square of a crowd takes 64 times the CPU time for it; what grows with
-// the crowd takes about 8 times as much, and less as a start is in both. A busy machine adds
-// to a time and never takes from it, so the least of up to three tries counts. It returns how
-// the commands ended on the large one.
+// checkGrowth runs commands on two crowds, the second eight times as large as the first. Quadratic
+// work takes 64 times the CPU time; linear work takes at most 8 times, and less because both
+// include startup. A busy machine only ever adds time, so the minimum of up to three tries counts.
+// checkGrowth returns the endings of the runs on the large crowd.
 func checkGrowth(t *testing.T, n int, write func(path string, n int), commands ...[]string) []ending {
 	t.Helper()
 	var crowds [2]child
@@ -73,8 +72,8 @@ func writeLines(t testing.TB, path string, write func(w *bufio.Writer)) {
 	}
 }
 
-// Crowds of distinct names, threads, processes, requests cost memory in proportion,
-// and no more: 3 kB each.
+// Crowds of distinct names, threads, processes, or requests cost memory in proportion, at most 3 kB
+// each.
 func TestCrowds(t *testing.T) {
 	n := crowd() / 2
 	event := func(name, pid, tid string) func(i int) string {
@@ -106,7 +105,7 @@ func TestCrowds(t *testing.T) {
 		{"otel requests", span("Req #", `{"key":"rid","value":{"stringValue":"rid#"}},{"key":"module","value":{"stringValue":"sglang::request"}}`), exitOK},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			c := withData(128 + 9*n/1000) // whoever looks for findings counts 4 kB for each device, twice: a third of that for cold starts
+			c := withData(128 + 9*n/1000) // finding detection takes 4 kB per device, twice: a third of that for cold starts
 			c.dir = t.TempDir()
 			isTorch := strings.HasPrefix(test.name, "torch")
 			writeLines(t, filepath.Join(c.dir, "in.json"), func(w *bufio.Writer) {
@@ -130,8 +129,7 @@ func TestCrowds(t *testing.T) {
 	}
 }
 
-// A requestLine is a span of a request, as a line of a dump. Children have the id of
-// their parent; 0 is none.
+// requestLine returns a span of a request as a line of a dump. The parent of a root is 0.
 func requestLine(trace, id, parent int, name string, from, to int, attributes ...string) string {
 	var list []string
 	for i := 0; i < len(attributes); i += 2 {
@@ -146,8 +144,7 @@ func requestLine(trace, id, parent int, name string, from, to int, attributes ..
 		trace, id, above, name, 1787000000000000000+from, 1787000000000000000+to, strings.Join(list, ","))
 }
 
-// Ranks that do one request each are compared in time that grows with their number, not
-// with its square.
+// Ranks with one request each are compared in time linear in their number, not quadratic.
 func TestCrowdOfRanks(t *testing.T) {
 	write := func(path string, n int) {
 		writeLines(t, path, func(w *bufio.Writer) {
@@ -162,8 +159,8 @@ func TestCrowdOfRanks(t *testing.T) {
 	checkGrowth(t, crowd()/2, write, []string{"report"}, []string{"report", "--by-rank"}, []string{"inspect"})
 }
 
-// Stages within each other, more than anybody has, are shown as what they are, in time
-// that grows with their number.
+// Deeply nested stages, deeper than any real ones, are shown as they are, in time linear in their
+// number.
 func TestChainOfStages(t *testing.T) {
 	write := func(path string, n int) {
 		writeLines(t, path, func(w *bufio.Writer) {
@@ -182,13 +179,13 @@ func TestChainOfStages(t *testing.T) {
 	}
 }
 
-// An export of a whole machine has more processes than anybody could compare in pairs.
+// An export of a whole machine has too many processes to compare in pairs.
 func TestCrowdOfProcesses(t *testing.T) {
 	write := func(path string, n int) { writeProcesses(t, path, n) }
 	checkGrowth(t, crowd()/2, write, []string{"inspect"}, []string{"report", "--kernels"}, []string{"merge", "-o", "out.pftrace"})
 }
 
-// writeProcesses writes an export of n processes with a kernel each.
+// writeProcesses writes an export of n processes with one kernel each.
 func writeProcesses(t *testing.T, path string, n int) {
 	t.Helper()
 	db, err := nsys.Create(path, nsys.Schema2026)

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// A disk that is full, or a limit on the size of files, is told as such; what was
-// there before stays, and nothing half is left.
+// A full disk, or a file size limit, is reported as such. Existing files stay, and no partial
+// output remains.
 func TestFullDisk(t *testing.T) {
 	e := newEvidence(t)
 	convert := []string{"convert", "otel2perfetto", e.otel, "-o"}
@@ -31,7 +31,7 @@ func TestFullDisk(t *testing.T) {
 	}
 	full.run(t, "merge", e.otel, e.torch, "--clock-report", "clocks.json", "-o", "new.pftrace").
 		check(t, exitFailed, "writing new.pftrace: file too large")
-	checkOnly(t, e.dir, before, ".", "clocks.json") // which was whole before
+	checkOnly(t, e.dir, before, ".", "clocks.json") // complete before the failure
 
 	t.Run("tmpfs", func(t *testing.T) {
 		small := filepath.Join(t.TempDir(), "small")
@@ -54,7 +54,7 @@ func TestFullDisk(t *testing.T) {
 	})
 }
 
-// Results that nobody can store are an error.
+// Failing to write results to stdout is an error.
 func TestFullStdout(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("no /dev/full")
@@ -69,7 +69,7 @@ func TestFullStdout(t *testing.T) {
 	}
 }
 
-// readers are commands that print something about the evidence.
+// readers are commands that print reports on the evidence.
 func readers(e evidence) [][]string {
 	return [][]string{
 		{"inspect", e.otel, e.torch, e.nsys},
@@ -85,7 +85,7 @@ func readers(e evidence) [][]string {
 	}
 }
 
-// A reader that has seen enough is a normal end, and a quiet one.
+// A reader that closes the pipe early ends the program normally and quietly.
 func TestClosedPipe(t *testing.T) {
 	e := newEvidence(t)
 	for _, args := range readers(e) {
@@ -103,8 +103,8 @@ func TestClosedPipe(t *testing.T) {
 	}
 }
 
-// Programs that others started may lack any of the three standard files: no output
-// then takes their place.
+// A program may be started without any of the three standard files; outputs then do not take over
+// their descriptors.
 func TestClosedStandardFiles(t *testing.T) {
 	e := newEvidence(t)
 	args := []string{"convert", "otel2perfetto", e.otel, "-o"}
@@ -118,8 +118,8 @@ func TestClosedStandardFiles(t *testing.T) {
 	child{dir: e.dir, redir: "<&-"}.run(t, "report", "-").check(t, exitFailed, "standard input: error: the file is empty")
 }
 
-// The end of the program by a signal leaves the output as it was, or whole; never a
-// part of it, nor a temporary file.
+// A signal leaves the output either as it was or complete: never partial, and with no temporary
+// file.
 func TestSignals(t *testing.T) {
 	e := newEvidence(t)
 	args := []string{"merge", e.otel, e.torch, "-o", "out.pftrace"}
@@ -149,7 +149,7 @@ func TestSignals(t *testing.T) {
 		isOld := err == nil && previous != nil && bytes.Equal(data, previous) || os.IsNotExist(err) && previous == nil
 		switch status := cmd.ProcessState.ExitCode(); {
 		case status == exitOK && string(data) == whole:
-		case (status == exitFailed || status == -1) && (isOld || string(data) == whole): // -1: before, or that cannot be caught
+		case (status == exitFailed || status == -1) && (isOld || string(data) == whole): // -1: killed before the handler was set, or by SIGKILL
 			interrupted++
 		default:
 			t.Errorf("signal %d of %d: status %d, the output has %d bytes: %v", i, rounds, status, len(data), err)
@@ -161,7 +161,7 @@ func TestSignals(t *testing.T) {
 	}
 }
 
-// Of several runs into one output each makes it whole, and the last one stays.
+// When several runs write to one output at once, each writes it whole, and the last one wins.
 func TestSameOutputAtOnce(t *testing.T) {
 	e := newEvidence(t)
 	args := []string{"convert", "otel2perfetto", e.otel, "-o"}

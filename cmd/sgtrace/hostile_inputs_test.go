@@ -15,8 +15,8 @@ import (
 	"github.com/sgtrace/sgtrace/testkit/testinput"
 )
 
-// A file that is given twice, by another spelling or by a link, is read once; links in a
-// directory are files of it.
+// A file given twice, with different spellings or through a link, is read once. Links in a
+// directory count as files.
 func TestSpellingsOfOneFile(t *testing.T) {
 	e := newEvidence(t)
 	in := func(name string) string { return filepath.Join(e.dir, name) }
@@ -47,7 +47,7 @@ func TestSpellingsOfOneFile(t *testing.T) {
 	c.run(t, "report", "below").check(t, exitFailed, "below: no files in this folder or below")
 }
 
-// The demo takes no file's place that is not its own.
+// The demo does not overwrite files that it did not write.
 func TestDemoSparesEvidence(t *testing.T) {
 	e := newEvidence(t)
 	before := snapshot(t, e.dir)
@@ -58,8 +58,8 @@ func TestDemoSparesEvidence(t *testing.T) {
 	}
 }
 
-// Lines of a followed dump that cannot be used are told whenever they come, and make the
-// status 3.
+// When a followed dump has unusable lines, they are reported whenever they arrive, and the status
+// is 3.
 func TestFollowTellsDamage(t *testing.T) {
 	dump := func(seed uint64) ([]byte, *simulator.Truth) {
 		config := simulator.DefaultConfig(seed)
@@ -84,7 +84,7 @@ func TestFollowTellsDamage(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	// Once a request is printed, the lines before it were looked at.
+	// Once a request is printed, the lines before it have been read.
 	wait := func(truth *simulator.Truth) {
 		for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
 			text := string(readFile(t, printed))

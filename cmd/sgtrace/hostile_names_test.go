@@ -15,10 +15,10 @@ import (
 	"unicode"
 )
 
-// hostileNames are texts that do harm where they are printed as they are.
+// hostileNames are texts that do harm when printed as they are.
 var hostileNames = []string{
-	"\x1b]0;retitled\x07\x1b[2J\x1b[31mred", // terminals
-	"\u202egnp.exe\u2066",                   // order of reading
+	"\x1b]0;retitled\x07\x1b[2J\x1b[31mred", // terminal escapes
+	"\u202egnp.exe\u2066",                   // bidirectional overrides
 	"\u009b31m\x7f\b\b\b",
 	"two\nlines\r\noverwritten\rline\ttab",
 	"=cmd|'/c calc'!A0", "＝1+1", // spreadsheets
@@ -27,14 +27,14 @@ var hostileNames = []string{
 	`quo"te,comma;semi`, `back\slash`, "",
 	"\xff\xfe invalid",
 	strings.Repeat("long", 25_000),
-	strings.Repeat("e\u0301\u0302", 2_000), // marks on one letter
+	strings.Repeat("e\u0301\u0302", 2_000), // combining marks on one letter
 	"\u200b\u200d\ufeff",
 	"${HOME} $(id) `id` %s %d %n",
 	"../../etc/passwd",
 }
 
-// writeHostile writes a dump, a trace and a folder of files with such names, in
-// every place that has one.
+// writeHostile writes a dump, a trace, and a folder of files with hostile names everywhere a name
+// can be.
 func writeHostile(t testing.TB, dir string) {
 	t.Helper()
 	quote := func(s string) string {
@@ -82,7 +82,7 @@ func writeHostile(t testing.TB, dir string) {
 	}
 }
 
-// checkPrintable fails the test if text could do more to a terminal than to fill it.
+// checkPrintable fails the test if text could do more to a terminal than fill it.
 func checkPrintable(t testing.TB, what, text string) {
 	t.Helper()
 	for line := range strings.Lines(text) {
@@ -95,8 +95,8 @@ func checkPrintable(t testing.TB, what, text string) {
 	}
 }
 
-// Whatever names there are in inputs, and whatever the inputs are called, nothing
-// that a command prints moves the cursor, is a formula, or markup.
+// Whatever the names inside inputs or of inputs, no command prints anything that moves the cursor,
+// is a formula, or is markup.
 func TestHostileNames(t *testing.T) {
 	dir := t.TempDir()
 	writeHostile(t, dir)
@@ -124,7 +124,7 @@ func TestHostileNames(t *testing.T) {
 	} {
 		formats := []string{"text", "markdown", "csv", "json"}
 		if args[0] == "merge" {
-			formats = []string{""} // has none
+			formats = []string{""} // takes no --format
 		}
 		for _, format := range formats {
 			full := args
@@ -155,8 +155,7 @@ func TestHostileNames(t *testing.T) {
 	checkOnly(t, dir, before, ".", "out.pftrace")
 }
 
-// checkCSV fails the test if a row is not as long as the header is, or a cell is a
-// formula.
+// checkCSV fails the test if a row does not have the header's length, or a cell is a formula.
 func checkCSV(t testing.TB, what, text string) {
 	t.Helper()
 	rows, err := csv.NewReader(strings.NewReader(text)).ReadAll()
@@ -179,8 +178,7 @@ var (
 	markup  = regexp.MustCompile("[<>`*\\[\\]]|\\$\\(")
 )
 
-// checkMarkdown fails the test if a table is not as wide as its rule, or a cell has
-// markup.
+// checkMarkdown fails the test if a row does not have the table's width, or a cell contains markup.
 func checkMarkdown(t testing.TB, what, text string) {
 	t.Helper()
 	width := 0
@@ -203,7 +201,7 @@ func checkMarkdown(t testing.TB, what, text string) {
 	}
 }
 
-// Messages about arguments are as harmless: a glob leads to names that others chose.
+// Messages about arguments are harmless, too: a glob may expand to names that others chose.
 func TestHostileArguments(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range hostileNames[:4] {

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// A series appears whole or not at all.
+// A series of files appears completely or not at all.
 func TestSeriesIsWhole(t *testing.T) {
 	e := newEvidence(t)
 	c := child{dir: e.dir}
@@ -47,13 +47,12 @@ func TestSeriesIsWhole(t *testing.T) {
 	checkOnly(t, e.dir, before)
 }
 
-// Who may read an output is what umask says, or what held for the file that it
-// replaces.
+// The mode of an output follows umask, or is that of the file it replaces.
 func TestModeOfOutput(t *testing.T) {
 	e := newEvidence(t)
 	for _, test := range []struct {
 		umask string
-		old   fs.FileMode // 0 is none
+		old   fs.FileMode // 0 if there is none
 		want  fs.FileMode
 	}{
 		{"022", 0, 0o644},
@@ -82,7 +81,7 @@ func TestModeOfOutput(t *testing.T) {
 	}
 }
 
-// The key of --redact-key is read like an input, and no output takes its place.
+// The key of --redact-key is read like an input, and no output overwrites it.
 func TestKeyIsNoOutput(t *testing.T) {
 	e := newEvidence(t)
 	if err := os.WriteFile(filepath.Join(e.dir, "key.json"), bytes.Repeat([]byte("key"), 20), 0o600); err != nil {
@@ -99,7 +98,7 @@ func TestKeyIsNoOutput(t *testing.T) {
 	}
 }
 
-// Names of outputs are as hostile as any when they are printed.
+// Output names are as hostile as any other names when printed.
 func TestNamesOfOutputs(t *testing.T) {
 	e := newEvidence(t)
 	for _, args := range [][]string{

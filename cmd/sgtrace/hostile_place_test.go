@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// What cannot be an output is refused before anything is read, and inputs stay as
-// they are under whatever name they are given.
+// An impossible output is refused before anything is read, and inputs stay intact whatever name or
+// link leads to them.
 func TestOutputsThatCannotBe(t *testing.T) {
 	e := newEvidence(t)
 	in := func(name string) string { return filepath.Join(e.dir, name) }
@@ -61,7 +61,7 @@ func TestOutputsThatCannotBe(t *testing.T) {
 	checkOnly(t, e.dir, before)
 }
 
-// Inputs that are no plain files.
+// Inputs may be devices, pipes, and other irregular files.
 func TestInputsThatAreOdd(t *testing.T) {
 	e := newEvidence(t)
 	if err := os.Mkdir(filepath.Join(e.dir, "empty"), 0o755); err != nil {
@@ -99,7 +99,7 @@ func TestInputsThatAreOdd(t *testing.T) {
 	fifo(e.nsys, "inspect", "fifo").check(t, exitOK)
 }
 
-// A dump that grows while it is read is read up to where it ended then.
+// A dump that grows while it is read is read up to its size at the start.
 func TestGrowingInput(t *testing.T) {
 	e := newEvidence(t)
 	lines := strings.SplitAfter(e.read(t, e.otel), "\n")
@@ -115,7 +115,7 @@ func TestGrowingInput(t *testing.T) {
 	go func() {
 		defer close(stopped)
 		for _, l := range lines[len(lines)/2:] {
-			for half := range 2 { // lines are seen half, too
+			for half := range 2 { // write half a line at a time, so that partial lines are seen
 				select {
 				case <-stop:
 					return
@@ -136,7 +136,7 @@ func TestGrowingInput(t *testing.T) {
 	}
 }
 
-// More inputs than a process may open.
+// There may be more inputs than a process may open at once.
 func TestFewOpenFiles(t *testing.T) {
 	e := newEvidence(t)
 	if err := os.Mkdir(filepath.Join(e.dir, "dumps"), 0o755); err != nil {
@@ -152,8 +152,8 @@ func TestFewOpenFiles(t *testing.T) {
 	c.run(t, "report", "dumps").check(t, exitOK)
 }
 
-// Nothing in the environment is needed; without room for temporary files arguments
-// stay in memory, and the output is the same.
+// The program needs nothing from the environment. Without space for temporary files, arguments stay
+// in memory, and the output is the same.
 func TestNoHomeNoTemporarySpace(t *testing.T) {
 	e := newEvidence(t)
 	f, err := os.Create(filepath.Join(e.dir, "long.json.gz"))
@@ -203,12 +203,11 @@ func TestNoHomeNoTemporarySpace(t *testing.T) {
 	}
 }
 
-// Of evidence that may only be read, from a folder that may only be read, everything
-// can be told; what may not be read, or written, is named. Root may do everything,
-// so that the program then runs as nobody.
+// Read-only evidence in a read-only folder gives complete reports, and files that cannot be read or
+// written are named. Root bypasses permissions, so the program then runs as nobody.
 func TestNoPermission(t *testing.T) {
 	e := newEvidence(t)
-	dir, err := os.MkdirTemp("", "sgtrace-readonly-") // t.TempDir is for the owner only
+	dir, err := os.MkdirTemp("", "sgtrace-readonly-") // t.TempDir is only accessible to its owner
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -233,18 +232,18 @@ func TestNoPermission(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// One that may be replaced, and is protected.
+	// A read-only file that may be replaced.
 	protected := filepath.Join(dir, "open", "old.pftrace")
 	for _, err := range []error{
 		os.Mkdir(filepath.Join(dir, "open"), 0o777),
-		os.Chmod(filepath.Join(dir, "open"), 0o777), // umask
+		os.Chmod(filepath.Join(dir, "open"), 0o777), // undo umask
 		os.WriteFile(protected, []byte("old"), 0o444),
 	} {
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	exe := filepath.Join(dir, "sgtrace") // what TestMain takes for the program
+	exe := filepath.Join(dir, "sgtrace") // TestMain runs as the program under this name
 	if err := os.WriteFile(exe, program, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -280,7 +279,7 @@ func TestNoPermission(t *testing.T) {
 	}
 }
 
-// listing returns the names in a folder with their times.
+// listing returns the names in a folder with their modification times.
 func listing(t testing.TB, dir string) string {
 	t.Helper()
 	var text strings.Builder

@@ -24,24 +24,24 @@ import (
 	"github.com/sgtrace/sgtrace/golden/simulator"
 )
 
-// A child is one run of the real program, in a process of its own where it has more than a folder.
+// A child is one run of the real program. If any field but dir is set, it runs in its own process.
 type child struct {
-	dir    string    // it works in
-	env    []string  // beside those of the test, and after them
-	limits string    // shell commands before it: "ulimit -n 32"
+	dir    string    // working directory
+	env    []string  // added to the environment of the test
+	limits string    // shell commands that run first: "ulimit -n 32"
 	redir  string    // shell redirections: ">/dev/full"
-	in     io.Reader // nil is /dev/null
-	out    io.Writer // nil is ending.out
+	in     io.Reader // nil means /dev/null
+	out    io.Writer // nil means ending.out
 }
 
-// An ending is how a child ended.
+// An ending is the result of a child.
 type ending struct {
 	status   int // -1 if a signal ended it
 	out, err string
-	cpu      time.Duration // that a process of its own took
+	cpu      time.Duration // of its own process
 }
 
-// patience is how long a child may take before it counts as hanging.
+// patience is how long a child may take before it counts as hung.
 const patience = 2 * time.Minute
 
 // command prepares the child.
@@ -82,8 +82,7 @@ func (c child) run(t testing.TB, args ...string) ending {
 	return r
 }
 
-// check fails the test unless the child ended with the status and said all of it on
-// stderr.
+// check fails the test unless the child ended with the status and stderr contains all of said.
 func (r ending) check(t testing.TB, status int, said ...string) {
 	t.Helper()
 	if r.status != status {
@@ -96,26 +95,24 @@ func (r ending) check(t testing.TB, status int, said ...string) {
 	}
 }
 
-// withData bounds the memory that a child may write to: beyond, it crashes. The
-// race detector takes more than any bound.
+// withData limits the memory that a child may write to; beyond, it crashes. The race detector
+// exceeds any limit.
 func withData(megabytes int) child {
 	if withRace() || runtime.GOOS != "linux" {
 		return child{}
 	}
-	// Every core more has its own buffers. Where go test links the C library, as builds of
-	// the program do not, it reserves a stack for each thread, 8 MB unless told, which counts
-	// whether it is used or not.
+	// Each core has its own buffers, hence two. If go test links the C library, unlike builds of
+	// the program, each thread reserves a stack that counts even if unused, 8 MB by default.
 	return child{limits: fmt.Sprintf("ulimit -s 1024 && ulimit -d %d", megabytes<<10), env: append(asUsersRun(), "GOMAXPROCS=2")}
 }
 
-// withRace reports whether the program has the race detector, with which it takes
-// ten times as long.
+// withRace reports whether the race detector is on, which makes the program ten times slower.
 func withRace() bool {
 	info, ok := debug.ReadBuildInfo()
 	return ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
 }
 
-// simulatedEvidence is one input of every kind, of a simulated incident, by name.
+// simulatedEvidence returns one input of every kind from a simulated incident, by name.
 var simulatedEvidence = sync.OnceValues(func() (map[string][]byte, error) {
 	dir, err := os.MkdirTemp("", "sgtrace-incident-")
 	if err != nil {
@@ -140,7 +137,7 @@ var simulatedEvidence = sync.OnceValues(func() (map[string][]byte, error) {
 	return files, nil
 })
 
-// An evidence is a folder of a test's own with the incident.
+// An evidence is a test's own folder with the incident.
 type evidence struct{ dir, otel, torch, nsys string }
 
 func newEvidence(t testing.TB) evidence {
@@ -158,7 +155,7 @@ func newEvidence(t testing.TB) evidence {
 	return e
 }
 
-// snapshot describes all that is in a folder: names, modes, times and content.
+// snapshot maps everything in a folder to its mode, times, and content.
 func snapshot(t testing.TB, dir string) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -188,8 +185,7 @@ func snapshot(t testing.TB, dir string) map[string]string {
 	return found
 }
 
-// checkOnly fails the test if anything changed in dir since before, but for the
-// files that may.
+// checkOnly fails the test if anything in dir changed since before, except the files in may.
 func checkOnly(t testing.TB, dir string, before map[string]string, may ...string) {
 	t.Helper()
 	after := snapshot(t, dir)

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// One span whose times cannot be right costs its own duration, in every report, and is
-// told: percentiles and sums are those of the others.
+// One span with impossible times loses only its own duration, in every report, and is reported.
+// Percentiles and sums are those of the other spans.
 func TestTimesThatCannotBe(t *testing.T) {
 	e := newEvidence(t)
 	text := e.read(t, e.otel)
@@ -42,8 +42,8 @@ func TestTimesThatCannotBe(t *testing.T) {
 	}
 }
 
-// checkShorter fails the test if a duration in a table, whose columns end in _ns, is that
-// many seconds or more.
+// checkShorter fails the test if a duration in a table (columns ending in _ns) is at least that
+// many seconds.
 func checkShorter(t *testing.T, table string, seconds int64) {
 	t.Helper()
 	rows, err := csv.NewReader(strings.NewReader(table)).ReadAll()
@@ -56,7 +56,7 @@ func checkShorter(t *testing.T, table string, seconds int64) {
 			continue
 		}
 		for _, row := range rows[1:] {
-			if v, err := strconv.ParseInt(row[k], 10, 64); err == nil && v/1e9 >= seconds && v/1e9 < 1e9 { // above are times
+			if v, err := strconv.ParseInt(row[k], 10, 64); err == nil && v/1e9 >= seconds && v/1e9 < 1e9 { // larger values are times
 				t.Errorf("%s is %d: %v", name, v, row)
 			} else if err == nil {
 				durations++

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A timeline that viewers may not open says so, and how to draw a part of it.
+// A warning says that a timeline is too large for some viewers, and how to draw a part of it.
 func TestLargeTimeline(t *testing.T) {
 	defer func(n int) { mostViewed = n }(mostViewed)
 	dir := t.TempDir()

@@ -16,16 +16,16 @@ import (
 	"github.com/sgtrace/sgtrace/internal/tablefile"
 )
 
-// leftBehind is what a scenario leaves behind: the dump, logs, and records.
+// leftBehind is the evidence that a scenario leaves: the dump, logs, and records.
 type leftBehind struct {
 	run                 *cluster.Run
 	dump, logs, records string
 }
 
-// canary is in all prompts: it must not be in any output.
+// canary is in all prompts and must not appear in any output.
 const canary = "the secret recipe of Mrs Canary, sk-abcdefghijklmnopqrstuvwx"
 
-// leave plays a scenario and writes all that it leaves behind.
+// leave plays a scenario and writes its evidence.
 func leave(t *testing.T, scenario string, seed uint64, l cluster.Logging) leftBehind {
 	t.Helper()
 	run, err := cluster.Play(cluster.Find(scenario).Config(seed))
@@ -56,7 +56,7 @@ func leave(t *testing.T, scenario string, seed uint64, l cluster.Logging) leftBe
 	return x
 }
 
-// folder makes a folder in another one.
+// folder makes a folder inside a given one.
 func folder(t *testing.T, in, name string) string {
 	t.Helper()
 	path := filepath.Join(in, name)
@@ -85,8 +85,8 @@ func loggedRows(t *testing.T, args ...string) (list []map[string]any) {
 	return list
 }
 
-// What logs of every layout and zone say of tokens is what the servers computed, and their zones
-// are found where requests are logged.
+// Logs of every layout and time zone give the number of tokens that the servers computed, and the
+// time zone is found where requests are logged.
 func TestLogsOfAllLayouts(t *testing.T) {
 	for i, layout := range cluster.Layouts {
 		for _, scenario := range []string{[]string{"healthy", "healthy_pd"}[i%2]} {
@@ -134,8 +134,8 @@ func zoneName(l cluster.Layout) string {
 	return text
 }
 
-// Records tell of as many requests as the dump of the same run, with the same latencies; both
-// together tell of no more.
+// Records give the same number of requests as the dump of the same run, with the same latencies;
+// both together count each request once.
 func TestRecordsAgreeWithDump(t *testing.T) {
 	for _, scenario := range []string{"healthy_direct", "healthy_pd"} {
 		x := leave(t, scenario, 3, cluster.Logging{Layout: cluster.Layouts[0]})
@@ -160,8 +160,8 @@ func TestRecordsAgreeWithDump(t *testing.T) {
 	}
 }
 
-// Each request is in logs and records what it is in the dump of the same run, to the microsecond that they are
-// written in: with DP ranks, when requests are thrown out of a full KV cache, and of prefill and decode servers.
+// Each request in logs and records agrees with the dump of the same run to the microsecond in which they are written:
+// with DP ranks, with retractions from a full KV cache, and with disaggregated prefill and decode servers.
 func TestEachRequestAgreesWithDump(t *testing.T) {
 	for scenario, seed := range map[string]uint64{"fine_dp": 7, "retraction": 5, "fine_pd": 7} {
 		run, err := cluster.Play(cluster.Find(scenario).Config(seed))
@@ -195,7 +195,7 @@ func TestEachRequestAgreesWithDump(t *testing.T) {
 		for rid, x := range traced {
 			y := untraced[rid]
 			if x["status"] != "finished" {
-				continue // records are of what ends
+				continue // records are written when requests end
 			}
 			finished++
 			if y == nil {
@@ -208,7 +208,7 @@ func TestEachRequestAgreesWithDump(t *testing.T) {
 				}
 			}
 			for _, column := range []string{"ttft_ns", "queue_ns", "prefill_ns", "tpot_ns"} {
-				const rounded = 4000 // two clocks, and two durations that are in ms with two digits
+				const rounded = 4000 // two clocks, and two durations printed in ms with two decimals
 				a, ok1 := x[column].(float64)
 				b, ok2 := y[column].(float64)
 				if ok1 != ok2 || math.Abs(a-b) > rounded {
@@ -222,7 +222,7 @@ func TestEachRequestAgreesWithDump(t *testing.T) {
 	}
 }
 
-// requestRows returns the rows of requests by their IDs.
+// requestRows returns the rows of requests by request id.
 func requestRows(t *testing.T, input string) map[string]map[string]any {
 	t.Helper()
 	out := runJSON(t, []string{"requests", "--format", "json", input})
@@ -241,7 +241,7 @@ func requestRows(t *testing.T, input string) map[string]map[string]any {
 	return by
 }
 
-// latencies returns the rows of finished requests by metric.
+// latencies returns the latency rows of finished requests by metric.
 func latencies(t *testing.T, inputs ...string) map[string]map[string]any {
 	t.Helper()
 	by := map[string]map[string]any{}
@@ -260,8 +260,8 @@ func floatsOf(t *testing.T, path, name string) (cells []float64) {
 	return cells
 }
 
-// A dataset of logs and records tells what they do: reports read the originals, and SQL has tables of
-// what was logged. A redacted one says that it cannot.
+// Reports on a dataset of logs and records read the originals, and SQL has tables of the logged
+// values. Extracting a redacted dataset warns that it does not know its originals.
 func TestDatasetOfLogs(t *testing.T) {
 	x := leave(t, "healthy_direct", 3, cluster.Logging{Layout: cluster.Layouts[0]})
 	set := filepath.Join(t.TempDir(), "set")
@@ -300,8 +300,8 @@ func TestDatasetOfLogs(t *testing.T) {
 	}
 }
 
-// Of two folders of logs, or of metrics, diff compares what servers computed, which is what they did, and
-// what happened on one side only; a folder is no different from itself.
+// For two folders of logs or metrics, diff compares the computed work and lists events that only
+// one side has; a folder does not differ from itself.
 func TestDiffOfLogs(t *testing.T) {
 	l := cluster.Logging{Layout: cluster.Layouts[0]}
 	calm, full := leave(t, "fine", 3, l), leave(t, "retraction", 3, l)
@@ -311,7 +311,7 @@ func TestDiffOfLogs(t *testing.T) {
 				Name, Title string
 				Rows        []struct {
 					Of            string
-					Before, After any // text in the table of the setup
+					Before, After any // text in the setup table
 				}
 			}
 		}
@@ -345,7 +345,7 @@ func TestDiffOfLogs(t *testing.T) {
 			}
 		}
 		want := float64(tokens) / (float64(last-first) / 1e9)
-		if got := rows["new tokens, tokens/s"][side]; math.Abs(got/want-1) > 0.03 { // stamps are of whole seconds
+		if got := rows["new tokens, tokens/s"][side]; math.Abs(got/want-1) > 0.03 { // timestamps have a resolution of one second
 			t.Errorf("side %d: %v tokens/s, want %v", side, got, want)
 		}
 	}
@@ -357,8 +357,8 @@ func TestDiffOfLogs(t *testing.T) {
 	}
 }
 
-// The TTFT that clients measured is that of users, beside that of the servers: what is between are the
-// network and gateways, both ways.
+// The TTFT that clients measured is reported as the users', beside that of the servers; the
+// difference is the network and gateways, both ways.
 func TestTTFTOfClients(t *testing.T) {
 	x := leave(t, "healthy_direct", 3, cluster.Logging{Layout: cluster.Layouts[0]})
 	const there, back = 12, 7 // ms

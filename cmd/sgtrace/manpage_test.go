@@ -19,7 +19,7 @@ func manPage(t *testing.T) string {
 	return out.String()
 }
 
-// The page names every command and every flag, and groff has nothing to say about it.
+// The page names every command and every flag, and groff has no complaints.
 func TestManPage(t *testing.T) {
 	page := manPage(t)
 	groff, err := exec.LookPath("groff")

@@ -16,7 +16,7 @@ import (
 	"github.com/sgtrace/sgtrace/testkit/testinput"
 )
 
-// within runs the program in a process that may have no more than so many kB of data.
+// within runs the program in a process limited to kB of data.
 func within(kB int, args ...string) (output string, status int) {
 	script := fmt.Sprintf(`ulimit -d %d && exec sgtrace "$@"`, kB)
 	cmd := exec.Command("sh", append([]string{"-c", script, "sh"}, args...)...)
@@ -25,8 +25,8 @@ func within(kB int, args ...string) (output string, status int) {
 	return string(out), cmd.ProcessState.ExitCode()
 }
 
-// peakOf runs the program in a process of its own, and returns its output, its status and
-// the most memory that it had, in bytes.
+// peakOf runs the program in its own process, and returns its output, its status, and its peak
+// memory in bytes.
 func peakOf(t *testing.T, args ...string) (output string, status int, bytes int64) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "peak")
@@ -43,7 +43,7 @@ func peakOf(t *testing.T, args ...string) (output string, status int, bytes int6
 	return string(out), cmd.ProcessState.ExitCode(), bytes
 }
 
-// --max-memory is obeyed: with it a merge takes less than without. The output is the same.
+// --max-memory is obeyed: a merge then takes less memory and writes the same output.
 func TestMaxMemory(t *testing.T) {
 	if withRace() {
 		t.Skip("the race detector needs more memory than the limit")
@@ -71,9 +71,8 @@ func TestMaxMemory(t *testing.T) {
 	}
 }
 
-// A large dump of requests stays within the limit, and gives the same rows. Pages of the
-// temporary file may come in faster than a busy machine lets them be given back: that is the
-// quarter.
+// A large dump stays within the limit and gives the same rows. A busy machine may page in the
+// temporary file faster than pages are released, hence the margin of a quarter.
 func TestMaxMemoryOfDump(t *testing.T) {
 	if withRace() {
 		t.Skip("the race detector needs more memory than the limit")
@@ -93,14 +92,14 @@ func TestMaxMemoryOfDump(t *testing.T) {
 	}
 }
 
-// A limit that large inputs cannot keep is refused before they are read, with one that they can.
+// A limit too low for large inputs is refused before they are read, and the message has the minimum.
 func TestMaxMemoryRefused(t *testing.T) {
 	dir := t.TempDir()
 	for _, test := range []struct {
 		name  string
 		bytes int64
 		limit string
-		least string // "" is enough
+		least string // "" if the limit is accepted
 	}{
 		{"small.jsonl", 10_000_000, "127MB", "128.0 MB"},
 		{"small.jsonl", 10_000_000, "128MB", ""},
@@ -119,7 +118,7 @@ func TestMaxMemoryRefused(t *testing.T) {
 	}
 }
 
-// Where what cannot be moved is too much, the run ends and leaves nothing behind.
+// If the data that must stay in memory exceeds the limit, the run ends and leaves no files.
 func TestMaxMemoryExceeded(t *testing.T) {
 	if withRace() {
 		t.Skip("the race detector needs more memory than the limit")
@@ -145,7 +144,7 @@ func TestMaxMemorySizes(t *testing.T) {
 	}
 }
 
-// writeEvents writes a PyTorch trace of n kernels with the given names.
+// writeEvents writes a PyTorch trace of n kernels, with the names that kernel returns.
 func writeEvents(t *testing.T, name string, n int, kernel func(i int) string) {
 	t.Helper()
 	f, err := os.Create(name)

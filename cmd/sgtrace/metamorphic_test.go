@@ -21,17 +21,17 @@ import (
 	"github.com/sgtrace/sgtrace/testkit/testinput"
 )
 
-// Metamorphic tests change inputs in ways of which it is known what they do to the
-// outputs, for every pipeline. Nobody has to know the right output for that.
+// Metamorphic tests change inputs in ways whose effect on the outputs is known, for every pipeline.
+// Nobody has to know the right output for that.
 
-// result is all that a run of the program leaves.
+// result is everything that a run of the program leaves.
 type result struct {
 	status   int
 	out, err string
 	file     string // the content of out.pftrace or out.json, if it was written
 }
 
-// sgtrace runs the program in the directory; its output is out.pftrace or out.json.
+// sgtrace runs the program in dir; it may write out.pftrace or out.json.
 func sgtrace(t *testing.T, dir string, args ...string) result {
 	t.Helper()
 	t.Chdir(dir)
@@ -47,10 +47,10 @@ func sgtrace(t *testing.T, dir string, args ...string) result {
 	return r
 }
 
-// summaryOf is what findings say about how to go on with the files that were read.
+// summaryOf matches the commands that findings suggest for the files that were read.
 var summaryOf = regexp.MustCompile(`,"commands?":(\[\[.*?\]\]|"[^"]*")`)
 
-// mustRun is sgtrace for what must succeed.
+// mustRun is sgtrace for a command that must succeed.
 func mustRun(t *testing.T, dir, command string) result {
 	t.Helper()
 	r := sgtrace(t, dir, strings.Fields(command)...)
@@ -60,7 +60,7 @@ func mustRun(t *testing.T, dir, command string) result {
 	return r
 }
 
-// pipelines are commands on a whole run, one for each way through the program.
+// pipelines are commands on a whole run, one per path through the program.
 var pipelines = []string{
 	"requests --format json otel.jsonl",
 	"report --format json otel.jsonl torch nsys",
@@ -87,7 +87,7 @@ func rewrite(t *testing.T, name string, change func([]byte) []byte) {
 	}
 }
 
-// addTo returns a change that adds to the numbers behind a pattern.
+// addTo returns a change that adds shift to the numbers after a pattern.
 func addTo(pattern string, shift int64) func([]byte) []byte {
 	re := regexp.MustCompile(`(` + pattern + `)(\d+)`)
 	return func(data []byte) []byte {
@@ -95,7 +95,7 @@ func addTo(pattern string, shift int64) func([]byte) []byte {
 			m := re.FindSubmatch(b)
 			n, err := strconv.ParseInt(string(m[2]), 10, 64)
 			if err != nil {
-				panic(err) // longer than a time
+				panic(err) // too long for a time
 			}
 			return strconv.AppendInt(slices.Clone(m[1]), n+shift, 10)
 		})
@@ -124,9 +124,9 @@ func glob(t *testing.T, elem ...string) []string {
 	return names
 }
 
-// Shifting all clocks shifts times of the output, and nothing else.
+// Shifting all clocks shifts the times in the output, and changes nothing else.
 func TestShiftedClocks(t *testing.T) {
-	const shift = 7 * 24 * 3600 * 1e9 // by whole days: sentences tell times of day
+	const shift = 7 * 24 * 3600 * 1e9 // whole days, because sentences contain times of day
 	a, b := recorded(t, 3), recorded(t, 3)
 	rewrite(t, filepath.Join(b, "otel.jsonl"), addTo(`imeUnixNano":"`, shift))
 	for _, name := range glob(t, b, "torch", "*") {
@@ -151,7 +151,7 @@ func TestShiftedClocks(t *testing.T) {
 	}
 }
 
-// drawingOf is a Perfetto file as text, with times shifted.
+// drawingOf returns a Perfetto file as text, with shifted times.
 func drawingOf(t *testing.T, file string, shift int64) string {
 	t.Helper()
 	tr, err := readback.Decode([]byte(file))
@@ -161,11 +161,10 @@ func drawingOf(t *testing.T, file string, shift int64) string {
 	return fmt.Sprintf("from %d\n%s", tr.Start+shift, tr.Text())
 }
 
-// listOfFiles matches what JSON has of the files that were read: their names and sizes,
-// and what is odd about them.
+// listOfFiles matches the JSON lines about the input files: their names, sizes, and warnings.
 var listOfFiles = regexp.MustCompile(`(?m)^"(inputs|warnings)":\[(\n,?{.*)*\n?\],\n`)
 
-// same compares results.
+// same fails the test if two results differ.
 func same(t *testing.T, what string, x, y result) {
 	t.Helper()
 	x.out, y.out = listOfFiles.ReplaceAllString(x.out, ""), listOfFiles.ReplaceAllString(y.out, "")
@@ -184,7 +183,7 @@ func same(t *testing.T, what string, x, y result) {
 	}
 }
 
-// The order of inputs does not matter, to the byte.
+// The order of inputs changes no byte of the output.
 func TestOrderOfInputs(t *testing.T) {
 	dir := recorded(t, 4)
 	splitLines(t, dir, 3)
@@ -235,7 +234,7 @@ func splitLines(t *testing.T, dir string, n int) {
 	}
 }
 
-// The parts of a dump give what the whole gives.
+// The parts of a dump give the same output as the whole.
 func TestPartsOfADump(t *testing.T) {
 	dir := recorded(t, 5)
 	want := map[string]result{}
@@ -257,7 +256,7 @@ func TestPartsOfADump(t *testing.T) {
 				if strings.HasSuffix(command, ".pftrace") {
 					r.file = unordered(t, r.file)
 				} else {
-					r.file = "" // has no order but that of the files
+					r.file = "" // folded stacks come in the order of the files
 				}
 			}
 			same(t, fmt.Sprintf("%d parts: %s", n, command), x, y)
@@ -265,8 +264,8 @@ func TestPartsOfADump(t *testing.T) {
 	}
 }
 
-// unordered is what a Perfetto file holds, but for the names of its inputs and the order
-// of what is equal in time.
+// unordered returns the content of a Perfetto file, without the names of its inputs and the order
+// of simultaneous events.
 func unordered(t *testing.T, file string) string {
 	t.Helper()
 	tr, err := readback.Decode([]byte(file))
@@ -290,7 +289,7 @@ func unordered(t *testing.T, file string) string {
 	return strings.Join(lines, "\n")
 }
 
-// How a file is packed changes nothing.
+// Compressing a file changes nothing.
 func TestPackedInputs(t *testing.T) {
 	whole := recorded(t, 6)
 	want := map[string]result{}
@@ -311,7 +310,7 @@ func TestPackedInputs(t *testing.T) {
 	}
 }
 
-// What is given twice counts once.
+// Inputs that are given twice count once.
 func TestInputsTwice(t *testing.T) {
 	dir := recorded(t, 7)
 	other := filepath.Join(dir, "again")
@@ -328,13 +327,13 @@ func TestInputsTwice(t *testing.T) {
 	again := regexp.MustCompile(`\b(torch|nsys|otel\.jsonl)\b`)
 	for _, command := range pipelines {
 		want := mustRun(t, dir, command)
-		same(t, command, want, mustRun(t, dir, again.ReplaceAllString(command, "$1 $1"))) // by the same name
+		same(t, command, want, mustRun(t, dir, again.ReplaceAllString(command, "$1 $1"))) // with the same name
 		got := sgtrace(t, dir, strings.Fields(again.ReplaceAllString(command, "$1 again/$1"))...)
 		if got.status != exitOK && got.status != exitPartial {
 			t.Errorf("%s: status %d: %s", command, got.status, got.err)
 		}
 		if strings.HasPrefix(command, "report --format") {
-			continue // the summary says that there are copies
+			continue // the summary mentions the copies
 		}
 		x, y := result{out: want.out}, result{out: got.out}
 		if strings.HasSuffix(command, ".pftrace") {
@@ -344,8 +343,7 @@ func TestInputsTwice(t *testing.T) {
 	}
 }
 
-// rows returns the rows of the main table of a report in JSON, and numbers them by the columns that name
-// them.
+// rows returns the rows of the main table of a report in JSON.
 func rows(t *testing.T, r result) []map[string]any {
 	t.Helper()
 	var report struct {
@@ -390,7 +388,7 @@ func total(t *testing.T, rows []map[string]any, name string) (sum int64) {
 	return sum
 }
 
-// A filter, and then a report, is a report on a file of what the filter leaves.
+// A report with a filter equals a report on a file that contains only what passes the filter.
 func TestFilteredInputs(t *testing.T) {
 	dir := recorded(t, 8)
 	prefill := filepath.Join(dir, "torch", "prefill-*TP-1*")
@@ -408,8 +406,8 @@ func TestFilteredInputs(t *testing.T) {
 		same(t, kind+" of a host", result{out: y.out}, result{out: x.out})
 	}
 
-	// Requests lie in traces of their own. How far clocks are apart is told by all of
-	// them; here they are not.
+	// Each request has its own trace. Clock offsets are estimated from all requests, so here there
+	// are none.
 	config := simulator.DefaultConfig(8)
 	config.PrefillSkew, config.DecodeSkew = 0, 0
 	run, err := simulator.Play(config)
@@ -433,7 +431,7 @@ func TestFilteredInputs(t *testing.T) {
 		y := mustRun(t, dir, command+" --format json some.jsonl")
 		same(t, command+" of some traces", result{out: y.out}, result{out: x.out})
 	}
-	// Rows of one host, role or rank are what a filter by it leaves.
+	// A filter by host, role, or rank keeps exactly its rows.
 	whole := rows(t, mustRun(t, dir, "report --by role,host,rank --format json otel.jsonl"))
 	for _, c := range []struct{ flag, column string }{{"--role prefill", "prefill"}, {"--role decode", "decode"}} {
 		var want []string
@@ -454,7 +452,7 @@ func TestFilteredInputs(t *testing.T) {
 	}
 }
 
-// keepSpans writes a dump of the spans of another that keep chooses.
+// keepSpans writes a dump of the spans that keep selects from another dump.
 func keepSpans(t *testing.T, from, to string, keep func(span map[string]any) bool) {
 	t.Helper()
 	var out bytes.Buffer
@@ -480,8 +478,8 @@ func keepSpans(t *testing.T, from, to string, keep func(span map[string]any) boo
 	}
 }
 
-// Windows of time that meet have what a window over both has, but for what lies across
-// the time where they meet, which both have.
+// Two adjacent time windows together have the events of a window over both. Events that span the
+// boundary are in both.
 func TestWindowsOfTime(t *testing.T) {
 	dir := recorded(t, 9)
 	for _, c := range []struct{ command, count string }{
@@ -515,14 +513,14 @@ func TestWindowsOfTime(t *testing.T) {
 	}
 }
 
-// What merge draws of traces, as Chrome JSON, and what it draws of that again, gives the
-// reports that the traces give.
+// A timeline that merge draws from traces as Chrome JSON, and one that it draws from that timeline,
+// give the same reports as the traces.
 func TestConvertThenReport(t *testing.T) {
 	dir := recorded(t, 10)
 	mustRun(t, dir, "merge torch -o merged.json")
 	mustRun(t, dir, "merge merged.json --layout ranks -o again.json.gz")
 	mustRun(t, dir, "merge torch otel.jsonl -o beside.json")
-	// A drawing does not name the GPU, so that nothing is known of what its kernels could be.
+	// A timeline does not name the GPU, so its kernels have no roofs.
 	for _, kind := range []string{"kernels --table kernels", "launches", "api", "memcpy", "nvtx", "nvtx-kernels", "by-rank", "kernels --table kernels --by-rank", "launches --by-rank"} {
 		read := func(input string) string {
 			return strings.ReplaceAll(mustRun(t, dir, "report --format json --"+kind+" "+input).out, input, "INPUT")
@@ -537,7 +535,7 @@ func TestConvertThenReport(t *testing.T) {
 	}
 }
 
-// Renaming ranks renames rows, and nothing else.
+// Renaming ranks renames rows, and changes nothing else.
 func TestRenamedRanks(t *testing.T) {
 	a, b := recorded(t, 11), recorded(t, 11)
 	rewrite(t, filepath.Join(b, "otel.jsonl"), func(data []byte) []byte {
@@ -546,7 +544,7 @@ func TestRenamedRanks(t *testing.T) {
 	})
 	for _, name := range glob(t, b, "torch", "*TP-1*") {
 		rewrite(t, name, func(data []byte) []byte {
-			data = bytes.ReplaceAll(data, []byte("_TP1"), []byte("_TP6")) // names of processes
+			data = bytes.ReplaceAll(data, []byte("_TP1"), []byte("_TP6")) // process names
 			return bytes.Replace(data, []byte(`"rank": 1, "world_size": 2`), []byte(`"rank": 6, "world_size": 8`), 1)
 		})
 		if err := os.Rename(name, strings.Replace(name, "TP-1", "TP-6", 1)); err != nil {

@@ -13,10 +13,10 @@ import (
 	"github.com/sgtrace/sgtrace/testkit/testinput"
 )
 
-// A kind of input is what commands read it.
+// A kind is an input format with the commands that read it.
 type kind struct {
 	name     string
-	commands []string // IN is the mutant, WITH a sound file of another kind
+	commands []string // IN is the mutant, WITH an undamaged file of another kind
 }
 
 var (
@@ -56,17 +56,17 @@ var (
 	}}
 )
 
-// A subject is a file of a kind, in one of its forms.
+// A subject is a file of some kind, in one of its forms.
 type subject struct {
 	testinput.Subject
 	name, ext string
 	kind      *kind
-	with      string // the sound file that WITH is
-	packed    bool   // compressed, and damaged behind that
+	with      string // the undamaged file that replaces WITH
+	packed    bool   // the damage is in the compressed bytes
 }
 
-// forms returns a JSON file as it is, in members of gzip and in frames of zstd; what
-// is damaged of the latter is the compressed file.
+// forms returns a JSON file as it is, in gzip members, and in zstd frames; in the last form, the
+// compressed bytes are damaged.
 func forms(name string, k *kind, data, other []byte, with string) []*subject {
 	plain := testinput.Subject{Data: data, Cuts: testinput.Tokens(data), Other: other, OtherCuts: testinput.Tokens(other)}
 	var gz, zst testinput.Subject
@@ -81,7 +81,7 @@ func forms(name string, k *kind, data, other []byte, with string) []*subject {
 	}
 }
 
-// exportPages returns an export, which is damaged by pages.
+// exportPages returns an export that is damaged page by page.
 func exportPages(name string, data, other []byte, with string) *subject {
 	return &subject{testinput.Subject{
 		Data: data, Cuts: testinput.Pages(data, testinput.SQLitePage),
@@ -95,7 +95,7 @@ func recorded(t testing.TB, seed uint64) (dir string) {
 	return recordedOf(t, seed, 24)
 }
 
-// recordedOf does so with so many requests.
+// recordedOf is recorded with the given number of requests.
 func recordedOf(t testing.TB, seed uint64, requests int) (dir string) {
 	t.Helper()
 	config := simulator.DefaultConfig(seed)
@@ -117,8 +117,8 @@ func recordedOf(t testing.TB, seed uint64, requests int) (dir string) {
 	return dir
 }
 
-// largestFile returns the file of a folder of a run in which most was recorded: not all
-// ranks have something to do in so short a time.
+// largestFile returns the largest file in a folder of a run: in a run this short, not all ranks are
+// busy.
 func largestFile(t testing.TB, elem ...string) (name string) {
 	t.Helper()
 	matches, _ := filepath.Glob(filepath.Join(append(elem, "*")...))
@@ -147,7 +147,7 @@ func readFile(t testing.TB, name string) []byte {
 	return data
 }
 
-// simulatedSubjects returns files of all kinds of two simulated runs of so many requests.
+// simulatedSubjects returns files of all kinds from two simulated runs with the given number of requests.
 func simulatedSubjects(t testing.TB, requests int) []*subject {
 	t.Helper()
 	a, b := recordedOf(t, 1, requests), recordedOf(t, 2, requests)
@@ -159,8 +159,8 @@ func simulatedSubjects(t testing.TB, requests int) []*subject {
 	return append(list, exportPages("nsys", readFile(t, nodeA), readFile(t, nodeB), rankA))
 }
 
-// realSubjects returns files from the field: some of each kind, form and producer, the
-// small ones, since what counts is the number of mutants. One of each kind is compressed, too.
+// realSubjects returns real files: a few of each kind, form, and producer, preferring small ones,
+// since the number of mutants matters. One of each kind is compressed, too.
 func realSubjects(t *testing.T) (list []*subject) {
 	t.Helper()
 	path := func(elem ...string) string { return testinput.Shared(t, append([]string{"data"}, elem...)...) }

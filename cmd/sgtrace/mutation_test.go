@@ -21,19 +21,19 @@ import (
 )
 
 const (
-	// mutantTime is when a run hangs.
+	// mutantTime is when a run counts as hung.
 	mutantTime = 2 * time.Minute
-	// mutantBytes is what a run may allocate, garbage included, to read an input of
-	// under a megabyte.
+	// mutantBytes is how many bytes a run may allocate in total, garbage included, to read an input
+	// below 1 MB.
 	mutantBytes = 1 << 30
-	// mutantPeak is what a process may take for it at any time. Whole files take 40 MB.
+	// mutantPeak is the peak memory that a process may take to read it. Undamaged files take 40 MB.
 	mutantPeak = 200 << 20
 )
 
-// TestMutants damages inputs in every way there is. Whatever comes in, every command
-// ends with a status that says what became of it, names the file and the place that is
-// damaged, and leaves whole results or none. Each command meets each way; in what is compressed,
-// each way meets two commands, as no command sees how a file was packed.
+// TestMutants damages inputs in every known way. For any input, every command ends with a status
+// that fits the outcome, names the damaged file and place, and leaves complete results or none.
+// Each command meets each kind of damage; in compressed files, two commands meet each, because no
+// command sees the compression.
 func TestMutants(t *testing.T) {
 	for _, s := range simulatedSubjects(t, 12) {
 		commands := len(s.kind.commands)
@@ -45,8 +45,8 @@ func TestMutants(t *testing.T) {
 	}
 }
 
-// TestRealMutants does the same with files from the field: each meets each way once, with
-// other commands than the file before it.
+// TestRealMutants does the same with real files: each meets each kind of damage once, with other
+// commands than the previous file.
 func TestRealMutants(t *testing.T) {
 	each := mutantCount(t, testinput.Kinds())
 	for i, s := range realSubjects(t) {
@@ -54,10 +54,10 @@ func TestRealMutants(t *testing.T) {
 	}
 }
 
-// TestMutantsOfTheProgram gives some of the mutants to the program itself, in a process
-// of its own whose memory is measured; what unpacks files takes the same for every format.
+// TestMutantsOfTheProgram gives some mutants to the program in a separate process, and measures its
+// memory. Decompression takes the same memory for every format.
 func TestMutantsOfTheProgram(t *testing.T) {
-	n := mutantCount(t, testinput.Kinds()) // with which every command is run, too
+	n := mutantCount(t, testinput.Kinds()) // enough to run every command, too
 	for _, s := range simulatedSubjects(t, 12) {
 		if s.packed && s.kind != kindTorch {
 			continue
@@ -66,7 +66,7 @@ func TestMutantsOfTheProgram(t *testing.T) {
 	}
 }
 
-// mutantCount is how many mutants are made of a file, unless the environment wants more.
+// mutantCount returns n, the number of mutants per file, unless the environment overrides it.
 func mutantCount(t *testing.T, n int) int {
 	if text := os.Getenv("SGTRACE_MUTANTS"); text != "" {
 		more, err := strconv.Atoi(text)
@@ -78,14 +78,14 @@ func mutantCount(t *testing.T, n int) int {
 	return n
 }
 
-// try judges so many mutants, a different command for each, from the command first on.
+// try judges n mutants, each with the next command, beginning with command number first.
 func (s *subject) try(t *testing.T, first, n int, execute func(*trial, *testing.T) (status int)) {
 	tally := map[int]int{}
 	dir := t.TempDir()
 	for seed := range uint64(n) {
 		m := s.Mutate(seed)
-		// With every round of the kinds of damage the commands move on by one, so that
-		// after as many rounds as there are commands each has met each.
+		// After each round of the kinds of damage, the commands move on by one, so that each
+		// command meets each kind after as many rounds as there are commands.
 		commands, kinds := s.kind.commands, testinput.Kinds()
 		c := commands[(first+int(seed)/kinds+int(seed)%kinds)%len(commands)]
 		e := &trial{subject: s, mutant: m, command: c, dir: filepath.Join(dir, strconv.Itoa(int(seed)))}
@@ -105,7 +105,7 @@ func (s *subject) try(t *testing.T, first, n int, execute func(*trial, *testing.
 	t.Logf("%d mutants by exit status: %v", n, tally)
 }
 
-// A trial is one command on one mutant, in a directory of its own.
+// A trial runs one command on one mutant, in its own directory.
 type trial struct {
 	*subject
 	mutant  testinput.Mutant
@@ -115,7 +115,7 @@ type trial struct {
 	out, err bytes.Buffer
 }
 
-// args returns the arguments of the command. IN is the mutant; OUT.xxx an output.
+// args returns the arguments of the command, with IN replaced by the mutant and OUT.xxx by an output.
 func (e *trial) args() []string {
 	args := strings.Fields(e.command)
 	for i, a := range args {
@@ -141,12 +141,12 @@ func (e *trial) output() string {
 	return ""
 }
 
-// inProcess runs the command like main does.
+// inProcess runs the command by calling run, as main does.
 func (e *trial) inProcess(t *testing.T) (status int) {
 	e.out.Reset()
 	e.err.Reset()
-	// What hangs is ended with the stacks of all goroutines; the mutant stays in its
-	// directory then, as it does after a panic.
+	// A hung run ends with the stacks of all goroutines. The mutant then stays in its directory, as
+	// it does after a panic.
 	clock := time.AfterFunc(mutantTime, func() {
 		panic(fmt.Sprintf("%s: %s: sgtrace %v hangs", e.name, e.mutant.Name, e.args()))
 	})
@@ -157,7 +157,7 @@ func (e *trial) inProcess(t *testing.T) (status int) {
 	return status
 }
 
-// inProgram runs the command as users do.
+// inProgram runs the command in a process, as users do.
 func (e *trial) inProgram(t *testing.T) (status int) {
 	e.out.Reset()
 	e.err.Reset()
@@ -178,7 +178,7 @@ func (e *trial) inProgram(t *testing.T) (status int) {
 	return cmd.ProcessState.ExitCode()
 }
 
-// judge runs the command and checks what it left.
+// judge runs the command and checks its results.
 func (e *trial) judge(t *testing.T, execute func(*trial, *testing.T) int) int {
 	t.Helper()
 	if err := os.WriteFile(e.input(), e.mutant.Data, 0o444); err != nil {
@@ -212,13 +212,13 @@ func (e *trial) judge(t *testing.T, execute func(*trial, *testing.T) int) int {
 	return status
 }
 
-// placed is a message about damage: with a table, a line, a row or a byte.
+// placed matches a message about damage at a table, line, row, or byte.
 var placed = regexp.MustCompile(`^(\S+?)((?::[A-Za-z_0-9]+)?(?::\d+|\+\d+)?): (?:data loss|error): .+ \[([a-z0-9-]+)\](?: \(\d+ times; this is the first\))?$`)
 
-// aboutFiles are the codes of what is wrong with a file as a whole.
+// aboutFiles are the codes of problems that concern a file as a whole.
 var aboutFiles = []string{"input-unusable", "nsys-truncated", "nsys-tables-damaged", "nsys-tables-found", "nsys-no-names"}
 
-// checkTalk checks status and messages.
+// checkTalk checks the status and the messages.
 func (e *trial) checkTalk(t *testing.T, status int) {
 	t.Helper()
 	talk := strings.TrimSuffix(e.err.String(), "\n")

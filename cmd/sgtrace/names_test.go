@@ -13,12 +13,12 @@ import (
 	"github.com/sgtrace/sgtrace/golden/simulator"
 )
 
-// rankLike finds whatever looks like a rank, in any form that a producer or a report ever
-// gave it, with the word before it if that is a role.
+// rankLike matches anything that looks like a rank, in any form that a producer or a report ever
+// used, with the role before it, if any.
 var rankLike = regexp.MustCompile(`\b(?:(?:prefill|decode|unified) )?(?:[TPDE]P\d+)(?:[- ](?:[TPDE]P\d+))*(?: of decode| of prefill)?(?: \([^()\n]*\))?`)
 
-// demoRanks are the names of the ranks of the demo, and of groups of them; bare parts
-// stand where a role is said beside them.
+// demoRanks returns the allowed names of the demo's ranks and groups of ranks. Names without a role
+// are for rows that state the role separately.
 func demoRanks() map[string]bool {
 	names := map[string]bool{}
 	for _, rank := range []string{"TP0", "TP1"} {
@@ -32,7 +32,7 @@ func demoRanks() map[string]bool {
 	return names
 }
 
-// namesIn returns what the texts of a drawing call its tracks.
+// namesIn returns the names of the tracks in a Chrome JSON timeline.
 func namesIn(t *testing.T, file string) string {
 	t.Helper()
 	var drawn struct {
@@ -60,20 +60,20 @@ func namesIn(t *testing.T, file string) string {
 	return strings.Join(slices.Sorted(maps.Keys(names)), "\n")
 }
 
-// A nameCheck collects what ranks of the demo are called.
+// A nameCheck collects the names of the demo's ranks that outputs use.
 type nameCheck struct {
 	*testing.T
 	allowed, met map[string]bool
 }
 
-// sizes are not ranks: "decode TP2 DP2" is how many there are.
+// sizes matches group sizes, which are not ranks, as in "decode TP2 DP2".
 var sizes = regexp.MustCompile(`(?m)^servers .*$|"size": ?"[^"]*"`)
 
 // ranksIn checks the names of ranks in a text.
 func (c *nameCheck) ranksIn(what, text string) {
 	for _, name := range rankLike.FindAllString(sizes.ReplaceAllString(text, ""), -1) {
 		if i := strings.Index(name, " ("); i > 0 && name[i:] != " (prefill-0)" && name[i:] != " (decode-0)" {
-			name = name[:i] // what it is about, not the host
+			name = name[:i] // the parentheses hold the subject, not the host
 		}
 		c.met[name] = true
 		if !c.allowed[name] {
@@ -90,7 +90,7 @@ var demoCommands = []string{
 	"inspect d/otel.jsonl d/torch d/nsys", "inspect --format json d/otel.jsonl", "diff --by-rank d/torch d/nsys", "diff --by-rank d/otel.jsonl d/otel.jsonl",
 }
 
-// TestOneName: whatever is printed about the demo, a rank and a host have one name.
+// TestOneName checks that all output about the demo uses one name per rank and per host.
 func TestOneName(t *testing.T) {
 	dir := t.TempDir()
 	demoOf(t, filepath.Join(dir, "d"), 1, 24)
@@ -129,7 +129,7 @@ func TestOneName(t *testing.T) {
 	c.giveBack(dir)
 }
 
-// giveBack gives each name back to --rank.
+// giveBack passes each collected name to --rank.
 func (c *nameCheck) giveBack(dir string) {
 	for _, name := range []string{"prefill TP0", "prefill TP1", "decode DP0 TP0", "decode DP0 TP1", "decode DP1 TP0", "decode DP1 TP1"} {
 		if !c.met[name] {
@@ -142,20 +142,20 @@ func (c *nameCheck) giveBack(dir string) {
 	}
 }
 
-// oldForm is what a dump calls a rank, with the role.
+// oldForm returns the name of a rank in a dump, with the role.
 func oldForm(name string) string {
 	words := strings.Fields(name)
 	slices.Reverse(words[1:])
 	return words[0] + " " + strings.Join(words[1:], "-")
 }
 
-// processForm is what a timeline calls the process of a rank.
+// processForm returns the name of a rank's process in a timeline.
 func processForm(name string) string {
 	role, rank, _ := strings.Cut(name, " ")
 	return rank + " · " + role + " scheduler"
 }
 
-// selects checks that --rank leaves the named rank, and no other.
+// selects checks that --rank keeps the named rank, and no other.
 func selects(t *testing.T, dir, given, name, command string) {
 	t.Helper()
 	r := sgtrace(t, dir, append(strings.Fields(command), "--rank", given)...)

@@ -14,7 +14,7 @@ import (
 	"github.com/sgtrace/sgtrace/golden/nsys"
 )
 
-// nsysSecret is what exports hold that nobody else may see.
+// nsysSecret is a secret that exports contain.
 const nsysSecret = "hf_SECRETSECRET"
 
 // nsysExport writes an export of one rank, with secrets wherever nsys puts them.
@@ -88,8 +88,8 @@ func TestNsysSecrets(t *testing.T) {
 	}
 }
 
-// Times that are relative count from the first event of an export, not from the start of its
-// session, which may be minutes before. A window that holds nothing is an error that says so.
+// Relative times count from the first event of an export, not from the start of its session, which
+// may be minutes earlier. A window without events is an error that says so.
 func TestNsysWindow(t *testing.T) {
 	dir := t.TempDir()
 	nsysExport(t, filepath.Join(dir, "node7.sqlite")) // calls and kernels begin 1 s into the session
@@ -115,15 +115,15 @@ func TestNsysWindow(t *testing.T) {
 			t.Errorf("%s: status %d: %s", command, got.status, got.err)
 		}
 	}
-	// One call, whose kernel begins after the window.
+	// One call whose kernel begins after the window.
 	got := mustRun(t, dir, "report --from +1ms --to +1000850ns node7.sqlite")
 	if !strings.Contains(got.out, "no kernels or copies of any device are between --from and --to") {
 		t.Errorf("a call without its kernel: %s", got.out)
 	}
 }
 
-// Damaged exports end with status 1 or 3 and a word about the file and what to do.
-// They are not touched, nothing is left beside them, and no output is partial.
+// Damaged exports end with status 1 or 3 and a message about the file and what to do. They are not
+// modified, no files appear beside them, and no output is partial.
 func TestNsysDamage(t *testing.T) {
 	dir, outDir := filepath.Join(t.TempDir(), "a b?c#d%20"), t.TempDir()
 	if err := os.Mkdir(dir, 0o755); err != nil {
@@ -162,8 +162,8 @@ func TestNsysDamage(t *testing.T) {
 	t.Logf("statuses: %v", statuses)
 }
 
-// mergeDamaged merges an export and returns what was written, nil if nothing, and
-// removes it.
+// mergeDamaged merges an export, and returns and removes the output, which is nil if nothing was
+// written.
 func mergeDamaged(t *testing.T, path, out string) (written []byte, status int, stderr string) {
 	var stdout, errOut bytes.Buffer
 	status = run([]string{"sgtrace", "merge", "--nsys", path, "-o", out}, nil, &stdout, &errOut)
@@ -172,14 +172,14 @@ func mergeDamaged(t *testing.T, path, out string) (written []byte, status int, s
 	return written, status, errOut.String()
 }
 
-// damageExport cuts a file, or clears a page or the beginning of one.
+// damageExport cuts a file, or clears a page or a page's beginning.
 func damageExport(good []byte, seed uint64) (data []byte, what string) {
 	const page = 4096
 	rng := rand.New(rand.NewPCG(seed, 3))
 	data = bytes.Clone(good)
 	number := rng.IntN(len(data) / page)
 	if seed%4 == 3 {
-		number = max(number, 1) // without the first page, nothing tells what a file is
+		number = max(number, 1) // the first page identifies the format
 	}
 	switch seed % 4 {
 	case 0:

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// peakMemory returns the most memory that this process had at any time. Unlike the
-// resource usage of a child, it has nothing of the process that started it.
+// peakMemory returns the peak memory of this process. Unlike the resource usage of a child, it
+// includes nothing of the parent process.
 func peakMemory() (bytes int64) {
 	status, _ := os.ReadFile("/proc/self/status")
 	if _, peak, ok := strings.Cut(string(status), "VmHWM:"); ok {

@@ -15,11 +15,11 @@ import (
 	"github.com/sgtrace/sgtrace/testkit/testinput"
 )
 
-// These tests ask Perfetto's own importer, where there is one, what it thinks of the
-// timelines that commands write. Scripts and mutants ask it as well.
+// These tests import the timelines that commands write into Perfetto's own trace processor, where
+// it is installed. Scripts and mutants do so, too.
 
-// timelines are commands that draw a simulated run, one for each thing that can be drawn
-// differently. The first request is FIRST.
+// timelines are commands that draw a simulated run, one per variant of drawing. FIRST stands for
+// the first request.
 var timelines = []string{
 	"convert otel2perfetto otel.jsonl",
 	"convert otel2perfetto otel.jsonl --requests all --keep-secrets",
@@ -63,7 +63,7 @@ func TestTimelinesImport(t *testing.T) {
 	}
 }
 
-// Names that do harm elsewhere do none here.
+// Names that are harmful elsewhere are harmless in Perfetto.
 func TestHostileNamesImport(t *testing.T) {
 	processor := readback.Processor(t)
 	dir := t.TempDir()
@@ -71,15 +71,14 @@ func TestHostileNamesImport(t *testing.T) {
 	importsOf(t, processor, dir, []string{"merge", "otel.jsonl", "rank.json", "--requests", "all", "--keep-secrets"})
 }
 
-// Every file among the shared data that can be drawn is imported, alone and with the others
-// in its folder.
+// Every shared file that can be drawn is imported, alone and with the other files in its folder.
 func TestSharedDataImports(t *testing.T) {
 	processor := readback.Processor(t)
 	root := testinput.Shared(t, "data")
 	drawn := 0
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		switch name := d.Name(); {
-		case name == "stats" || name == "hta_expected": // what other tools say of it
+		case name == "stats" || name == "hta_expected": // output of other tools
 			return fs.SkipDir
 		case path == root || !d.IsDir() && !slices.Contains([]string{".json", ".jsonl", ".gz", ".zst", ".bin", ".sqlite"}, filepath.Ext(name)):
 			return err
@@ -96,8 +95,8 @@ func TestSharedDataImports(t *testing.T) {
 	}
 }
 
-// importsOf runs a command that writes a timeline, in both formats, and returns how many
-// files that were. What was imported of each is what the command says it has written.
+// importsOf runs a command that writes a timeline in both formats, and returns the number of files.
+// The importer must find what the command says it wrote.
 func importsOf(t *testing.T, processor, dir string, args []string) (files int) {
 	t.Helper()
 	t.Chdir(dir)
@@ -117,10 +116,10 @@ func importsOf(t *testing.T, processor, dir string, args []string) (files int) {
 	return files
 }
 
-// wrote is what --verify says of a file.
+// wrote matches what --verify reports about a file.
 var wrote = regexp.MustCompile(`(?m)^(imported\S*) verified: (\d+) slices, (\d+) instants, (\d+) samples, and (\d+) arrows on (\d+) tracks`)
 
-// checkImported compares what was imported of a file with the numbers of [wrote].
+// checkImported compares the import of a file with the counts that [wrote] matched.
 func checkImported(t *testing.T, processor, file string, numbers []string) {
 	t.Helper()
 	var n [5]int

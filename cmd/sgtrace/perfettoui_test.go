@@ -18,10 +18,10 @@ import (
 	"github.com/sgtrace/sgtrace/testkit/testinput"
 )
 
-// These tests open a timeline in Perfetto's own page. They need a build of it, whose folder
-// is $SGTRACE_PERFETTO_UI, a trace_processor_shell as its engine, and a browser.
+// These tests open a timeline in Perfetto's own UI. They need a build of it, whose folder is
+// $SGTRACE_PERFETTO_UI, a trace_processor_shell as its engine, and a browser.
 
-// engineAddr is where the page looks for an engine, and uiAddr an origin that one allows.
+// engineAddr is where the UI looks for an engine, and uiAddr an origin that the engine allows.
 const engineAddr, uiAddr = "127.0.0.1:9001", "127.0.0.1:10000"
 
 // A viewer is Perfetto's page in a browser.
@@ -29,7 +29,7 @@ type viewer struct {
 	t         *testing.T
 	browser   *readback.Browser
 	processor string
-	stop      func() // the engine
+	stop      func() // stops the engine
 }
 
 // viewed starts a browser for Perfetto's page, or skips the test.
@@ -59,7 +59,7 @@ func viewed(t *testing.T) *viewer {
 	return v
 }
 
-// servePage serves a built page. In place of its own engine it gets an empty module.
+// servePage serves a built UI, with an empty module in place of its own engine.
 func servePage(dist string) http.Handler {
 	files := http.FileServer(http.Dir(dist))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -109,7 +109,7 @@ func (v *viewer) open(file string) {
 	v.until("the pinned rows", func() bool { return len(v.arranged().Pins) >= len(opening.Pin) })
 }
 
-// An arrangement is what of a trace the page shows.
+// An arrangement is the part of a trace that the UI shows.
 type arrangement struct {
 	Pins     []string // names of the pinned rows
 	Expanded []string // groups
@@ -149,8 +149,8 @@ func (v *viewer) must(err error) {
 	}
 }
 
-// The page takes the commands of the link: the rows that matter are pinned, each by a name
-// of its own, and nothing but the findings and the load is expanded.
+// The UI runs the commands in the link: the rows that matter are pinned, each with a unique name,
+// and only the findings and the load are expanded.
 func TestViewerArrangesTimeline(t *testing.T) {
 	v := viewed(t)
 	dir := recordedOf(t, 1, 60)
@@ -173,13 +173,13 @@ func TestViewerArrangesTimeline(t *testing.T) {
 	}
 }
 
-// What is done in each frame that is measured.
+// The actions in each measured frame.
 const (
 	pointing = `canvas.parentElement.dispatchEvent(new MouseEvent('mousemove', {bubbles: true, clientX: box.x + 300 + 10 * (i % 50), clientY: box.y + 200}))`
 	panning  = `trace.timeline.pan((i % 20 < 10 ? 1 : -1) * span / 500)`
 )
 
-// frame returns how long the median frame takes, in ms, in each of which something is done.
+// frame returns the duration in ms of the median frame while an action is performed in each.
 func (v *viewer) frame(action string) (median float64) {
 	v.t.Helper()
 	v.must(v.browser.Eval(`(async () => {
@@ -201,8 +201,8 @@ func (v *viewer) frame(action string) (median float64) {
 	return median
 }
 
-// A frame of a dump of 25,000 requests takes hardly longer than one of its 200 slowest: both are
-// opened twice, in turn, and the better counts.
+// A frame for a dump of 25,000 requests takes hardly longer than one for its 200 slowest requests.
+// Both are opened twice, in turn, and the better time counts.
 func TestViewerDrawsLargeDumpsFast(t *testing.T) {
 	v := viewed(t)
 	dump := testinput.Shared(t, "data", "otel", "d_big_tp2.jsonl.zst")
@@ -212,7 +212,7 @@ func TestViewerDrawsLargeDumpsFast(t *testing.T) {
 	best := map[string]float64{}
 	for _, file := range []string{"slowest", "all", "slowest", "all"} {
 		v.open(filepath.Join(dir, file+".pftrace"))
-		time.Sleep(5 * time.Second) // the page still asks for what it shows
+		time.Sleep(5 * time.Second) // the UI is still loading data for the screen
 		for _, action := range []string{pointing, panning} {
 			took := v.frame(action)
 			if have, ok := best[file+action]; !ok || took < have {

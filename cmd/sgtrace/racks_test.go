@@ -11,7 +11,7 @@ import (
 	"github.com/sgtrace/sgtrace/golden/simulator"
 )
 
-// If all hosts of a rack have a slow rank, the summary says so, and so does the timeline.
+// If every host in a rack has a slow rank, the summary and the timeline say so.
 func TestRacks(t *testing.T) {
 	dir := t.TempDir()
 	c := simulator.DefaultConfig(3)

@@ -8,12 +8,12 @@ import (
 	"testing"
 )
 
-// maxREADME is how many lines the README may have.
+// maxREADME is the maximum number of lines in the README.
 const maxREADME = 100
 
-// Every command of the README runs as typed, in its order, and an example prints every
-// line that it shows, but for those that "..." leaves out. Installing and the viewer,
-// which waits for a browser, are not tried.
+// Every command in the README runs as typed, in order, and prints every line that its example
+// shows; "..." stands for omitted lines. Installation and the viewer, which waits for a browser,
+// are not tested.
 func TestREADME(t *testing.T) {
 	readme, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
 	if err != nil {

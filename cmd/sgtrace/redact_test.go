@@ -19,8 +19,8 @@ import (
 	"github.com/sgtrace/sgtrace/golden/torch"
 )
 
-// incident writes a small simulated incident, with all that was recorded of it. It
-// returns the secret that is in all exports.
+// incident writes a small simulated incident, recorded in all formats. It returns the secret that
+// is in all exports.
 func incident(t *testing.T, dir string) string {
 	t.Helper()
 	config := simulator.DefaultConfig(5)
@@ -39,8 +39,8 @@ func incident(t *testing.T, dir string) string {
 	return exports.Secret
 }
 
-// identities are what inputs of an incident tell about whose it is: hosts, ids and
-// paths, by kinds of patterns over the files themselves.
+// identities returns the hosts, ids, and paths in the inputs of an incident, found by patterns over
+// the files themselves.
 func identities(t *testing.T, dir string) (all []string) {
 	t.Helper()
 	add := func(text []byte, patterns ...string) {
@@ -83,7 +83,7 @@ func identities(t *testing.T, dir string) (all []string) {
 	return slices.Compact(all)
 }
 
-// commandsOn are commands that print or write what inputs hold, by what they read.
+// commandsOn are commands that print or write contents of their inputs, by what they read.
 var commandsOn = []struct{ name, args string }{
 	{"requests", "requests OTEL"},
 	{"requests csv", "requests OTEL --format csv"},
@@ -109,8 +109,7 @@ var commandsOn = []struct{ name, args string }{
 	{"wrong id", "request nobody OTEL"},
 }
 
-// runOn runs a command on an incident and returns all that came of it, by stream and
-// file.
+// runOn runs a command on an incident and returns all its output, by stream and file.
 func runOn(t *testing.T, dir, rid, args string, more ...string) map[string]string {
 	t.Helper()
 	out := t.TempDir()
@@ -130,7 +129,7 @@ func runOn(t *testing.T, dir, rid, args string, more ...string) map[string]strin
 	return got
 }
 
-// Of a redacted incident no command prints or writes a host, an id or a path.
+// No command prints or writes a host, an id, or a path of a redacted incident.
 func TestRedactedOutputsNameNobody(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "acme-incident-7")
 	incident(t, dir)
@@ -157,7 +156,7 @@ func TestRedactedOutputsNameNobody(t *testing.T) {
 	}
 }
 
-// Inputs are given by directories and patterns, too, which messages repeat.
+// The same holds if inputs are given as directories and patterns, which messages repeat.
 func TestRedactedInputsNameNobody(t *testing.T) {
 	dir := t.TempDir()
 	incident(t, filepath.Join(dir, "acme-prod"))
@@ -175,11 +174,11 @@ func TestRedactedInputsNameNobody(t *testing.T) {
 	}
 }
 
-// namesInText are the names of --redact.
+// namesInText matches the pseudonyms of --redact.
 var namesInText = regexp.MustCompile(`(?:host|req|path|text|url)-[a-z2-7]{10}(?:\.[a-z.]+)?`)
 
-// numbersOf is JSON without texts, lists sorted by their remaining values: rows of
-// equal numbers are ordered by names.
+// numbersOf returns JSON without texts, and with lists sorted by their remaining values, because
+// rows with equal numbers are ordered by name.
 func numbersOf(t *testing.T, v any) string {
 	t.Helper()
 	switch v := v.(type) {
@@ -207,7 +206,7 @@ func numbersOf(t *testing.T, v any) string {
 	return string(text)
 }
 
-// A redacted report has the numbers of the report.
+// A redacted report has the same numbers as the report.
 func TestRedactedReportsHaveTheSameNumbers(t *testing.T) {
 	dir := t.TempDir()
 	incident(t, dir)
@@ -229,14 +228,14 @@ func TestRedactedReportsHaveTheSameNumbers(t *testing.T) {
 			t.Errorf("%s: redacted\n%.600s\nwant\n%.600s", args, have, want)
 		}
 	}
-	// What is drawn is the same but for names: as many slices, arrows and arguments.
+	// The timeline is the same except for names: it has the same number of slices, arrows, and arguments.
 	drawn := regexp.MustCompile(`verified: .*`)
 	merge := "merge OTEL TORCH NSYS --verify -o OUT/m.pftrace"
 	plain, redacted := drawn.FindString(runOn(t, dir, "", merge)["stderr"]), drawn.FindString(runOn(t, dir, "", merge, "--redact-key", key)["stderr"])
 	if plain != redacted || plain == "" {
 		t.Errorf("redacted: %s; want %s", redacted, plain)
 	}
-	// The same text has the same name in every run, and the other names in others.
+	// With the same key, a text gets the same pseudonym in every run; without a key, it gets a different one.
 	first := namesInText.FindAllString(runOn(t, dir, "", "requests OTEL", "--redact-key", key)["stdout"], -1)
 	if len(first) == 0 || !slices.Equal(first, namesInText.FindAllString(runOn(t, dir, "", "requests OTEL", "--redact-key", key)["stdout"], -1)) {
 		t.Errorf("names of two runs with one key differ, or there are none")

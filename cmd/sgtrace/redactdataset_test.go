@@ -13,8 +13,7 @@ import (
 	"github.com/sgtrace/sgtrace/internal/tablefile"
 )
 
-// textsIn returns all texts of a dataset: names of its files, what they say about themselves,
-// and all columns.
+// textsIn returns all texts of a dataset: file names, file metadata, and all columns.
 func textsIn(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	texts := map[string]string{}
@@ -70,7 +69,7 @@ func textsOf(t *testing.T, path string) string {
 	return all.String()
 }
 
-// A dataset that is redacted has no host, id, or path of what was extracted, nor has the key.
+// A redacted dataset contains no host, id, or path of the extracted files, and not the key.
 func TestRedactedDatasetNamesNobody(t *testing.T) {
 	t.Chdir(t.TempDir())
 	secret := incident(t, "acme-incident-7")
@@ -95,12 +94,12 @@ func TestRedactedDatasetNamesNobody(t *testing.T) {
 	}
 }
 
-// pseudonyms are the names of --redact, those of domains behind those of hosts, and those of
-// traces in a dataset.
+// pseudonyms matches the pseudonyms of --redact, with domains after hosts, and those of traces in a
+// dataset.
 var pseudonyms = regexp.MustCompile(`(?:host|domain|req|path|text|url)-[a-z2-7]{10}(?:\.domain-[a-z2-7]{10})?(?:\.[a-z.]+)?|\b[0-9a-f]{32}\b`)
 
-// Reports of a redacted dataset are those of the inputs with --redact, but for which names stand
-// for what.
+// Reports on a redacted dataset equal those on the inputs with --redact, except for which pseudonym
+// stands for what.
 func TestReportsOfRedactedDataset(t *testing.T) {
 	dir := t.TempDir()
 	incident(t, filepath.Join(dir, inputsName))
@@ -118,7 +117,7 @@ func TestReportsOfRedactedDataset(t *testing.T) {
 	}
 }
 
-// A dataset is redacted with one key, or not at all. Where its originals are, it does not say.
+// A dataset is redacted with one key, or not at all, and does not reveal where its originals are.
 func TestRedactionOfDatasetIsOne(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.Rename(recorded(t, 6), filepath.Join(dir, inputsName)); err != nil {

@@ -23,8 +23,8 @@ import (
 	"github.com/sgtrace/sgtrace/golden/torch"
 )
 
-// flagSamples are values for the flags of 'sgtrace report' that take one, such that each
-// leaves something and leaves something out of the fixture.
+// flagSamples are values for the flags of 'sgtrace report' that take one. Each keeps a part of the
+// fixture and drops the rest.
 var flagSamples = map[string]string{
 	"by": "role", "tail": "p90", "o": "page.html", "sort": "max", "limit": "1", "metric": "ttft", "bucket": "1s", "classes": "classes.txt",
 	"format": "json", "slowest": "12", "sample": "0.3", "status": "failed",
@@ -32,7 +32,7 @@ var flagSamples = map[string]string{
 	"fail-on": "change", "slo": "ttft=40ms,itl=20ms", "max-memory": "1GB", "exclude": "*DP-0*", "redact-key": "key", "mute": "errors", "mute-file": "known", "hosts": "hosts.csv", "ep-size": "4", "captures": "captures",
 }
 
-// Reasons of noEffect.
+// Reasons in noEffect.
 const (
 	otherTable = "the table is not one that the flag is about"
 	oneRow     = "one stage is one row"
@@ -40,8 +40,8 @@ const (
 	oneRun     = "there is one run, in which no requests lose time"
 )
 
-// noEffect are flags that may by their nature change nothing of what is printed, alone or
-// beside another flag, and why.
+// noEffect are flags that may legitimately change nothing in the output, alone or beside another
+// flag, and why.
 var noEffect = map[[2]string]string{
 	{"summary", ""}:      "it is the report that is printed anyway",
 	{"exclude", ""}:      "inputs that are named one by one may have none of that name",
@@ -65,8 +65,8 @@ var noEffect = map[[2]string]string{
 	{"slowest", "from"}: oneRequest, {"slowest", "sample"}: oneRequest, {"slowest", "status"}: oneRequest, {"from", "status"}: oneRequest, {"min-dur", "stage"}: "all of one stage may be longer",
 }
 
-// reportFlagsFixture writes a small run with requests and profiles into a new directory,
-// and returns flagSamples with what is only known of it.
+// reportFlagsFixture writes a small run with requests and profiles into a new directory, and
+// returns flagSamples completed with ids and times of that run.
 func reportFlagsFixture(t *testing.T) (samples map[string]string) {
 	t.Helper()
 	t.Chdir(t.TempDir())
@@ -126,7 +126,7 @@ func reportFlagsFixture(t *testing.T) (samples map[string]string) {
 	}
 	for _, m := range regexp.MustCompile(`"traceId": ?"([0-9a-f]+)"`).FindAllSubmatch(dump, -1) {
 		if samples["trace"] = string(m[1]); leavesOut("rid") && leavesOut("sample") {
-			break // another request than rid, which the sample does not keep
+			break // a different request from rid, and not in the sample
 		}
 	}
 	for _, p := range truth.Processes {
@@ -142,8 +142,8 @@ func reportFlagsFixture(t *testing.T) (samples map[string]string) {
 	return samples
 }
 
-// smallExport writes an export of two ranks that launched kernels and copies in ranges,
-// one of which is never closed, in the second and a half after a time in Unix ns.
+// smallExport writes an export of two ranks that launched kernels and copies in ranges, one of
+// which is never closed, in the 1.5 s after a Unix time in ns.
 func smallExport(t *testing.T, path string, from int64) {
 	t.Helper()
 	db, err := nsys.Create(path, nsys.Schema2026)
@@ -186,21 +186,21 @@ func smallExport(t *testing.T, path string, from int64) {
 	}
 }
 
-// A flagged is a command line of 'sgtrace report' by its flags, and what became of it.
+// A flagged is the result of 'sgtrace report' with some flags.
 type flagged struct {
 	status    int
 	out, page string
 	err       string
 }
 
-// TestPairsOfReportFlags tries every pair of flags of 'sgtrace report': each of the two
-// changes what the other one alone prints, or leaves nothing, or they are an error that
-// names both. Flags that only some reports take are tried with a report that takes them.
+// TestPairsOfReportFlags tries every pair of flags of 'sgtrace report': each flag changes the
+// output of the other, or nothing is selected, or the pair is an error that names both. Flags that
+// only some reports take are tried with such a report.
 func TestPairsOfReportFlags(t *testing.T) {
 	p := flagPairs{t: t, samples: reportFlagsFixture(t), seen: map[string]*flagged{}}
 	var names []string
 	for _, f := range reportFlags(t) {
-		if f.(cli.CategorizableFlag).GetCategory() != screen.Category { // these change how text looks
+		if f.(cli.CategorizableFlag).GetCategory() != screen.Category { // screen flags change how text looks
 			names = append(names, f.Names()[0])
 		}
 	}
@@ -211,10 +211,10 @@ func TestPairsOfReportFlags(t *testing.T) {
 	}
 }
 
-// selectedNothing matches what the program says about a selection of nothing.
+// selectedNothing matches messages about an empty selection.
 var selectedNothing = regexp.MustCompile(`leaves? nothing|--from and --to select no|not there|none of|nothing matches|no trace is from|not in the inputs`)
 
-// flagPairs tries flags in pairs.
+// flagPairs tries pairs of flags.
 type flagPairs struct {
 	t       *testing.T
 	samples map[string]string
@@ -245,8 +245,7 @@ func (p *flagPairs) try(a, b string) {
 	}
 }
 
-// run runs 'sgtrace report' with flags, of which "" is none, and with the inputs that its
-// report is about.
+// run runs 'sgtrace report' with flags, ignoring "", on the inputs that the report needs.
 func (p *flagPairs) run(flags ...string) *flagged {
 	args, inputs := []string{"sgtrace", "report"}, []string{"otel.jsonl", "torch", "node.sqlite"}
 	var about *reports.Report
@@ -257,7 +256,7 @@ func (p *flagPairs) run(flags ...string) *flagged {
 	}
 	switch {
 	case about == nil:
-	case flags[0] == "summary" && !slices.Contains(flags, "whatif"): // both by two of its own flags
+	case flags[0] == "summary" && !slices.Contains(flags, "whatif"): // the dump suffices for two flags of the summary
 		inputs = inputs[:1]
 	case about.Name == "hang":
 		inputs = append(inputs, "flight")
@@ -276,7 +275,7 @@ func (p *flagPairs) run(flags ...string) *flagged {
 		case about == nil:
 		case name == "table":
 			value, ok = about.Tables[min(1, len(about.Tables)-1)], true
-		case name == "sort" && about.Name == "ops": // which has no maximum
+		case name == "sort" && about.Name == "ops": // ops has no maximum
 			value = "calls"
 		case name == "sort" && about.Name == "stacks":
 			value = "self"
@@ -324,8 +323,8 @@ func runFlagged(t *testing.T, args []string) *flagged {
 	return f
 }
 
-// baseFor returns the report with which two flags are tried: the first that takes both,
-// "" if one of them asks for a report, or if there is none.
+// baseFor returns the report to try two flags with: the first that takes both, or "" if one of them
+// selects a report or no report takes both.
 func baseFor(a, b string) string {
 	if slices.ContainsFunc(reports.All, func(r *reports.Report) bool { return r.Name == a || r.Name == b }) {
 		return ""

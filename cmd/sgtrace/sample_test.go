@@ -12,7 +12,7 @@ import (
 	"github.com/sgtrace/sgtrace/golden/cluster"
 )
 
-// biased writes the records of a run anew, each as keep has it: "" leaves it out.
+// biased copies the records of a run, line by line through keep, which returns "" to drop a line.
 func biased(t *testing.T, records string, keep func(line string) string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -36,8 +36,8 @@ func biased(t *testing.T, records string, keep func(line string) string) string 
 	return dir
 }
 
-// Wherever percentiles of requests are printed, it says that they are of slow or failed ones only; of
-// all requests it says nothing of the kind.
+// Percentiles of requests come with a note if only slow or failed requests were recorded, and
+// without one if all were.
 func TestPercentilesOfBiasedSamples(t *testing.T) {
 	x := leave(t, "healthy_direct", 3, cluster.Logging{Layout: cluster.Layouts[0]})
 	slow := biased(t, x.records, func(line string) string {
@@ -69,7 +69,7 @@ func TestPercentilesOfBiasedSamples(t *testing.T) {
 				}
 			}
 			if err := json.Unmarshal([]byte(r.out), &d); err != nil {
-				continue // it needs steps, or a goal
+				continue // needs steps or a latency goal
 			}
 			for _, table := range d.Tables {
 				percentiles := false

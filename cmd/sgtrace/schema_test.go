@@ -26,8 +26,8 @@ import (
 	"github.com/sgtrace/sgtrace/testkit/testset"
 )
 
-// A schemaField is a field of what --format json prints: a column, or the path of a
-// value in an object that is no table.
+// A schemaField is a field that --format json prints: a column, or the path of a value in an object
+// that is not a table.
 type schemaField struct{ key, unit, doc string }
 
 var schemaName = regexp.MustCompile(`^sgtrace\.[a-z.-]+/v[0-9]+$`)
@@ -67,7 +67,7 @@ func printedSchemas(t *testing.T) map[string][]schemaField {
 	return schemas
 }
 
-// hung writes what flight recorders dump of ranks, one of which goes wrong.
+// hung writes flight recorder dumps of ranks, one of which misbehaves.
 func hung(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -81,7 +81,7 @@ func hung(t *testing.T) string {
 	return dir
 }
 
-// allocated writes a snapshot of memory.
+// allocated writes a memory snapshot.
 func allocated(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "1770000000-TP-3-memory.pickle")
@@ -91,7 +91,7 @@ func allocated(t *testing.T) string {
 	return path
 }
 
-// routed writes what a server with experts counts.
+// routed writes the expert counts of a server.
 func routed(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -104,8 +104,8 @@ func routed(t *testing.T) string {
 	return dir
 }
 
-// schemaInputs writes a run that was recorded in every way, and the requests of another
-// one with pipelines, which long prompts stall; rid is a request of the first.
+// schemaInputs writes a run recorded in every format, and a dump of a second run with pipeline
+// parallelism that long prompts stall; rid is a request of the first.
 func schemaInputs(t *testing.T) (dir, pipeline, rid string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -131,7 +131,7 @@ func schemaInputs(t *testing.T) (dir, pipeline, rid string) {
 	return dir, pipeline, rid
 }
 
-// benchOf is what bench_serving says of a run.
+// benchOf writes the results of bench_serving for a run.
 func benchOf(t *testing.T) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "bench.jsonl")
@@ -142,7 +142,7 @@ func benchOf(t *testing.T) string {
 	return name
 }
 
-// metricsOf is a file of metrics, as Prometheus prints them.
+// metricsOf writes metrics in the Prometheus text format.
 func metricsOf(t *testing.T) string {
 	t.Helper()
 	var b strings.Builder
@@ -175,7 +175,7 @@ func serverLog(t *testing.T) string {
 	return path
 }
 
-// allToAll writes the trace of a rank of three that sends more to one than to the others.
+// allToAll writes the trace of one of three ranks, which sends more to one rank than to the others.
 func allToAll(t *testing.T) string {
 	t.Helper()
 	const text = `{"distributedInfo": {"backend": "nccl", "rank": 0, "world_size": 3}, "traceEvents": [
@@ -190,7 +190,7 @@ func allToAll(t *testing.T) string {
 	return path
 }
 
-// quietDump is the dump of a run that a replay can play: nothing goes wrong in it.
+// quietDump writes the dump of a healthy run, which a replay can reproduce.
 func quietDump(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "quiet.jsonl")
@@ -204,7 +204,7 @@ func quietDump(t *testing.T) string {
 	return path
 }
 
-// fitsSchema checks what a command printed by docs/schema.json, and its shares.
+// fitsSchema checks the output of a command against docs/schema.json, and its shares.
 func fitsSchema(t *testing.T, args []string, text []byte) {
 	t.Helper()
 	var v any
@@ -228,7 +228,7 @@ func runJSON(t *testing.T, args []string) []byte {
 	return out.Bytes()
 }
 
-// readSchemas collects the fields of all objects that have a schema.
+// readSchemas collects the fields of all objects with a schema.
 func readSchemas(t *testing.T, schemas map[string][]schemaField, text []byte) {
 	t.Helper()
 	d := json.NewDecoder(bytes.NewReader(text))
@@ -258,7 +258,7 @@ func readSchemas(t *testing.T, schemas map[string][]schemaField, text []byte) {
 	}
 }
 
-// addSchema notes the fields of an object.
+// addSchema records the fields of an object.
 func addSchema(schemas map[string][]schemaField, schema string, object map[string]any) {
 	var fields []schemaField
 	if columns, ok := object["columns"].([]any); ok {
@@ -288,8 +288,8 @@ func addField(schemas map[string][]schemaField, schema string, f schemaField) {
 	}
 }
 
-// jsonPaths collects the paths of all values below v, up to those that have a schema of
-// their own: "findings[].kind".
+// jsonPaths collects the paths of all values below v, such as "findings[].kind", down to objects
+// with their own schema.
 func jsonPaths(paths map[string]bool, prefix string, v any) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -314,7 +314,7 @@ func TestSchemas(t *testing.T) {
 	t.Run("documented", func(t *testing.T) { areDocumented(t, printed) })
 }
 
-// columnsPage is docs/COLUMNS.md: the fields of every schema.
+// columnsPage returns docs/COLUMNS.md: the fields of every schema.
 func columnsPage(printed map[string][]schemaField) string {
 	var b strings.Builder
 	b.WriteString("# Columns\n\nAll tables that `--format json` and `--format csv` print, column by column; columns of detail are not in text. [METRICS.md](METRICS.md) says how\n" +
@@ -328,10 +328,10 @@ func columnsPage(printed map[string][]schemaField) string {
 	return b.String()
 }
 
-// columnRow is a row of docs/COLUMNS.md.
+// columnRow matches a row of docs/COLUMNS.md.
 var columnRow = regexp.MustCompile("^\\| `([^`]+)` \\| ([^|]*) \\|")
 
-// documented are the fields of docs/COLUMNS.md, each with its schema and its unit.
+// documented returns the fields in docs/COLUMNS.md, each with its schema and unit.
 func documented(page string) (fields []string) {
 	schema := ""
 	for line := range strings.Lines(page) {
@@ -344,8 +344,8 @@ func documented(page string) (fields []string) {
 	return fields
 }
 
-// What --format json prints only ever gains fields: programs read it. docs/COLUMNS.md has
-// them all.
+// The output of --format json only ever gains fields, because programs read it. docs/COLUMNS.md
+// lists them all.
 func onlyGain(t *testing.T, printed map[string][]schemaField) {
 	path, page := filepath.Join("..", "..", "docs", "COLUMNS.md"), columnsPage(printed)
 	text, err := os.ReadFile(path)
@@ -371,8 +371,8 @@ func onlyGain(t *testing.T, printed map[string][]schemaField) {
 	}
 }
 
-// Every schema that is in the source is printed by some report of this test, and
-// docs/METRICS.md has it; every column is defined there, or says itself what it is.
+// Some report in this test prints each schema in the source, and docs/METRICS.md lists it. Each
+// column is defined there, or documents itself.
 func areDocumented(t *testing.T, printed map[string][]schemaField) {
 	elsewhere := map[string]string{
 		simulator.TruthSchema:             "what the simulator has planted: no report",
@@ -407,13 +407,13 @@ func areDocumented(t *testing.T, printed map[string][]schemaField) {
 	}
 }
 
-// columnKey is how a column is called for programs. "idle:" is in front of reasons.
+// columnKey matches the key of a column. "idle:" comes before reasons.
 var columnKey = regexp.MustCompile(`^(idle:)?[a-z0-9_]+$`)
 
-// lastWord is the name of a field in its path: "per_second" in "requests.per_second".
+// lastWord matches the last field in a path: "per_second" in "requests.per_second".
 var lastWord = regexp.MustCompile(`[^.\[\]]+$`)
 
-// sourceSchemas are the names of schemas in the code.
+// sourceSchemas returns the names of the schemas in the source.
 func sourceSchemas(t *testing.T) []string {
 	t.Helper()
 	var schemas []string

@@ -16,8 +16,8 @@ import (
 	"github.com/sgtrace/sgtrace/golden/torch"
 )
 
-// writeDemo writes what 'sgtrace demo' does, of a model of fewer layers, which is read in half
-// of the time.
+// writeDemo writes the files of 'sgtrace demo', for a model with fewer layers, which takes half as
+// long to read.
 func writeDemo(dir string, config simulator.Config) (*simulator.Run, error) {
 	run, err := simulator.Play(config)
 	if err != nil {
@@ -28,7 +28,7 @@ func writeDemo(dir string, config simulator.Config) (*simulator.Run, error) {
 	return run, golden.WriteDir(dir, run, &traces, &exports)
 }
 
-// demoOf writes a demo of so many requests.
+// demoOf writes a demo with the given number of requests.
 func demoOf(t testing.TB, dir string, seed uint64, requests int) {
 	t.Helper()
 	config := simulator.DefaultConfig(seed)
@@ -38,9 +38,9 @@ func demoOf(t testing.TB, dir string, seed uint64, requests int) {
 	}
 }
 
-// simulating returns the command demo, which makes a folder as 'sgtrace demo' does:
-// "demo --seed 2 --requests 40 FOLDER". Each incident is simulated once, into dir, and copied
-// to the scripts that are about it.
+// simulating returns the script command demo, which makes a folder like 'sgtrace demo': "demo
+// --seed 2 --requests 40 FOLDER". Each incident is simulated once, into dir, and copied to the
+// scripts that use it.
 func simulating(dir string) func(ts *testscript.TestScript, _ bool, args []string) {
 	var mu sync.Mutex
 	made := map[string]string{} // by flags

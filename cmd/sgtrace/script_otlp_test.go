@@ -12,9 +12,9 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// writeOTLP writes a dump that is given as compact text: "otlp otel.jsonl FILE...". A file is
-// one of the script, or of golden/script/dumps if the script has none of that name. A dump
-// among the files is copied. Each resource begins a line of the dump:
+// writeOTLP writes a dump that a script gives as compact text: "otlp otel.jsonl FILE...". A FILE
+// is in the script, or else in golden/script/dumps. A FILE that already is a dump is copied. Each
+// resource begins a line of the dump:
 //
 //	base 1787000000000000000
 //	resource service.name=sglang
@@ -23,11 +23,11 @@ import (
 //	event 20000 schedule batch_size=1
 //	link aa01 102
 //
-// The words of a span are its trace, its id, that of its parent ("-" is none), start and
-// end in ns after base, its name, and its attributes. "!kind=2" and "!status=2" are
-// fields of it. An indented line continues the one above. What SGLang's exporter writes in every line is left out: the resource has
-// "sdk" for the three attributes about its SDK; "bare" in the place of "span" is a span
-// without flags, and "plain" one without kind and status, too.
+// The words of a span are its trace, its id, its parent's id ("-" if none), start and end in ns
+// after base, its name, and its attributes. "!kind=2" and "!status=2" are fields. An indented
+// line continues the one above. The boilerplate of SGLang's exporter is abbreviated: "sdk" in a
+// resource stands for the three attributes about its SDK, "bare" instead of "span" is a span
+// without flags, and "plain" one also without kind and status.
 func writeOTLP(ts *testscript.TestScript, _ bool, args []string) {
 	var dump strings.Builder
 	for _, name := range args[1:] {
@@ -52,7 +52,7 @@ func writeOTLP(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(os.WriteFile(out, []byte(dump.String()), 0o666))
 }
 
-// cutline cuts a line of a file, from 1 on, after so many bytes: "cutline FILE 2 900".
+// cutline cuts a line of a file, counted from 1, after a number of bytes: "cutline FILE 2 900".
 func cutline(ts *testscript.TestScript, _ bool, args []string) {
 	data, err := os.ReadFile(ts.MkAbs(args[0]))
 	ts.Check(err)
@@ -65,8 +65,7 @@ func cutline(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(strings.Join(lines, "")), 0o666))
 }
 
-// The types of a dump have their fields in the order in which SGLang's exporter writes
-// them.
+// These types have their fields in the order in which SGLang's exporter writes them.
 type (
 	otlpDocument struct {
 		ResourceSpans []*otlpResource `json:"resourceSpans"`
@@ -117,25 +116,25 @@ type (
 	}
 )
 
-// otlpSDK are the attributes that Python's SDK adds to a resource.
+// otlpSDK are the resource attributes that the Python SDK adds.
 var otlpSDK = []otlpAttribute{
 	{"telemetry.sdk.language", map[string]any{"stringValue": "python"}},
 	{"telemetry.sdk.name", map[string]any{"stringValue": "opentelemetry"}},
 	{"telemetry.sdk.version", map[string]any{"stringValue": "1.44.0"}},
 }
 
-const otlpFlags = 256 // as SGLang's exporter sets them: the parent is known not to be remote
+const otlpFlags = 256 // as SGLang's exporter sets them: the parent is known to be local
 
-// continued is where a line goes on in the next one, which is indented.
+// continued matches where a line continues on the next, indented line.
 var continued = regexp.MustCompile(`\n +`)
 
-// An otlpText is compact text that is being expanded.
+// An otlpText expands compact text.
 type otlpText struct {
 	base int64
 	docs []*otlpDocument
 }
 
-// expandOTLP returns the lines of the dump that compact text stands for.
+// expandOTLP returns the dump lines that compact text stands for.
 func expandOTLP(text string) (string, error) {
 	var x otlpText
 	for n, line := range strings.Split(continued.ReplaceAllString(text, " "), "\n") {
@@ -158,7 +157,7 @@ func expandOTLP(text string) (string, error) {
 	return dump.String(), nil
 }
 
-// add adds what a line says.
+// add adds the element that a line describes.
 func (x *otlpText) add(what string, words []string) (err error) {
 	least := map[string]int{"base": 1, "resource": 0, "scope": 1, "span": 6, "bare": 6, "plain": 6, "event": 2, "link": 2}
 	if n, ok := least[what]; !ok || len(words) < n {
@@ -246,19 +245,19 @@ func (x *otlpText) addSpan(what string, words []string) (err error) {
 	return err
 }
 
-// time returns the Unix time of one that counts from base.
+// time returns the Unix time for an offset from base.
 func (x *otlpText) time(word string) (string, error) {
 	ns, err := strconv.ParseInt(word, 10, 64)
 	return strconv.FormatInt(x.base+ns, 10), err
 }
 
-// otlpID returns an id of so many digits.
+// otlpID returns an id with the given number of digits.
 func otlpID(word string, digits int) string {
 	return strings.Repeat("0", max(0, digits-len(word))) + word
 }
 
-// otlpAttributes are those of words "key=value". A value is a number, a text in quotes or
-// without, or a list of texts as JSON.
+// otlpAttributes returns the attributes in words "key=value". A value is a number, a text with or
+// without quotes, or a JSON list of texts.
 func otlpAttributes(words []string) (list []otlpAttribute, err error) {
 	for _, w := range words {
 		key, value, ok := strings.Cut(w, "=")
@@ -302,8 +301,8 @@ func isFloat(word string) bool {
 	return err == nil && strings.Contains(word, ".")
 }
 
-// otlpWords splits a line at blanks that are in no quotes. A word that is quoted as a
-// whole loses its quotes.
+// otlpWords splits a line at blanks outside quotes. A word that is quoted as a whole loses its
+// quotes.
 func otlpWords(line string) (words []string, err error) {
 	for line = strings.TrimSpace(line); line != ""; line = strings.TrimLeft(line, " ") {
 		end := 0

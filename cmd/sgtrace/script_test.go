@@ -24,19 +24,19 @@ import (
 	"github.com/sgtrace/sgtrace/testkit/testexport"
 )
 
-// scriptDir has the scripts. It is absolute: scripts run in directories of their own.
+// scriptDir contains the scripts. It is absolute, because each script runs in its own directory.
 var scriptDir, _ = filepath.Abs(filepath.Join("..", "..", "golden", "script"))
 
 func TestMain(m *testing.M) {
-	runtime.MemProfileRate = 0 // as in the program, which has no profiler: each collection would sum up a profile
+	runtime.MemProfileRate = 0 // as in the program, which has no profiler: each collection would update a profile
 	testscript.Main(m, map[string]func(){
 		"sgtrace": main,
 		"peak":    peak,
 	})
 }
 
-// Every case in golden/script is a text archive: commands, inputs and expected
-// outputs. They run the real main in a process of its own.
+// Each case in golden/script is a text archive with commands, inputs, and expected outputs. It runs
+// the real main in a separate process.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:           scriptDir,
@@ -89,8 +89,8 @@ func exits(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// pfdump prints a Perfetto file as text, as an independent decoder reads it. Perfetto's own
-// importer must take it, where there is one.
+// pfdump prints a Perfetto file as text through an independent decoder. Perfetto's own importer
+// must accept it, too, if installed.
 func pfdump(ts *testscript.TestScript, _ bool, args []string) {
 	data, err := os.ReadFile(ts.MkAbs(args[0]))
 	ts.Check(err)
@@ -104,7 +104,7 @@ func pfdump(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 }
 
-// fold prints a file, or "stdout", with its long lines folded, to be compared then.
+// fold prints a file, or "stdout", with its long lines folded, for comparison.
 func fold(ts *testscript.TestScript, _ bool, args []string) {
 	_, err := fmt.Fprint(ts.Stdout(), testinput.Fold(ts.ReadFile(args[0])))
 	ts.Check(err)
@@ -143,7 +143,7 @@ func truncate(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(os.Truncate(ts.MkAbs(args[0]), info.Size()-cut))
 }
 
-// writeHeap writes a snapshot of memory: "heap FILE", or "heap leak FILE".
+// writeHeap writes a memory snapshot: "heap FILE", or "heap leak FILE".
 func writeHeap(ts *testscript.TestScript, _ bool, args []string) {
 	if args[0] == "leak" {
 		a := torch.IdleAllocator(0, 1<<20)
@@ -158,7 +158,7 @@ func writeHeap(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), torch.MemorySnapshot(torch.NewAllocator(38, 0, 300, 400), torch.NewAllocator(39, 1, 100, 1000)), 0o644))
 }
 
-// writeExperts writes what a server with experts counts, and its log: "experts FOLDER".
+// writeExperts writes the expert counts of a server, and its log: "experts FOLDER".
 func writeExperts(ts *testscript.TestScript, _ bool, args []string) {
 	truth := torch.PlayExperts(torch.ExpertConfig{Seed: 38, Mode: torch.ExpertsPerToken, Layers: 12, Dense: 1, Experts: 16, TopK: 2, EP: 4, Passes: 5, Tokens: 30, Hot: 2, Skew: 1.5, Popular: 0.1})
 	ts.Check(os.MkdirAll(ts.MkAbs(args[0]), 0o777))
@@ -168,7 +168,7 @@ func writeExperts(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(os.WriteFile(filepath.Join(ts.MkAbs(args[0]), "server.log"), []byte(truth.Log), 0o644))
 }
 
-// writeROCm writes a run of two ranks in all forms of ROCm's profilers: "rocm FOLDER".
+// writeROCm writes a run of two ranks in all formats of ROCm's profilers: "rocm FOLDER".
 func writeROCm(ts *testscript.TestScript, _ bool, args []string) {
 	r, in := testexport.NewROCm(38, 2, 20), func(name string) string {
 		path := filepath.Join(ts.MkAbs(args[0]), name)
@@ -186,7 +186,7 @@ func writeROCm(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(r.WriteRPD(in("trace.rpd")))
 }
 
-// pad adds zeros to the end of a file, as tapes do: "pad FILE 100".
+// pad adds zeros to the end of a file, as tape archives do: "pad FILE 100".
 func pad(ts *testscript.TestScript, _ bool, args []string) {
 	more, err := strconv.ParseInt(args[1], 10, 64)
 	ts.Check(err)
@@ -195,10 +195,10 @@ func pad(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(os.Truncate(ts.MkAbs(args[0]), info.Size()+more))
 }
 
-// end sends a signal to all that runs in the background: "end HUP".
+// end sends a signal to all background commands: "end HUP".
 func end(ts *testscript.TestScript, _ bool, args []string) {
 	s, ok := map[string]syscall.Signal{"INT": syscall.SIGINT, "HUP": syscall.SIGHUP}[args[0]]
-	if !ok || signal.Ignored(s) { // what nohup or a script ignores, programs below do
+	if !ok || signal.Ignored(s) { // children inherit signals ignored by nohup or a script
 		s = syscall.SIGTERM
 	}
 	for _, cmd := range ts.BackgroundCmds() {

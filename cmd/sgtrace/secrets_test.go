@@ -12,10 +12,10 @@ import (
 	"github.com/sgtrace/sgtrace/trace/redact"
 )
 
-// plantedSecret is a text that passes all tests of rules: prose, a key, a query.
+// plantedSecret passes as a secret for every rule: it is prose, a key, and a query.
 const plantedSecret = "hf_plantedDoNotPublish tell me ?key=1"
 
-// credentialsIn are texts with a credential, wherever they are.
+// credentialsIn are texts with a credential, which is removed wherever it is.
 var credentialsIn = []string{"Bearer plantedDoNotPublish1", "curl -H 'x-api-key: plantedDoNotPublish1'", "serve.py --api-key plantedDoNotPublish1",
 	"GET /users?key=plantedDoNotPublish1", "redis://u:plantedDoNotPublish1@db", "sk-proj-plantedDoNotPublish1", "hf_plantedDoNotPublishAtAll1"}
 
@@ -30,9 +30,9 @@ func plantInExport(t *testing.T, name string) {
 	}
 }
 
-// plant adds a secret under every name of the rules to the first lines of a dump, as
-// attributes of resources, spans and events, plain and within others. Of spans and events
-// beside each other, the first two are enough: all go through the same code.
+// plant adds a secret under every name in the rules to the first lines of a dump, as attributes of
+// resources, spans, and events, plain and nested. The first two spans and events of a list suffice,
+// because all go through the same code.
 func plant(t *testing.T, dump string) {
 	t.Helper()
 	text := func(v string) map[string]any { return map[string]any{"stringValue": v} }
@@ -81,7 +81,7 @@ func plant(t *testing.T, dump string) {
 	}
 }
 
-// plantIn adds attributes to lists of attributes in v, in the first two elements of each array.
+// plantIn adds attributes to the attribute lists in v, in the first two elements of each array.
 func plantIn(v any, attributes []any) {
 	switch v := v.(type) {
 	case []any:
@@ -100,7 +100,7 @@ func plantIn(v any, attributes []any) {
 	}
 }
 
-// kinetoWithSecrets is a trace whose arguments hold secrets, plain and within others.
+// kinetoWithSecrets is a trace with secrets in its arguments, plain and nested.
 const kinetoWithSecrets = `{"schemaVersion":1,"deviceProperties":[],"distributedInfo":{"rank":0,"world_size":1},"HF_TOKEN":"%[1]s","environ":{"A":"%[1]s"},
 "traceEvents":[
 {"ph":"X","cat":"cpu_op","name":"aten::mm","pid":1,"tid":1,"ts":1787000000000000,"dur":5,"args":{"External id":1,"Concrete Inputs":["","%[1]s"],"Input Dims":[[1,2]]}},
@@ -114,8 +114,8 @@ const kinetoWithSecrets = `{"schemaVersion":1,"deviceProperties":[],"distributed
 ]}
 `
 
-// Secrets in inputs of any kind reach no output of any command, and are counted; those
-// in attributes and arguments do if the user says so.
+// No command outputs secrets from inputs of any kind, and secrets are counted. Those in attributes
+// and arguments are kept if the user asks for it.
 func TestSecretsReachNoOutput(t *testing.T) {
 	dir := t.TempDir()
 	inExports := incident(t, dir)

@@ -12,8 +12,8 @@ import (
 	"github.com/sgtrace/sgtrace/testkit/testinput"
 )
 
-// Of a large dump, what was not selected is not read, and no output shows that. The same dump
-// compressed is so small that all of it is read.
+// For a large dump, unselected parts are not read, and the output is the same. The same dump
+// compressed is small enough to be read whole.
 func TestSelectionsReadLess(t *testing.T) {
 	config := simulator.DefaultConfig(20)
 	config.Mode, config.Requests, config.Level = simulator.Unified, 700, 3
@@ -50,7 +50,7 @@ func TestSelectionsReadLess(t *testing.T) {
 	}
 }
 
-// Captures that do not say when they began have no dates.
+// A capture that does not record when it began has no dates.
 func TestWindowBehindUndatedCapture(t *testing.T) {
 	dir := t.TempDir()
 	trace := `{"traceEvents":[{"ph":"X","cat":"kernel","name":"gemm","pid":0,"tid":7,"ts":1000000,"dur":2500,"args":{"stream":7,"device":0}}]}`

@@ -5,12 +5,11 @@ import (
 	"testing"
 )
 
-// factors are columns of which the unit is a ratio, too, but of one thing to another: they may
-// exceed 1.
+// factors are ratio columns that relate one quantity to another, and may exceed 1.
 var factors = []string{"of_median", "p50_of_median", "of_mean", "expert_of_mean", "kernels_of_mean"}
 
-// sharesAreParts checks that every share in a document is a part of a whole: in tables, and in
-// the costs and metrics of findings.
+// sharesAreParts checks that every share in a document is between 0 and 1: in tables, and in the
+// costs and metrics of findings.
 func sharesAreParts(t *testing.T, args []string, document any) {
 	t.Helper()
 	check := func(what string, share any) {

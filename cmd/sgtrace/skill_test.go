@@ -9,7 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/testkit/testset"
 )
 
-// docs/SKILL.md is what the tables of the help say, in the form of SGLang's own skills.
+// docs/SKILL.md matches the help tables, in the form of SGLang's own skills.
 func TestSkill(t *testing.T) {
 	const path = "../../docs/SKILL.md"
 	var b strings.Builder

@@ -13,7 +13,7 @@ import (
 	"github.com/sgtrace/sgtrace/internal/tablefile"
 )
 
-// A dataset is solved once for its captures, with what commands print.
+// A dataset is solved once for its current captures, and the results equal the output of commands.
 func TestSolve(t *testing.T) {
 	dir := t.TempDir()
 	mustRun(t, dir, "demo --requests 40 demo")
@@ -46,7 +46,7 @@ func TestSolve(t *testing.T) {
 	if err := os.WriteFile(dump, append(readFile(t, dump), '\n'), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	for _, again := range []bool{true, false} { // only what is new changes views
+	for _, again := range []bool{true, false} { // views only change for new captures
 		if r := mustRun(t, dir, "extract -o demo.dataset demo"); strings.Contains(r.err, "run 'sgtrace sql' again") != again {
 			t.Errorf("extracted again: %s", r.err)
 		}
@@ -57,7 +57,7 @@ func TestSolve(t *testing.T) {
 	}
 }
 
-// countedKernels counts the kernels of all captures but for those that others have, too.
+// countedKernels counts the kernels of all captures, without those repeated in another capture.
 func countedKernels(t *testing.T, dir, solved string) (n int) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "demo.dataset", "v1", "capture=*", "slices-kernels.parquet"))
@@ -75,7 +75,7 @@ func countedKernels(t *testing.T, dir, solved string) (n int) {
 	return n
 }
 
-// solvedFolder is the only one with what all captures say.
+// solvedFolder returns the only folder with results over all captures.
 func solvedFolder(t *testing.T, dir string) string {
 	t.Helper()
 	all, err := filepath.Glob(filepath.Join(dir, "demo.dataset", "v1", "solved=*"))
@@ -85,7 +85,7 @@ func solvedFolder(t *testing.T, dir string) string {
 	return all[0]
 }
 
-// csvOf returns the rows that a command prints.
+// csvOf returns the CSV records that a command prints.
 func csvOf(t *testing.T, dir, command string) [][]string {
 	t.Helper()
 	records, err := csv.NewReader(strings.NewReader(mustRun(t, dir, command).out)).ReadAll()
@@ -95,7 +95,7 @@ func csvOf(t *testing.T, dir, command string) [][]string {
 	return records[1:]
 }
 
-// batchesOf passes a column of a file, piece by piece.
+// batchesOf calls do with each batch of a column of a file.
 func batchesOf(t *testing.T, path, name string, do func(b *tablefile.Batch)) {
 	t.Helper()
 	f, err := tablefile.OpenParquet(path)
@@ -117,7 +117,7 @@ func batchesOf(t *testing.T, path, name string, do func(b *tablefile.Batch)) {
 	}
 }
 
-// columnOf reads a column of a file as text; null is "".
+// columnOf returns a column of a file as text, "" for null.
 func columnOf(t *testing.T, path, name string) (cells []string) {
 	t.Helper()
 	batchesOf(t, path, name, func(b *tablefile.Batch) {

@@ -17,7 +17,7 @@ import (
 	"github.com/sgtrace/sgtrace/testkit/readback"
 )
 
-// installed returns the engines that can be had; without any, the test skips.
+// installed returns the installed SQL engines, and skips the test if there are none.
 func installed(t *testing.T) (list []*readback.SQLEngine) {
 	cache := os.Getenv("SGTRACE_SCALE")
 	if cache == "" {
@@ -41,10 +41,10 @@ func installed(t *testing.T) (list []*readback.SQLEngine) {
 	return list
 }
 
-// Views have the tables of reports, cell by cell.
+// Views equal the tables of reports, cell by cell.
 func TestViewsAreReports(t *testing.T) {
 	list := installed(t)
-	dir := os.Getenv("SGTRACE_SCALE_RUN") // where scripts/scale.sh has many ranks, and their dataset
+	dir := os.Getenv("SGTRACE_SCALE_RUN") // a dataset of many ranks, made by scripts/scale.sh
 	if dir == "" {
 		dir = t.TempDir()
 		mustRun(t, dir, "demo --requests 120 traces-in")
@@ -68,7 +68,7 @@ func TestViewsAreReports(t *testing.T) {
 	}
 }
 
-// question matches a query of docs/SQL.md with its heading.
+// question matches a question in docs/SQL.md and its query.
 var question = regexp.MustCompile("(?s)\n## ([^\n]*\\?)\n.*?```sql\n(.*?);\n```")
 
 // waitedFor and computesSlower are the questions whose answer is planted.
@@ -77,7 +77,7 @@ const (
 	computesSlower = "Which GPU computes slower than the others?"
 )
 
-// plantedRank is the rank of a demo that the others wait for, as reports name it.
+// plantedRank returns the straggler planted in a demo, as reports name it.
 func plantedRank(t *testing.T, dir string) string {
 	t.Helper()
 	var truth struct {
@@ -90,14 +90,14 @@ func plantedRank(t *testing.T, dir string) string {
 	return truth.Straggler.Role + " " + parts[2] + " " + parts[0]
 }
 
-// An answer is the report that answers a question, too: the columns that name its rows, and the
-// one with the number that the question gives in its column.
+// An answer is the report that answers the same question: names are the columns that identify its
+// rows, and value is the column that the question gives in its column number in.
 type answer struct {
 	report string
 	names  []string
 	value  string
 	in     int
-	of     float64 // what the question divides the number by
+	of     float64 // the question divides the report's number by this
 }
 
 var answers = map[string]answer{
@@ -108,8 +108,8 @@ var answers = map[string]answer{
 	"Do steps of one size take longer on some ranks?": {"report --by-rank --table steps --format csv demo", []string{"rank", "kind", "batch"}, "p50_ns", 4, 1e6},
 }
 
-// sameAsReport compares the rows of a question with those of the report. The report has all of them,
-// by name.
+// sameAsReport compares the rows that answer a question with those of the report, which contains
+// all of them by name.
 func sameAsReport(t *testing.T, question string, answered [][]any, dir string, a answer) {
 	t.Helper()
 	cells, err := csv.NewReader(strings.NewReader(mustRun(t, dir, a.report).out)).ReadAll()
@@ -149,7 +149,7 @@ func sameAsReport(t *testing.T, question string, answered [][]any, dir string, a
 	}
 }
 
-// The questions of docs/SQL.md have answers, which are those of reports, and the planted rank is that of the right one.
+// The queries in docs/SQL.md return rows that equal those of reports, and the right one names the planted rank.
 func TestQuestions(t *testing.T) {
 	found := question.FindAllStringSubmatch(string(readFile(t, "../../docs/SQL.md")), -1)
 	if len(found) != 10 {

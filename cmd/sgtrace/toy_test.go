@@ -18,9 +18,9 @@ import (
 	"github.com/sgtrace/sgtrace/profile"
 )
 
-// toyFormat is a format that is nowhere but here: lines of a kernel, its start and its
-// duration in ns, behind a line with a rank. A file may have several ranks. A folder of such files, with one
-// that is called toy.index, is one recording.
+// toyFormat is a format that exists only in this test: a line with a rank, then lines with a
+// kernel, its start, and its duration in ns. A file may have several ranks. A folder of such files
+// with a toy.index is one recording.
 var toyFormat = &formats.Format{
 	Name: "a toy", Doc: "kernels as text", For: "every command", Convert: "toy2perfetto", Noun: "toy recording", Text: true,
 	Sniff:  func(head []byte) bool { return bytes.HasPrefix(head, []byte("toy of rank ")) },
@@ -93,7 +93,7 @@ func indexToy(in *formats.Input, opt *formats.Options) (*formats.Source, error) 
 	}}, nil
 }
 
-// A format is one line of a table: then every command reads it.
+// Adding a format takes one row in a table; every command then reads it.
 func TestOneLineAddsAFormat(t *testing.T) {
 	before := inputs.Formats
 	t.Cleanup(func() { inputs.Formats = before })

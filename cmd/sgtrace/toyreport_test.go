@@ -28,7 +28,7 @@ var toyReport = &reports.Report{
 	},
 }
 
-// A report is one row of a table: then every part of the command line knows it.
+// Adding a report takes one row in a table; every part of the command line then knows it.
 func TestOneRowAddsAReport(t *testing.T) {
 	before := reports.All
 	t.Cleanup(func() { reports.All = before })

@@ -10,13 +10,13 @@ import (
 	"github.com/sgtrace/sgtrace/testkit/testset"
 )
 
-// elided stands for lines that an example leaves out.
+// elided stands for lines that an example omits.
 const elided = "..."
 
-// What the tutorial shows is what the program prints, to the letter: stdout, then stderr. An
-// example may have one line "...": above it are the first lines, below it the last
-// ones. "go test ./cmd/sgtrace -run TestTutorial -update" writes the outputs again, with
-// as many lines on both sides, or twenty where there were none.
+// The program prints exactly what the tutorial shows: stdout, then stderr. An example may have one
+// line "...", between the first lines and the last lines of the output. "go test ./cmd/sgtrace -run
+// TestTutorial -update" rewrites the outputs, with the same number of lines on each side, or twenty
+// where there were none.
 func TestTutorial(t *testing.T) {
 	path, err := filepath.Abs(filepath.Join("..", "..", "docs", "TUTORIAL.md"))
 	if err != nil {
@@ -57,8 +57,8 @@ func TestTutorial(t *testing.T) {
 	}
 }
 
-// abridged leaves as many lines of what was printed as are shown above and below "...";
-// all of them without it. Blanks at the ends of lines are no part of a page.
+// abridged shortens the output to the number of lines shown above and below "...", or returns all
+// of it if there is no "...". It drops trailing blanks.
 func abridged(printed, shown string) string {
 	var lines []string
 	for line := range strings.Lines(printed) {
@@ -87,7 +87,7 @@ func TestAbridged(t *testing.T) {
 		"x\n...\n":          "a\n...\n",
 		"x\n...\ny\n":       "a\n...\nd\n",
 		"...\ny\nz\n":       "...\nc\nd\n",
-		"...\n":             "a\nb\nc\nd\n", // fewer lines than some
+		"...\n":             "a\nb\nc\nd\n", // fewer lines than are shown
 		"1\n2\n3\n...\n4\n": "a\nb\nc\nd\n",
 	} {
 		if have := abridged(printed, shown); have != want {

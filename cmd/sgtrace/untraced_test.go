@@ -9,8 +9,8 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-// untraced writes the folder of the script of an incident that nobody traced, with canaries wherever prompts and
-// keys are in such files.
+// untraced writes the folder of an incident without traces, as in its script, with canaries
+// wherever such files have prompts and keys.
 func untraced(t *testing.T, dir string) {
 	t.Helper()
 	all, err := txtar.ParseFile(filepath.Join(scriptDir, "incident.txtar"))
@@ -38,13 +38,13 @@ func untraced(t *testing.T, dir string) {
 	}
 }
 
-// Datasets of logs, metrics, and what orchestrators say have no prompt and no key; redacted ones have no server,
-// host, or path, either.
+// Datasets of logs, metrics, and orchestrator events contain no prompts or keys; redacted ones
+// contain no server, host, or path, either.
 func TestDatasetsOfUntracedInputs(t *testing.T) {
 	t.Chdir(t.TempDir())
 	untraced(t, "acme-7")
 	mustRun(t, ".", "extract -o set acme-7")
-	// Reports read logs anew, so that a dataset which does not know its originals would be of no use: extract says so.
+	// Reports reread logs, so a dataset that does not know its originals is of little use. extract says so.
 	if r := sgtrace(t, ".", "extract", "-o", "shared", "--redact", "acme-7"); r.status != exitPartial || !strings.Contains(r.err, "does not know its originals") {
 		t.Errorf("status %d: %s", r.status, r.err)
 	}
@@ -62,7 +62,7 @@ func TestDatasetsOfUntracedInputs(t *testing.T) {
 	}
 }
 
-// No output has a prompt or a key: tables, pages, timelines, and what compares two runs.
+// No output contains a prompt or a key: tables, pages, timelines, and comparisons.
 func TestOutputsOfUntracedInputs(t *testing.T) {
 	t.Chdir(t.TempDir())
 	untraced(t, "folder")

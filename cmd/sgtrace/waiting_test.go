@@ -10,9 +10,9 @@ import (
 	"github.com/sgtrace/sgtrace/testkit/testinput"
 )
 
-// Four ranks of SGLang whose all-reduces are in a namespace without a name. The truth is an
-// engineer's, who computed it by the order of calls: all collectives are matched, this is how
-// long each rank waited (ms) and how often it came last, and these two were waited for.
+// Four SGLang ranks have all-reduces in an unnamed namespace. An engineer computed the truth from
+// the order of calls: all collectives are matched, how long each rank waited (ms), how often it
+// came last, and the two ranks that the others waited for.
 func TestWaitsOfRealRanks(t *testing.T) {
 	inputs := testinput.Shared(t, "data", "reality2", "gb300_sglang_qwen3moe_tp4__bs16-TP-?.trace.json.zst")
 	files, err := filepath.Glob(inputs)

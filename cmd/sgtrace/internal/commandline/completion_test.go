@@ -8,7 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// The scripts are those of their shells.
+// The completion scripts are valid in their shells.
 func TestCompletionScripts(t *testing.T) {
 	for _, shell := range []string{"bash", "zsh", "fish"} {
 		path, err := exec.LookPath(shell)
@@ -24,7 +24,7 @@ func TestCompletionScripts(t *testing.T) {
 	}
 }
 
-// Standard input that is named is an input.
+// Standard input counts as an input if it is named.
 func TestPositionals(t *testing.T) {
 	app := &cli.App{Commands: []*cli.Command{{Name: "report", Flags: []cli.Flag{&cli.StringFlag{Name: "o"}, &cli.BoolFlag{Name: "v"}}}}}
 	for line, want := range map[string]int{"report": 0, "report -": 1, "report -v -": 1, "report -o -": 0, "report -o x": 0, "report a - b": 3} {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Every module that the program is linked of has a license there, in its version.
+// licenses.txt has the license of every module linked into the program, in its version.
 func TestEveryModuleHasALicense(t *testing.T) {
 	list := exec.Command("go", "list", "-deps", "-f", "{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}}{{end}}{{end}}", "github.com/sgtrace/sgtrace/cmd/sgtrace")
 	out, err := list.Output()

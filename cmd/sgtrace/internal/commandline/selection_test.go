@@ -8,7 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// read is what Read and Args make of arguments.
+// read parses arguments, and returns the selection and the arguments that Args gives for it.
 func read(t *testing.T, args ...string) (s *Selected, again []string, err error) {
 	t.Helper()
 	app := &cli.App{Flags: Flags(), DisableSliceFlagSeparator: true, Action: func(ctx *cli.Context) error {
@@ -22,7 +22,7 @@ func read(t *testing.T, args ...string) (s *Selected, again []string, err error)
 	return s, again, err
 }
 
-// Args repeats every flag: what it returns chooses the same.
+// Args repeats every flag: its result selects the same.
 func TestArgsChooseTheSame(t *testing.T) {
 	args := []string{"--rid", "a,b", "--rid", "c", "--room", "0x1f", "--trace", "00ff", "--status", "failed", "--slowest", "3:ttft", "--from", "+1s", "--to", "20:53:20",
 		"--sample", "0.25", "--role", "decode", "--host", "node1", "--rank", "decode DP1 TP0", "--stage", "prefill forward", "--min-dur", "1500us", "--level", "2"}

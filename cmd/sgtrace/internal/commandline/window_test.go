@@ -14,9 +14,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// FuzzInstant reads times as users write them: what is taken is the time that exact
-// arithmetic makes of the text, whatever it is near to, and never beyond what a time can
-// be.
+// FuzzInstant checks that an accepted time equals the one that exact arithmetic derives from the
+// text, and is within the range of times.
 func FuzzInstant(f *testing.F) {
 	for _, text := range []string{"2026-08-17T20:53:20Z", "2026-08-17T20:53:20.123456789+02:00", "20:53:20", "23:59:59.999999999",
 		"1787000000", "1787000000.123456789", "1787000000.", "9999-12-31T00:00:00Z", "9999999999", "+10s", "+1h2m3.5ms", "+-5s", "-5s", "0", "", "soon",
@@ -28,7 +27,7 @@ func FuzzInstant(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string, first int64, minutes int16) {
 		offset := int64(minutes%(14*60)) * int64(time.Minute)
 		zone := time.FixedZone("there", int(offset/1e9))
-		first = max(first, -first, 0) >> 1 // -1<<63 is its own negative; half leaves room for offsets
+		first = max(first, -first, 0) >> 1 // -1<<63 is its own negative; half the range leaves room for offsets
 		last := first + int64(time.Hour)
 		got, err := Instant("--from", text, trace.Time(first), trace.Time(last), zone)
 		if err != nil {
@@ -84,13 +83,13 @@ func FuzzInstant(f *testing.F) {
 	})
 }
 
-// A window that ends before it begins is found before the input is read if its bounds have
-// the same form, and otherwise as soon as the first event is known.
+// A window that ends before it begins is rejected before the input is read if both bounds have the
+// same form, and otherwise once the first event is known.
 func TestWindowOrder(t *testing.T) {
 	const first = trace.Time(1_787_000_000_000_000_000) // 2026-08-17T20:53:20Z
 	for _, c := range []struct {
 		from, to        string
-		early, resolved bool // is an error
+		early, resolved bool // whether an error is expected
 	}{
 		{"", "", false, false},
 		{"+1s", "+2s", false, false},
@@ -120,7 +119,7 @@ func TestWindowOrder(t *testing.T) {
 	}
 }
 
-// A time of day is on the day that the clock of the zone shows at the first event.
+// A time of day is on the date that the zone's clock shows at the first event.
 func TestTimesOfDayInZones(t *testing.T) {
 	for _, c := range []struct{ zone, first, text, want string }{
 		{"Europe/Berlin", "2026-08-17T20:53:20Z", "22:53:25", "2026-08-17T20:53:25Z"},
@@ -145,7 +144,7 @@ func TestTimesOfDayInZones(t *testing.T) {
 	}
 }
 
-// A zone has a name or an offset; commands that are printed repeat it.
+// A zone is a name or an offset, and suggested commands repeat it.
 func TestZone(t *testing.T) {
 	for text, offset := range map[string]int{"UTC": 0, "Z": 0, "Europe/Berlin": 7200, "+02:00": 7200, "-0930": -34200, "+05": 18000} {
 		zone, again, _ := readZone(t, "--tz="+text)
@@ -167,7 +166,7 @@ func TestZone(t *testing.T) {
 	}
 }
 
-// readZone is what Zone and Args make of arguments.
+// readZone parses arguments, and returns the zone and the arguments that Args gives for it.
 func readZone(t *testing.T, args ...string) (zone *time.Location, again []string, err error) {
 	t.Helper()
 	app := &cli.App{Flags: append(Flags(), ZoneFlag("")), Action: func(ctx *cli.Context) error {

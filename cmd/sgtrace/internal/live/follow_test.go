@@ -15,7 +15,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// However a dump arrives, every request is printed once, when it has ended.
+// However a dump is written, every request is printed once, after it has ended.
 func TestFollowPrintsRequestsOnce(t *testing.T) {
 	config := simulator.DefaultConfig(4)
 	config.Requests = 30

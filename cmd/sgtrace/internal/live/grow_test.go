@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// A step changes the file and says what is read because of it.
+// A step changes the file, and states what the follower then reads.
 type step struct {
 	do   func(t *testing.T, path string)
 	want string
@@ -33,7 +33,7 @@ func rotateBack(t *testing.T, path string) {
 	check(t, os.Rename(path+".1", path))
 }
 
-// appendToOld writes what a writer that has not yet moved over writes.
+// appendToOld writes like a writer that has not yet switched to the new file.
 func appendToOld(text string) func(*testing.T, string) {
 	return func(t *testing.T, path string) { write(t, path+".1", os.O_APPEND, text) }
 }
@@ -66,9 +66,9 @@ func TestRead(t *testing.T) {
 	long := strings.Repeat("x", 3*minRead)
 	for _, c := range []struct {
 		name  string
-		start string // of the file, before it is opened
+		start string // content before the file is opened
 		steps []step
-		rest  string // read after the context ended
+		rest  string // read after the context ends
 		moves bool   // moves an open file, which Windows forbids
 	}{
 		{name: "what is there already", start: "a\nb\n", steps: []step{{nil, "a\nb\n"}}},
@@ -147,7 +147,7 @@ func TestRead(t *testing.T) {
 // A follower reads a file in the background.
 type follower struct {
 	cancel context.CancelFunc
-	err    chan error // how reading ended; nil is io.EOF
+	err    chan error // error that ended reading; nil for io.EOF
 
 	mu  sync.Mutex
 	got bytes.Buffer
@@ -172,7 +172,7 @@ func (f *follower) Write(p []byte) (int, error) {
 	return f.got.Write(p)
 }
 
-// take returns what was read since it was called last.
+// take returns what was read since its last call.
 func (f *follower) take() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -214,7 +214,7 @@ func TestInterval(t *testing.T) {
 	}
 }
 
-// A canceled wait ends at once, and for good.
+// A canceled wait ends at once and permanently.
 func TestCancelFollowing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "run.jsonl")
@@ -272,8 +272,7 @@ func TestOpenErrors(t *testing.T) {
 	}
 }
 
-// Something that cannot be read in place of the file ends the reading with an
-// error.
+// If the file is replaced by something unreadable, reading ends with an error.
 func TestReplacedByDirectory(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("Windows does not move a file that is open")

@@ -29,7 +29,7 @@ func TestLink(t *testing.T) {
 	}
 }
 
-// The UI takes the fragment's arguments apart and fetches the url among them.
+// The UI splits the fragment's arguments and fetches the url among them.
 func TestLinkIsUnderstood(t *testing.T) {
 	opening := trace.Opening{Pin: []string{"a > queued · decode DP1", `x (50%) & "+" [1] / \y`}, From: 1787000000000000000, To: 1787000001000000000}
 	for _, file := range []string{"out.pftrace", "a b+c&d=e.json", "100%25 #1?.gz", "größe-日本.json.gz", "bad\xffname", `back\slash`} {
@@ -61,8 +61,8 @@ func TestLinkIsUnderstood(t *testing.T) {
 	}
 }
 
-// What the commands do to the tracks of a trace. Go's expressions and JavaScript's agree
-// on what is used here.
+// This checks the effect of the commands on the tracks of a trace. Go and JavaScript agree on the
+// regular expressions used here.
 func TestCommands(t *testing.T) {
 	const expand, pin = "dev.perfetto.ExpandTracksByRegex", "dev.perfetto.PinTracksByRegex"
 	commands := Commands(trace.Opening{Pin: []string{"By process > a > TP0 · scheduler (x) > queued · TP0", "steps · decode DP1"}})

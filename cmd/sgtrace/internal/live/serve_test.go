@@ -48,8 +48,8 @@ func listen(t *testing.T) net.Listener {
 	return ln
 }
 
-// do sends a request as the UI would, but for what header says. Its Host stands
-// for the request's.
+// do sends a request as the UI would, with the headers in header added. Its Host replaces the
+// request's.
 func (s *service) do(t *testing.T, method, path string, header http.Header) *http.Response {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, s.base+path, nil)
@@ -99,7 +99,7 @@ func TestAnswers(t *testing.T) {
 		name, method, path string
 		header             http.Header
 		status             int
-		body               string // what it contains
+		body               string // expected part of the body
 		want               http.Header
 	}{
 		{name: "another path", method: "GET", path: "/other", status: 404},
@@ -162,7 +162,7 @@ func TestAnswers(t *testing.T) {
 }
 
 func TestServe(t *testing.T) {
-	large := strings.Repeat("0123456789abcdef", 1<<20) // beyond what sockets buffer
+	large := strings.Repeat("0123456789abcdef", 1<<20) // larger than socket buffers
 	for _, c := range []struct{ name, content, contentType string }{
 		{"out.pftrace", "trace", "application/octet-stream"},
 		{"out.pftrace.gz", "\x1f\x8b\x08trace", "application/gzip"},
@@ -204,8 +204,8 @@ func TestServe(t *testing.T) {
 	}
 }
 
-// A page may be reloaded: the time until the end counts from the end of the last fetch, however long
-// that takes.
+// A page may be reloaded: the idle time counts from the end of the last fetch, however long that
+// takes.
 func TestIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const limit = 3 * time.Second
@@ -228,7 +228,7 @@ func TestIdle(t *testing.T) {
 	})
 }
 
-// A file that was fetched is served again.
+// A fetched file is served again.
 func TestReload(t *testing.T) {
 	s := startService(t, "out.json", "{}", 0)
 	for range 2 {
@@ -238,7 +238,7 @@ func TestReload(t *testing.T) {
 	}
 }
 
-// Another UI has another origin, which the server is for, and no other.
+// A different UI has its own origin, and the server then allows only that one.
 func TestOtherUI(t *testing.T) {
 	for ui, want := range map[string]string{
 		UI: UI, "http://host:8080/perfetto/": "http://host:8080", "https://a.example": "https://a.example",
@@ -307,7 +307,7 @@ func TestServeErrors(t *testing.T) {
 }
 
 func TestListen(t *testing.T) {
-	ln, err := Listen() // fails where the port is in use already, which serves the test as well
+	ln, err := Listen() // fails if the port is taken, which serves the test as well
 	if err == nil {
 		defer ln.Close()
 		if got := ln.Addr().String(); got != Addr {

@@ -13,7 +13,7 @@ import (
 
 var update = flag.Bool("update", false, "write docs/REPORTS.md, and the schemas in docs/METRICS.md")
 
-// docs/REPORTS.md is what the table says.
+// docs/REPORTS.md matches the table of reports.
 func TestPage(t *testing.T) {
 	const path = "../../../../docs/REPORTS.md"
 	if *update {
@@ -30,7 +30,7 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// docs/METRICS.md lists the schema of every report, as JSON has it.
+// docs/METRICS.md lists the JSON schema of every report.
 func TestPageOfSchemas(t *testing.T) {
 	const path, before, behind = "../../../../docs/METRICS.md", "its version is that of this object: ", ", `sgtrace.requests/"
 	raw, err := os.ReadFile(path)
@@ -57,8 +57,7 @@ func TestPageOfSchemas(t *testing.T) {
 	}
 }
 
-// page returns docs/REPORTS.md: what can be asked for, of which inputs, and with which
-// flags.
+// page returns docs/REPORTS.md: each report with its inputs and flags.
 func page() string {
 	var b strings.Builder
 	b.WriteString("# Reports\n\n`sgtrace report` prints one report at a time: the summary, unless a flag asks for another. Every report takes\n" +
@@ -77,5 +76,5 @@ func page() string {
 	return b.String()
 }
 
-// code lists names as code.
+// code formats names as code.
 func code(names []string) string { return "`" + strings.Join(names, "`, `") + "`" }

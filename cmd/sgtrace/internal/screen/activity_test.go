@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// terminalOf is a screen whose messages go to a terminal, of a run that began a minute ago.
+// terminalOf returns a screen whose messages go to a terminal, for a run that began a minute ago.
 func terminalOf(w *bytes.Buffer) *Screen {
 	a := &activity{w: w, isTerminal: true, began: time.Now().Add(-time.Minute)}
 	return &Screen{activity: a, Notices: a}
 }
 
-// One activity follows the other on one line, and a notice takes the place of both.
+// Activities replace each other on one line, and a notice overwrites it.
 func TestActivities(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var w bytes.Buffer
@@ -46,8 +46,8 @@ func TestActivities(t *testing.T) {
 	})
 }
 
-// What a run prints on a terminal, or for a program that does, shows by itself. The terminal
-// says that a run writes a file.
+// Output on a terminal, or for another program, needs no message. If a run writes a file, the
+// terminal says so.
 func TestPrinting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for toFile, want := range map[bool]string{false: "", true: "writing, 0s"} {

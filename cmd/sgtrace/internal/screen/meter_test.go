@@ -9,8 +9,7 @@ import (
 	"time"
 )
 
-// These tests run on the clock of a synctest bubble, which also fails if a
-// goroutine is left.
+// These tests run on the clock of a synctest bubble, which also fails if a goroutine leaks.
 
 func TestMeter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -57,12 +56,12 @@ func TestMeter(t *testing.T) {
 	})
 }
 
-// What comes after reading is shown at once if the run has taken its second.
+// Work after reading is shown at once if the run has already taken a second.
 func TestDoing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		for _, c := range []struct {
-			before, after time.Duration // the work begins, and is looked at
+			before, after time.Duration // before the work begins, and before the screen is checked
 			want          string
 		}{
 			{delay / 2, delay/2 - 1, ""},
@@ -175,7 +174,7 @@ func TestTerminal(t *testing.T) {
 	}
 }
 
-// screen is one line of a terminal.
+// screen is a terminal line.
 type screen struct {
 	line   []byte
 	column int

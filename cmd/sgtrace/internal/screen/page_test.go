@@ -89,7 +89,7 @@ func TestFind(t *testing.T) {
 		{"TTFT_ns", "first token"},
 		{"number", "What every number"},
 		{"unknown is not zero", "null in JSON"},
-		{"rules", "one or the other"}, // a heading: all that is below
+		{"rules", "one or the other"}, // a heading prints everything below it
 		{"small", "1  2"},
 		{"1", "1  2"},
 	} {
@@ -111,8 +111,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// All of the page of metrics is printed, and fits a terminal: words that are longer
-// than a line aside, of which there are none.
+// The whole metrics page is printed and fits a terminal. No word is longer than a line.
 func TestMetricsFit(t *testing.T) {
 	p := Parse(docs.Metrics)
 	text := written(t, p, 80)
@@ -144,7 +143,7 @@ func TestMetricsFit(t *testing.T) {
 	}
 }
 
-// Every word that is suggested can be looked up.
+// Every suggested word can be looked up.
 func TestWordsAreFound(t *testing.T) {
 	p := Parse(docs.Metrics)
 	for _, word := range p.Words() {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// A pager gets all of the text, may end early, and its failure is an error.
+// A pager receives the whole text and may exit early; its failure is an error.
 func TestPager(t *testing.T) {
 	long := func(w io.Writer) error {
 		for i := range 100_000 {
@@ -36,7 +36,7 @@ func TestPager(t *testing.T) {
 	}
 }
 
-// The pager is that of the environment.
+// The environment selects the pager.
 func TestWhichPager(t *testing.T) {
 	for _, c := range []struct{ mine, all, want, name string }{
 		{"mine", "all", "mine", "its own"},

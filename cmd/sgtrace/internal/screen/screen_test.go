@@ -12,7 +12,7 @@ import (
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 )
 
-// screenOf is what New makes of arguments and an environment, where nothing is a terminal.
+// screenOf calls New with arguments and an environment, where nothing is a terminal.
 func screenOf(t *testing.T, errOut io.Writer, env map[string]string, args ...string) (s Screen, err error) {
 	t.Helper()
 	app := &cli.App{Flags: Flags(), Action: func(ctx *cli.Context) error {
