@@ -26,22 +26,22 @@ func (m *Memory) deviceTable() *table.Table {
 		return func(d *Device) (trace.Time, bool) { return of(d), of(d) != 0 }
 	}
 	t := table.New("sgtrace.report.memory/v1", "Memory that PyTorch has of devices", m.Devices, []table.Field[Device]{
-		table.TextColumn("rank", "the rank, or the file where no name tells it", func(d *Device) string { return d.Rank }),
-		table.CountColumn("device", "as the process counts", func(d *Device) int64 { return int64(d.Number) }),
-		bytesOf("allocated", "in use when the snapshot was taken, as asked for", func(d *Device) int64 { return d.Allocated }, nil),
-		bytesOf("reserved", "what the allocator has of the device: in use or not", func(d *Device) int64 { return d.Reserved }, nil),
-		bytesOf("peak", "the most that was in use since the first entry", func(d *Device) int64 { return d.Replay.Peak.Allocated }, told),
-		table.TimeField("peak_at", "when that was", when(func(d *Device) trace.Time { return d.PeakTime })),
-		bytesOf("before", "was in use before the first entry: weights and KV caches, if recording began after loading", func(d *Device) int64 { return d.Replay.Start.Allocated }, told),
-		bytesOf("grown", "was allocated by some entry and is in use at the end", func(d *Device) int64 { return d.Replay.Grown }, told),
-		bytesOf("free", "reserved, and in no use", func(d *Device) int64 { return d.Free }, nil),
-		bytesOf("largest_free", "the largest block of that: a larger allocation needs more of the device", func(d *Device) int64 { return d.LargestFree }, nil),
-		bytesOf("rounding", "what blocks in use take beyond what was asked for", func(d *Device) int64 { return d.Taken - d.Allocated - d.Pending }, nil),
-		bytesOf("pool", "kept for CUDA graphs and memory pools", func(d *Device) int64 { return d.Pool }, nil),
-		table.CountColumn("failed", "allocations that the device had no memory for", func(d *Device) int64 { return d.Failed }),
-		table.CountColumn("entries", "what the allocator recorded before the snapshot", func(d *Device) int64 { return d.Entries }),
-		table.TimeField("from", "the first of them", when(func(d *Device) trace.Time { return d.First })),
-		table.TimeField("to", "the last of them", when(func(d *Device) trace.Time { return d.Last })),
+		table.TextColumn("rank", "rank, or the file if no name gives the rank", func(d *Device) string { return d.Rank }),
+		table.CountColumn("device", "device number within the process", func(d *Device) int64 { return int64(d.Number) }),
+		bytesOf("allocated", "requested bytes in use when the snapshot was taken", func(d *Device) int64 { return d.Allocated }, nil),
+		bytesOf("reserved", "device memory held by the allocator, in use or free", func(d *Device) int64 { return d.Reserved }, nil),
+		bytesOf("peak", "peak of requested bytes in use since the first entry; empty if nothing was recorded", func(d *Device) int64 { return d.Replay.Peak.Allocated }, told),
+		table.TimeField("peak_at", "time of the peak", when(func(d *Device) trace.Time { return d.PeakTime })),
+		bytesOf("before", "in use before the first entry: weights and KV caches if recording began after loading", func(d *Device) int64 { return d.Replay.Start.Allocated }, told),
+		bytesOf("grown", "allocated during the recording and still in use at the end", func(d *Device) int64 { return d.Replay.Grown }, told),
+		bytesOf("free", "reserved but not in use", func(d *Device) int64 { return d.Free }, nil),
+		bytesOf("largest_free", "largest free block: a larger allocation needs more device memory", func(d *Device) int64 { return d.LargestFree }, nil),
+		bytesOf("rounding", "rounding overhead of the blocks in use", func(d *Device) int64 { return d.Taken - d.Allocated - d.Pending }, nil),
+		bytesOf("pool", "reserved for CUDA graphs and memory pools", func(d *Device) int64 { return d.Pool }, nil),
+		table.CountColumn("failed", "number of allocations that failed for lack of device memory", func(d *Device) int64 { return d.Failed }),
+		table.CountColumn("entries", "number of entries that the allocator recorded before the snapshot", func(d *Device) int64 { return d.Entries }),
+		table.TimeField("from", "time of the first entry", when(func(d *Device) trace.Time { return d.First })),
+		table.TimeField("to", "time of the last entry", when(func(d *Device) trace.Time { return d.Last })),
 		table.FileField(func(d *Device) string { return d.File }),
 	})
 	silent, odd, lost := 0, 0, int64(0)
@@ -65,18 +65,18 @@ func (m *Memory) deviceTable() *table.Table {
 
 func (m *Memory) holderTable() *table.Table {
 	return table.New("sgtrace.report.memory.stacks/v1", "Who has memory, at the peak and at the end", m.Holders, []table.Field[Holder]{
-		table.TextColumn("rank", "the rank, or the file where no name tells it", func(h *Holder) string { return h.Rank }),
-		table.CountColumn("device", "as the process counts", func(h *Holder) int64 { return int64(h.Number) }),
-		table.TextColumn("at", "`peak` or `end`", func(h *Holder) string {
+		table.TextColumn("rank", "rank, or the file if no name gives the rank", func(h *Holder) string { return h.Rank }),
+		table.CountColumn("device", "device number within the process", func(h *Holder) int64 { return int64(h.Number) }),
+		table.TextColumn("at", "moment: `peak` or `end`", func(h *Holder) string {
 			if h.Peak {
 				return "peak"
 			}
 			return "end"
 		}),
-		bytesOf("allocated", "in use, as asked for", func(h *Holder) int64 { return h.Holding.Bytes }, nil),
-		table.PartColumn("share", "of all that was in use then", func(h *Holder) (int64, int64) { return h.Holding.Bytes, h.Of }),
-		{Column: table.Column{Name: "n", Unit: table.Count, Doc: "blocks"}, Cell: func(h *Holder) table.Cell { return table.Cell{N: h.Holding.N, Unknown: h.Holding.N == 0} }},
-		table.TextColumn("where", "the innermost function of the allocation that is not PyTorch's", m.holderName),
+		bytesOf("allocated", "requested bytes in use", func(h *Holder) int64 { return h.Holding.Bytes }, nil),
+		table.PartColumn("share", "share of all memory in use at that moment", func(h *Holder) (int64, int64) { return h.Holding.Bytes, h.Of }),
+		{Column: table.Column{Name: "n", Unit: table.Count, Doc: "number of blocks"}, Cell: func(h *Holder) table.Cell { return table.Cell{N: h.Holding.N, Unknown: h.Holding.N == 0} }},
+		table.TextColumn("where", "innermost function outside of PyTorch that allocated it", m.holderName),
 	})
 }
 
@@ -94,14 +94,14 @@ func (m *Memory) holderName(h *Holder) string {
 func (m *Memory) stallTable() *table.Table {
 	none := func(n int64) table.Cell { return table.Cell{N: n, Unknown: n < 0} }
 	t := table.New("sgtrace.report.memory.stalls/v1", "Calls for more memory of the device", m.Stalls, []table.Field[Stall]{
-		table.TextColumn("rank", "the rank, or the file where no name tells it", func(s *Stall) string { return s.Rank }),
-		table.CountColumn("device", "as the process counts", func(s *Stall) int64 { return int64(s.Number) }),
-		table.TimeField("time", "behind the call", func(s *Stall) (trace.Time, bool) { return s.Time, s.Time != 0 }),
-		bytesOf("size", "of the segment", func(s *Stall) int64 { return s.Bytes }, nil),
-		{Column: table.Column{Name: "at_most", Unit: table.Duration, Doc: "time since the entry before: the call took no longer"}, Cell: func(s *Stall) table.Cell { return none(s.Most) }},
-		{Column: table.Column{Name: "took", Unit: table.Duration, Doc: "duration of the call, where a profiler recorded it of the same rank"}, Cell: func(s *Stall) table.Cell { return none(s.Took) }},
-		table.TextColumn("call", "that call", func(s *Stall) string { return m.syms.Name(s.Call) }),
-		table.TextColumn("where", "the innermost function that is not PyTorch's", func(s *Stall) string { return m.syms.Name(s.Where) }),
+		table.TextColumn("rank", "rank, or the file if no name gives the rank", func(s *Stall) string { return s.Rank }),
+		table.CountColumn("device", "device number within the process", func(s *Stall) int64 { return int64(s.Number) }),
+		table.TimeField("time", "end of the call", func(s *Stall) (trace.Time, bool) { return s.Time, s.Time != 0 }),
+		bytesOf("size", "size of the segment", func(s *Stall) int64 { return s.Bytes }, nil),
+		{Column: table.Column{Name: "at_most", Unit: table.Duration, Doc: "upper bound of the call's duration: time since the previous entry"}, Cell: func(s *Stall) table.Cell { return none(s.Most) }},
+		{Column: table.Column{Name: "took", Unit: table.Duration, Doc: "duration of the call, if a profile of the same rank recorded it"}, Cell: func(s *Stall) table.Cell { return none(s.Took) }},
+		table.TextColumn("call", "name of the call", func(s *Stall) string { return m.syms.Name(s.Call) }),
+		table.TextColumn("where", "innermost function outside of PyTorch", func(s *Stall) string { return m.syms.Name(s.Where) }),
 	})
 	if len(m.Stalls) > 0 {
 		t.Note("at_most is the time since the allocator did anything else, which is no stall unless took says so")

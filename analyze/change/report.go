@@ -63,28 +63,28 @@ func (f *Shift) edgeName() string {
 // Report returns a table of the changes, with a row for each shift.
 func (c *Changes) Report() *table.Table {
 	fields := []table.Field[changeRow]{
-		{Column: table.Column{Name: "change", Unit: table.Count, Doc: "number of the change: what happened at one time is one"},
+		{Column: table.Column{Name: "change", Unit: table.Count, Doc: "number of the change; rows of the same moment share it"},
 			Cell: func(r *changeRow) table.Cell { return table.Cell{N: int64(r.number), Unknown: r.number == 0} }},
-		table.TextColumn("part", "first: what may have caused the rest; with: load that changed, too; then: latency; ramp-up, drain, always: not a change",
+		table.TextColumn("part", "first: possible cause of the rest; with: load that changed, too; then: latency that changed as a result; ramp-up, drain, always: not a change",
 			func(r *changeRow) string { return r.part }),
-		table.TimeColumn("time", "when it changed", func(r *changeRow) trace.Time { return r.Time }),
-		{Column: table.Column{Name: "within", Unit: table.Duration, Doc: "how far off the time may be, with a confidence of 95 %; unknown where it is that of the first row of the change"},
+		table.TimeColumn("time", "when it changed, Unix time", func(r *changeRow) trace.Time { return r.Time }),
+		{Column: table.Column{Name: "within", Unit: table.Duration, Doc: "95 % error bound of the time; empty if the time is that of the change's first row"},
 			Cell: func(r *changeRow) table.Cell {
 				return table.Cell{N: int64(max(r.Time-r.First, r.Last-r.Time)), Unknown: !r.Searched}
 			}},
 		table.TextColumn("what", "what changed", func(r *changeRow) string { return r.subject() }),
-		table.TextColumn("before", "what it was before, in words", func(r *changeRow) string {
+		table.TextColumn("before", "value before, in words", func(r *changeRow) string {
 			before, after := r.values()
 			if _, unit, ok := strings.Cut(after, " "); ok && !strings.Contains(before, " ") {
 				before += " " + unit
 			}
 			return before
 		}),
-		table.TextColumn("after", "what it was after, in words", func(r *changeRow) string {
+		table.TextColumn("after", "value after, in words", func(r *changeRow) string {
 			_, after := r.values()
 			return after
 		}),
-		table.NumberColumn("p", "probability that there is such a change in any of the series if nothing happens; unless found by itself, of such a difference",
+		table.NumberColumn("p", "probability of finding such a change in any series if nothing changed; if found is compared, the probability of such a difference",
 			func(r *changeRow) float64 { return r.P }),
 	}
 	r := table.New("sgtrace.report.changes/v1", "Changes", c.rows(), append(fields, changeDetails()...))
@@ -97,17 +97,17 @@ func (c *Changes) Report() *table.Table {
 // changeDetails returns the columns for programs.
 func changeDetails() []table.Field[changeRow] {
 	fields := []table.Field[changeRow]{
-		table.TimeColumn("first", "earliest time at which it can have changed", func(r *changeRow) trace.Time { return r.First }),
-		table.TimeColumn("last", "latest time at which it can have changed", func(r *changeRow) trace.Time { return r.Last }),
-		table.TextColumn("sentence", "on the first row of a change: what happened, in words", func(r *changeRow) string { return r.sentence }),
-		table.TextColumn("found", "searched: by itself; compared: by looking at the time of the change", func(r *changeRow) string {
+		table.TimeColumn("first", "earliest possible time of the change", func(r *changeRow) trace.Time { return r.First }),
+		table.TimeColumn("last", "latest possible time of the change", func(r *changeRow) trace.Time { return r.Last }),
+		table.TextColumn("sentence", "on the first row of a change: the change in one sentence", func(r *changeRow) string { return r.sentence }),
+		table.TextColumn("found", "searched: found on its own; compared: found by comparing before and after a change found elsewhere", func(r *changeRow) string {
 			if r.Searched {
 				return "searched"
 			}
 			return "compared"
 		}),
-		table.TextColumn("metric", "share, arrivals, running, cached, yield, output, prompt, aborts, refused, retracted, pace, lateness, p50 or tail", func(r *changeRow) string { return r.Metric.String() }),
-		table.TextColumn("stage", "of durations: stage, ttft or tpot", func(r *changeRow) string { return r.Stage }),
+		table.TextColumn("metric", "what is compared: share, arrivals, running, cached, yield, output, prompt, aborts, refused, retracted, pace, lateness, p50, or tail", func(r *changeRow) string { return r.Metric.String() }),
+		table.TextColumn("stage", "for durations: the stage, ttft, or tpot", func(r *changeRow) string { return r.Stage }),
 	}
 	fields = append(fields, place.LocationColumns(func(r *changeRow) *place.Location { return &r.Location })...)
 	for _, side := range []struct {
@@ -118,14 +118,14 @@ func changeDetails() []table.Field[changeRow] {
 		{"after", func(r *changeRow) *Level { return &r.After }},
 	} {
 		fields = append(fields,
-			table.CountColumn("n "+side.name, "observations "+side.name, func(r *changeRow) int64 { return int64(side.of(r).N) }),
-			table.NumberColumn("rate "+side.name, "arrivals per s, requests running, or tokens per step", func(r *changeRow) float64 { return side.of(r).Rate }),
-			table.NumberColumn("share "+side.name, "of the role's requests, of the durations beyond the limit, or of the tokens of prompts that are cached", func(r *changeRow) float64 { return side.of(r).Share }),
-			table.NsColumn("p50 "+side.name, "median of the durations", func(r *changeRow) int64 { return side.of(r).P50 }),
+			table.CountColumn("n "+side.name, "number of observations "+side.name, func(r *changeRow) int64 { return int64(side.of(r).N) }),
+			table.NumberColumn("rate "+side.name, "arrivals per second, running requests, or tokens per step, depending on metric", func(r *changeRow) float64 { return side.of(r).Rate }),
+			table.NumberColumn("share "+side.name, "share of the role's requests, share of durations beyond the limit, or share of prompt tokens cached, depending on metric", func(r *changeRow) float64 { return side.of(r).Share }),
+			table.NsColumn("p50 "+side.name, "median duration", func(r *changeRow) int64 { return side.of(r).P50 }),
 			table.NsColumn("p99 "+side.name, "99th percentile of the durations", func(r *changeRow) int64 { return side.of(r).P99 }),
 		)
 	}
-	fields = append(fields, table.NsColumn("limit", "durations beyond it are the tail", func(r *changeRow) int64 {
+	fields = append(fields, table.NsColumn("limit", "limit beyond which durations count as the tail", func(r *changeRow) int64 {
 		if r.Metric != TailChanged {
 			return request.Unknown
 		}

@@ -66,20 +66,20 @@ func (c *Collectives) rankReport() *table.Table {
 	sync := func(r *row) int64 { return int64(r.Sync) }
 	took := func(r *row) int64 { return r.Took }
 	wait := func(r *row) int64 { return r.Wait }
-	all := count("all", "collectives in which other ranks were seen, too", func(r *row) int { return r.SyncPoints }).InDetail()
+	all := count("all", "collectives recorded on at least one other rank, too", func(r *row) int { return r.SyncPoints }).InDetail()
 	r := table.New(c.schema("ranks"), c.title("Collectives by rank"), c.Ranks, []table.Field[row]{
 		table.TextColumn("rank", "rank", func(r *row) string { return r.Rank }),
 		all,
-		count("n", "collectives at which ranks wait for the last one, and other ranks were seen, too", func(r *row) int { return r.Sync }),
-		count("last", "to how many the rank came after all others", func(r *row) int { return r.Last }),
-		part("last share", "last of n", last, sync),
-		time("late p50", "late", "when it came, after the median (nearest rank) of the ranks: median, nearest rank; negative is before", func(r *row) int64 { return r.LateP50 }),
-		time("late p99", "late", "when it came, after the median (nearest rank) of the ranks: 99th percentile, nearest rank", func(r *row) int64 { return r.LateP99 }),
-		time("took", "took", "sum of the durations of its kernels", took),
-		time("wait", "took", "of took: until the last rank came", wait),
-		part("wait share", "wait of took", wait, took),
-		time("transfer", "took", "of took: the shortest duration of all ranks, that of the rank that waited least", func(r *row) int64 { return r.Transfer }),
-		time("blame", "took", "how long all others together waited for it where it came last", func(r *row) int64 { return r.Blame }),
+		count("n", "collectives in which ranks wait for the last one, recorded on at least one other rank, too", func(r *row) int { return r.Sync }),
+		count("last", "how many of them the rank reached last", func(r *row) int { return r.Last }),
+		part("last share", "last, as a share of n", last, sync),
+		time("late p50", "late", "lateness: arrival minus the median arrival of the ranks; median, nearest rank; negative is early", func(r *row) int64 { return r.LateP50 }),
+		time("late p99", "late", "lateness: 99th percentile, nearest rank", func(r *row) int64 { return r.LateP99 }),
+		time("took", "took", "total duration of its kernels", took),
+		time("wait", "took", "part of took before the last rank arrived", wait),
+		part("wait share", "wait, as a share of took", wait, took),
+		time("transfer", "took", "part of took that is data transfer: the shortest duration on any rank, which is that of the rank that waited least", func(r *row) int64 { return r.Transfer }),
+		time("blame", "took", "total time that the other ranks waited for this one when it came last", func(r *row) int64 { return r.Blame }),
 	})
 	r.Stay("late p50", "wait share", "blame").Leave("last", "late p99", "took", "transfer")
 	c.noteClocks(r)
@@ -129,9 +129,9 @@ func (c *Collectives) waitReport() *table.Table {
 	slices.SortStableFunc(rows, func(a, b waitRow) int { return cmp.Compare(b.wait, a.wait) })
 	return table.New(c.schema("waits"), c.title("Who waits for whom in collectives"), rows, []table.Field[waitRow]{
 		table.TextColumn("rank", "rank that waits", func(r *waitRow) string { return r.rank }),
-		table.TextColumn("for", "rank that came last", func(r *waitRow) string { return r.last }),
-		table.NsColumn("wait", "sum over the collectives to which that rank came after all others", func(r *waitRow) int64 { return r.wait }),
-		table.PartColumn("share", "part of all such waits", func(r *waitRow) (int64, int64) { return r.wait, r.all }),
+		table.TextColumn("for", "rank that was waited for: the last one to arrive", func(r *waitRow) string { return r.last }),
+		table.NsColumn("wait", "total wait in the collectives that this rank reached last", func(r *waitRow) int64 { return r.wait }),
+		table.PartColumn("share", "share of all such waits", func(r *waitRow) (int64, int64) { return r.wait, r.all }),
 	})
 }
 
@@ -140,9 +140,9 @@ func (c *Collectives) kindReport() *table.Table {
 	var columns kindColumns
 	fields := append(columns.what(c.Kinds), columns.times()...)
 	fields = append(fields,
-		columns.text("last", "rank that came last most often", func(k *Kind) string { return k.Last }),
-		table.PartColumn("last share", "at how many of those where ranks wait it did", func(k *Kind) (int64, int64) { return int64(k.LastN), int64(k.Sync) }),
-		table.Field[Kind]{Column: table.Column{Name: "busbw", Unit: table.Number, Doc: "bus bandwidth at the median transfer of those that were seen on all ranks, GB/s as nccl-tests define it"},
+		columns.text("last", "rank that most often arrived last", func(k *Kind) string { return k.Last }),
+		table.PartColumn("last share", "how often it did, as a share of sync", func(k *Kind) (int64, int64) { return int64(k.LastN), int64(k.Sync) }),
+		table.Field[Kind]{Column: table.Column{Name: "busbw", Unit: table.Number, Doc: "bus bandwidth in GB/s as nccl-tests define it, at the median transfer of collectives recorded on all ranks"},
 			Cell: func(k *Kind) table.Cell {
 				return table.Cell{Share: k.BusBandwidth(), Unknown: k.BusBandwidth() == 0}
 			}},
@@ -181,25 +181,25 @@ func (kindColumns) count(name, doc string, of func(*Kind) int64) table.Field[Kin
 
 // what returns the columns that identify collectives, and their number.
 func (c kindColumns) what(kinds []Kind) []table.Field[Kind] {
-	name := c.text("collective", "operation as the producer calls it; where it tells none, as in CUDA graphs, the name of the kernel without ncclDevKernel_", (*Kind).Name)
+	name := c.text("collective", "operation, as the producer names it; if unknown, as in CUDA graphs, the kernel name without ncclDevKernel_", (*Kind).Name)
 	name.Most = 40
-	kernel := c.text("kernel", "name of the kernel without types", func(k *Kind) string { return k.Kernel })
-	group := c.text("group", "process group, or communicator", func(k *Kind) string { return k.Group })
-	first := c.text("first rank", "first rank of the group in this report: replicas call their groups the same", func(k *Kind) string { return k.First })
-	seen := c.count("seen", "how many of the ranks were seen at one, at most", func(k *Kind) int64 { return int64(k.Ranks) })
-	sync := c.count("sync", "at how many of them ranks wait for the last one", func(k *Kind) int64 { return int64(k.Sync) })
+	kernel := c.text("kernel", "kernel name without types", func(k *Kind) string { return k.Kernel })
+	group := c.text("group", "process group or communicator", func(k *Kind) string { return k.Group })
+	first := c.text("first rank", "first rank of the group in this report; tells replicas apart whose groups have the same name", func(k *Kind) string { return k.First })
+	seen := c.count("seen", "most ranks of the group recorded in any one collective", func(k *Kind) int64 { return int64(k.Ranks) })
+	sync := c.count("sync", "how many of n have ranks wait for the last one", func(k *Kind) int64 { return int64(k.Sync) })
 	kernel.Detail, seen.Detail, sync.Detail = true, true, true
 	// People need only one of them to tell groups apart.
 	group.Detail = slices.ContainsFunc(kinds, func(k Kind) bool { return k.First != kinds[0].First })
 	first.Detail = !group.Detail
 	return []table.Field[Kind]{
 		name, kernel,
-		c.text("dtype", "type of the elements", func(k *Kind) string { return k.Dtype }),
-		table.BytesColumn("size", "what a rank has where each has all, all parts together where each has one; as in nccl-tests", func(k *Kind) int64 { return k.Bytes }),
+		c.text("dtype", "data type of the elements", func(k *Kind) string { return k.Dtype }),
+		table.BytesColumn("size", "message size as nccl-tests define it: the data of one rank if every rank ends up with all of it, else the sum of all parts", func(k *Kind) int64 { return k.Bytes }),
 		group, first,
-		c.count("ranks", "ranks of the group", func(k *Kind) int64 { return int64(k.GroupSize) }),
+		c.count("ranks", "number of ranks in the group", func(k *Kind) int64 { return int64(k.GroupSize) }),
 		seen,
-		c.count("n", "collectives that several ranks were seen in", func(k *Kind) int64 { return int64(k.N) }),
+		c.count("n", "collectives recorded on several ranks", func(k *Kind) int64 { return int64(k.N) }),
 		sync,
 	}
 }
@@ -213,14 +213,14 @@ func (kindColumns) times() []table.Field[Kind] {
 		}}
 	}
 	return []table.Field[Kind]{
-		table.NsColumn("took", "sum of the durations on all ranks", func(k *Kind) int64 { return k.Took }),
-		time("transfer p50", "shortest duration of all ranks, that of the rank that waited least: median, nearest rank",
+		table.NsColumn("took", "total duration over all ranks", func(k *Kind) int64 { return k.Took }),
+		time("transfer p50", "transfer time: the shortest duration on any rank; median, nearest rank",
 			func(k *Kind) (*distribution.Summary, int64) { return &k.Transfer, k.Transfer.P50 }),
-		time("transfer p99", "shortest duration of all ranks: 99th percentile, nearest rank",
+		time("transfer p99", "transfer time: 99th percentile, nearest rank",
 			func(k *Kind) (*distribution.Summary, int64) { return &k.Transfer, k.Transfer.P99 }),
-		time("wait p50", "until the last rank came, over all other ranks: median, nearest rank",
+		time("wait p50", "time until the last rank arrived, over all other ranks: median, nearest rank",
 			func(k *Kind) (*distribution.Summary, int64) { return &k.Wait, k.Wait.P50 }),
-		time("wait p99", "until the last rank came, over all other ranks: 99th percentile, nearest rank",
+		time("wait p99", "time until the last rank arrived, over all other ranks: 99th percentile, nearest rank",
 			func(k *Kind) (*distribution.Summary, int64) { return &k.Wait, k.Wait.P99 }),
 	}
 }
@@ -232,15 +232,15 @@ func (c *Collectives) stepReport() *table.Table {
 		return table.NsColumn(name, doc, of).OnScale("took")
 	}
 	return table.New("sgtrace.report.collectives.steps/v1", "Collectives by kind of step and rank", c.ByStep, []table.Field[row]{
-		table.TextColumn("kind", "of the step whose calls asked for the collectives: prefill (EXTEND), decode, or other: mixtures, and outside of steps", func(r *row) string { return profilewalk.StepKinds[r.Kind] }),
+		table.TextColumn("kind", "kind of step that launched the collectives: prefill (EXTEND), decode, or other (mixed steps, and outside of steps)", func(r *row) string { return profilewalk.StepKinds[r.Kind] }),
 		table.TextColumn("rank", "rank", func(r *row) string { return r.Rank.Rank }),
-		table.CountColumn("n", "collectives at which ranks wait for the last one, and other ranks were seen, too", func(r *row) int64 { return int64(r.Sync) }),
-		table.CountColumn("last", "to how many the rank came after all others", func(r *row) int64 { return int64(r.Last) }),
-		ns("took", "sum of the durations of its kernels", func(r *row) int64 { return r.Took }),
-		ns("wait", "of took: until the last rank came", func(r *row) int64 { return r.Wait }),
-		table.PartColumn("wait share", "wait of took", func(r *row) (int64, int64) { return r.Wait, r.Took }),
-		ns("transfer", "of took: the shortest duration of all ranks", func(r *row) int64 { return r.Transfer }),
-		ns("blame", "how long all others together waited for it where it came last", func(r *row) int64 { return r.Blame }),
+		table.CountColumn("n", "collectives in which ranks wait for the last one, recorded on at least one other rank, too", func(r *row) int64 { return int64(r.Sync) }),
+		table.CountColumn("last", "how many of them the rank reached last", func(r *row) int64 { return int64(r.Last) }),
+		ns("took", "total duration of its kernels", func(r *row) int64 { return r.Took }),
+		ns("wait", "part of took before the last rank arrived", func(r *row) int64 { return r.Wait }),
+		table.PartColumn("wait share", "wait, as a share of took", func(r *row) (int64, int64) { return r.Wait, r.Took }),
+		ns("transfer", "part of took that is data transfer: the shortest duration on any rank", func(r *row) int64 { return r.Transfer }),
+		ns("blame", "total time that the other ranks waited for this one when it came last", func(r *row) int64 { return r.Blame }),
 	}).Stay("wait share", "blame").Leave("last", "transfer")
 }
 
@@ -250,26 +250,26 @@ func (c *Collectives) partReport() *table.Table {
 	ns := func(name, doc string, of func(*row) int64) table.Field[row] {
 		return table.NsColumn(name, doc, of).OnScale("kernel")
 	}
-	bytes := table.BytesColumn("size", "what a rank has where each has all, all parts together where each has one; as in nccl-tests", func(r *row) int64 { return r.Bytes })
-	busbw := table.Field[row]{Column: table.Column{Name: "busbw most", Unit: table.Number, Doc: "bus bandwidth of the shortest kernel, GB/s as nccl-tests define it: none was faster"},
+	bytes := table.BytesColumn("size", "message size as nccl-tests define it: the data of one rank if every rank ends up with all of it, else the sum of all parts", func(r *row) int64 { return r.Bytes })
+	busbw := table.Field[row]{Column: table.Column{Name: "busbw most", Unit: table.Number, Doc: "bus bandwidth in GB/s as nccl-tests define it, of the shortest kernel: the highest reached"},
 		Cell: func(r *row) table.Cell { return table.Cell{Share: r.BusBandwidth(), Unknown: r.BusBandwidth() == 0} }}
-	name := table.TextColumn("collective", "operation as the producer calls it; where it tells none, as in CUDA graphs, the name of the kernel without ncclDevKernel_", (*row).Name)
+	name := table.TextColumn("collective", "operation, as the producer names it; if unknown, as in CUDA graphs, the kernel name without ncclDevKernel_", (*row).Name)
 	name.Column.Most = 40
 	fields := []table.Field[row]{
-		table.TextColumn("rank", "rank, or process that is none", func(r *row) string { return r.Rank }),
+		table.TextColumn("rank", "rank, or name of a process that is not a rank", func(r *row) string { return r.Rank }),
 		name,
-		table.TextColumn("dtype", "type of the elements", func(r *row) string { return r.Dtype }),
+		table.TextColumn("dtype", "data type of the elements", func(r *row) string { return r.Dtype }),
 		bytes,
-		table.CountColumn("ranks", "ranks of the group", func(r *row) int64 { return int64(r.GroupSize) }),
-		table.CountColumn("n", "kernels", func(r *row) int64 { return int64(r.Took.N) }),
-		table.CountColumn("alone", "of n: no other rank was seen in it", func(r *row) int64 { return int64(r.Alone) }),
-		table.NsColumn("took", "sum of their durations", func(r *row) int64 { return r.Took.Total }),
+		table.CountColumn("ranks", "number of ranks in the group", func(r *row) int64 { return int64(r.GroupSize) }),
+		table.CountColumn("n", "number of kernels", func(r *row) int64 { return int64(r.Took.N) }),
+		table.CountColumn("alone", "how many of n were recorded on no other rank", func(r *row) int64 { return int64(r.Alone) }),
+		table.NsColumn("took", "total duration", func(r *row) int64 { return r.Took.Total }),
 		ns("min", "shortest", func(r *row) int64 { return r.Took.Min }),
 		ns("p50", "median, nearest rank", func(r *row) int64 { return r.Took.P50 }),
 		ns("max", "longest", func(r *row) int64 { return r.Took.Max }),
-		table.CountColumn("long", "of alone: took four times the median or more, and 100 us longer", func(r *row) int64 { return int64(r.Long) }),
-		table.NsColumn("long wait", "how much longer than the median those took: they waited for another rank", func(r *row) int64 { return r.LongWait }),
-		table.NsColumn("wait at most", "how much longer than the shortest kernel all alone took: more they cannot have waited", func(r *row) int64 { return r.MostWait }),
+		table.CountColumn("long", "how many of alone took at least four times as long as usual and at least 100 us longer", func(r *row) int64 { return int64(r.Long) }),
+		table.NsColumn("long wait", "excess of these kernels over the usual duration: likely waits for a rank that is not in the files", func(r *row) int64 { return r.LongWait }),
+		table.NsColumn("wait at most", "upper bound of the wait in alone: their total time beyond that of the shortest kernel", func(r *row) int64 { return r.MostWait }),
 		busbw,
 	}
 	r := table.New(c.schema("parts"), c.title("Kernels of collectives by rank and kind"), c.Parts, fields)
@@ -284,12 +284,12 @@ func (c *Collectives) partReport() *table.Table {
 func (c *Collectives) allToAllReport() *table.Table {
 	type row = AllToAll
 	return table.New("sgtrace.report.collectives.alltoall/v1", "Who sends how much to whom in all-to-alls", c.AllToAlls, []table.Field[row]{
-		table.TextColumn("rank", "rank that sends", func(r *row) string { return r.Rank }),
-		table.TextColumn("group", "process group, or communicator", func(r *row) string { return r.Group }),
-		table.CountColumn("to", "number, in the group, of the rank that receives", func(r *row) int64 { return int64(r.To) }),
-		table.CountColumn("n", "all-to-alls", func(r *row) int64 { return int64(r.N) }),
-		table.BytesColumn("bytes", "sum; equal parts where the producer tells no other", func(r *row) int64 { return r.Bytes }),
-		table.FactorColumn("of mean", "what the receiver gets from all ranks in the files, divided by the mean over the receivers of the group", func(r *row) float64 { return r.Imbalance }),
+		table.TextColumn("rank", "sending rank", func(r *row) string { return r.Rank }),
+		table.TextColumn("group", "process group or communicator", func(r *row) string { return r.Group }),
+		table.CountColumn("to", "number of the receiving rank within the group", func(r *row) int64 { return int64(r.To) }),
+		table.CountColumn("n", "number of all-to-alls", func(r *row) int64 { return int64(r.N) }),
+		table.BytesColumn("bytes", "total bytes sent; assumes equal parts if split sizes were not recorded", func(r *row) int64 { return r.Bytes }),
+		table.FactorColumn("of mean", "bytes that the receiver gets from all ranks in the files, divided by the mean over the group's receivers", func(r *row) float64 { return r.Imbalance }),
 	}).Stay("of mean")
 }
 

@@ -155,18 +155,18 @@ func (p *Part) where() string {
 // fields returns the columns of parts; total is the E2E that shares refer to.
 func fields(total int64, names bool) []table.Field[Part] {
 	list := []table.Field[Part]{
-		table.TextColumn("waits for", "what is waited for", func(p *Part) string { return p.Why.String() }),
-		table.TextColumn("rank", "whose steps they are, or the one that is late; to which it is dispatched; between which its KV cache goes", (*Part).where),
-		table.NsColumn("time", "for how long, in all", func(p *Part) int64 { return p.Ns }),
-		table.PartColumn("share", "of the E2E of these requests", func(p *Part) (int64, int64) { return p.Ns, total }),
-		table.CountColumn("pieces", "how often", func(p *Part) int64 { return int64(p.Pieces) }),
-		table.CountColumn("requests", "how many wait for it", func(p *Part) int64 { return int64(p.Requests) }),
-		table.TextColumn("what", "the same in words", func(p *Part) string { return texts[p.Why] }),
-		table.TextColumn("host", "of a late rank, as profiles of it tell: what its host was in while its device waited for it", func(p *Part) string { return p.Host }),
+		table.TextColumn("waits for", "what the requests wait for", func(p *Part) string { return p.Why.String() }),
+		table.TextColumn("rank", "rank that computes the steps or is late; target of the dispatch; or both ends of the KV transfer", (*Part).where),
+		table.NsColumn("time", "total time", func(p *Part) int64 { return p.Ns }),
+		table.PartColumn("share", "share of the E2E of these requests", func(p *Part) (int64, int64) { return p.Ns, total }),
+		table.CountColumn("pieces", "number of separate waits", func(p *Part) int64 { return int64(p.Pieces) }),
+		table.CountColumn("requests", "number of requests that wait for it", func(p *Part) int64 { return int64(p.Requests) }),
+		table.TextColumn("what", "the wait, in words", func(p *Part) string { return texts[p.Why] }),
+		table.TextColumn("host", "for a late rank with profiles: what its host was doing while its device waited for it", func(p *Part) string { return p.Host }),
 	}
 	if names {
-		list = append(list, table.TextColumn("behind", "request with the most tokens in the batch that is waited for", func(p *Part) string { return p.Other }),
-			table.CountColumn("tokens", "that it has there", func(p *Part) int64 {
+		list = append(list, table.TextColumn("behind", "request with the most tokens in the batch that this request waits for", func(p *Part) string { return p.Other }),
+			table.CountColumn("tokens", "tokens of that request in the batch", func(p *Part) int64 {
 				if p.Other == "" {
 					return request.Unknown
 				}

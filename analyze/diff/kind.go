@@ -38,15 +38,15 @@ var kinds = [...]struct {
 }{
 	Request:     {"request", "a metric of finished requests", nil, false},
 	Stage:       {"stage", "", metric.Stage, false},
-	Step:        {"step", "an annotated step of the host", metric.Step, false},
-	GPU:         {"gpu", "where the time of devices went", metric.GPU, true},
+	Step:        {"step", "an annotated step on the host", metric.Step, false},
+	GPU:         {"gpu", "where GPU time went", metric.GPU, true},
 	Kernel:      {"kernel", "", metric.Kernel, false},
 	Copy:        {"copy", "", metric.Copy, false},
 	HostWait:    {"host wait", "a call that waits for the device", nil, false},
 	Collective:  {"collective", "", nil, false},
-	Operator:    {"operator", "time of threads in it and in no operator within", nil, false},
-	OperatorGPU: {"operator gpu", "what it launched itself", nil, false},
-	HostCause:   {"host cause", "time of devices while the host did this", nil, true},
+	Operator:    {"operator", "host time in the operator, excluding operators within it", nil, false},
+	OperatorGPU: {"operator gpu", "GPU time of the work that the operator launched itself", nil, false},
+	HostCause:   {"host cause", "idle GPU time while the host did this", nil, true},
 }
 
 func (k Kind) String() string { return kinds[k].word }

@@ -41,23 +41,23 @@ func (d *Diff) table(schema, title string, rows []Row) *table.Table {
 func (d *Diff) fields(rows []Row) []table.Field[Row] {
 	fields := []table.Field[Row]{
 		table.TextColumn("of", kindsInWords(), func(r *Row) string { return r.Kind.String() }),
-		table.TextColumn("name", "metric, stage, kind of step and batch size, kernel, operation, operator, or why a device waited and what the host did", func(r *Row) string { return r.Name }).AtMost(table.MaxName),
+		table.TextColumn("name", "name of the metric, stage, step kind and batch size, kernel, operation, or operator; for host causes, the reason for idle time and what the host did", func(r *Row) string { return r.Name }).AtMost(table.MaxName),
 	}
 	if d.byRank {
-		fields = append(fields, table.TextColumn("rank", "thread and rank, or rank, without its host", func(r *Row) string { return r.Rank }))
+		fields = append(fields, table.TextColumn("rank", "thread and rank, or rank, without the host", func(r *Row) string { return r.Rank }))
 	}
 	fields = append(fields, []table.Field[Row]{
-		{Column: table.Column{Name: "n before", Unit: table.Count, Doc: "how many"}, Cell: func(r *Row) table.Cell { return r.count(&r.Before) }},
-		{Column: table.Column{Name: "n after", Unit: table.Count, Doc: "how many"}, Cell: func(r *Row) table.Cell { return r.count(&r.After) }},
+		{Column: table.Column{Name: "n before", Unit: table.Count, Doc: "number of values"}, Cell: func(r *Row) table.Cell { return r.count(&r.Before) }},
+		{Column: table.Column{Name: "n after", Unit: table.Count, Doc: "number of values"}, Cell: func(r *Row) table.Cell { return r.count(&r.After) }},
 	}...)
 	for _, n := range diffNumbers {
 		fields = append(fields, n.fields()...)
 	}
 	renamed := slices.ContainsFunc(rows, func(r Row) bool { return r.Like != "" })
 	return append(fields,
-		table.Field[Row]{Column: table.Column{Name: "effect", Unit: table.Duration, Tenths: true, Scale: "total", Doc: "how much longer a request or step takes because of this change; rows are sorted by it", Detail: true},
+		table.Field[Row]{Column: table.Column{Name: "effect", Unit: table.Duration, Tenths: true, Scale: "total", Doc: "how much longer a request or step takes because of this change; sort key of the rows", Detail: true},
 			Cell: func(r *Row) table.Cell { return table.Cell{N: r.Effect()} }},
-		table.TextColumn("like", "kernel that only the other capture has and that may be the same: its function has the same name", func(r *Row) string { return r.Like }).AtMost(table.MaxName).DetailIf(!renamed))
+		table.TextColumn("like", "possible counterpart: a kernel with the same function name that only the other capture has", func(r *Row) string { return r.Like }).AtMost(table.MaxName).DetailIf(!renamed))
 }
 
 // count returns the number of durations, which is unknown for kinds of which only totals have a meaning.
@@ -74,7 +74,7 @@ type diffNumber struct {
 
 // diffNumbers are in reading order: totals first, means last.
 var diffNumbers = []diffNumber{
-	{"total", "sum per request and rank; for steps, GPU time, kernels, copies, and waits per step", "total", true, false,
+	{"total", "total per request and rank; for steps, GPU time, kernels, copies, and waits: total per step", "total", true, false,
 		func(s *Stat) int64 { return s.PerUnit }, func(r *Row) *compare.Change { return &r.Total }},
 	{"p50", "median, nearest rank", "duration", false, false,
 		func(s *Stat) int64 { return s.P50 }, func(r *Row) *compare.Change { return &r.P50 }},
@@ -99,11 +99,11 @@ func (n *diffNumber) fields() []table.Field[Row] {
 	return []table.Field[Row]{
 		side("before", func(r *Row) *Stat { return &r.Before }),
 		side("after", func(r *Row) *Stat { return &r.After }),
-		{Column: table.Column{Name: name + " change", Doc: "change with its 95 % confidence interval; likely if up to one in 20 such changes is chance, ~ if it may be chance, ? if there is not enough data, new or gone if only one capture has it"},
+		{Column: table.Column{Name: name + " change", Doc: "change with its 95 % confidence interval; likely: up to 1 in 20 such changes is chance; ~: may be chance; ?: not enough data; new or gone: only one capture has it"},
 			Cell: func(r *Row) table.Cell { return table.Cell{Text: r.words(n.change(r)), Tone: r.tone(n.change(r))} }},
 		real("ratio", "after / before", func(c *compare.Change) float64 { return c.Change.Ratio }),
-		real("ratio low", "lower end of the 95 % confidence interval of the ratio", func(c *compare.Change) float64 { return c.Change.Low }),
-		real("ratio high", "upper end of the 95 % confidence interval of the ratio", func(c *compare.Change) float64 { return c.Change.High }),
+		real("ratio low", "lower bound of the ratio's 95 % confidence interval", func(c *compare.Change) float64 { return c.Change.Low }),
+		real("ratio high", "upper bound of the ratio's 95 % confidence interval", func(c *compare.Change) float64 { return c.Change.High }),
 		real("p", "probability of such a difference if nothing changed, corrected for all numbers of the table (Holm)", func(c *compare.Change) float64 { return c.Change.P }),
 	}
 }
@@ -192,15 +192,15 @@ func (d *Diff) SideReport() *table.Table {
 			}
 			return "after"
 		}),
-		table.TextColumn("label", "your label, or the path", func(s *Side) string { return s.Label }).AtMost(table.MaxName),
-		table.TimeField("from", "when the first request or step began", func(s *Side) (trace.Time, bool) { return s.First, s.First != 0 }),
-		{Column: table.Column{Name: "length", Unit: table.Duration, Doc: "from then to the end of the last one"}, Cell: func(s *Side) table.Cell {
+		table.TextColumn("label", "your label, else the path", func(s *Side) string { return s.Label }).AtMost(table.MaxName),
+		table.TimeField("from", "start of the first request or step", func(s *Side) (trace.Time, bool) { return s.First, s.First != 0 }),
+		{Column: table.Column{Name: "length", Unit: table.Duration, Doc: "time from then to the end of the last request or step"}, Cell: func(s *Side) table.Cell {
 			return table.Cell{N: distribution.Between(s.First, s.Last), Unknown: s.First == 0}
 		}},
-		table.CountColumn("requests", "how many", func(s *Side) int64 { return s.Requests }),
-		table.CountColumn("finished", "requests that finished", func(s *Side) int64 { return s.Finished }),
-		table.CountColumn("ranks", "ranks whose work profilers recorded", func(s *Side) int64 { return s.Ranks }),
-		table.CountColumn("steps", "of all ranks", func(s *Side) int64 { return s.Steps }),
+		table.CountColumn("requests", "number of requests", func(s *Side) int64 { return s.Requests }),
+		table.CountColumn("finished", "finished requests", func(s *Side) int64 { return s.Finished }),
+		table.CountColumn("ranks", "number of ranks that profilers recorded", func(s *Side) int64 { return s.Ranks }),
+		table.CountColumn("steps", "number of steps over all ranks", func(s *Side) int64 { return s.Steps }),
 	})
 	for _, text := range d.mixtures() {
 		t.Note("%s", text)
@@ -221,12 +221,12 @@ func (d *Diff) LoadReport() *table.Table {
 	}
 	return table.New("sgtrace.report.diff.load/v1", "Load", rows, []table.Field[compare.Load]{
 		table.TextColumn("of", "what is compared", func(l *compare.Load) string { return l.Name }),
-		table.NumberColumn("before", "mean", func(l *compare.Load) float64 { return l.Before }),
-		table.NumberColumn("after", "mean", func(l *compare.Load) float64 { return l.After }),
-		table.TextColumn("change", "change with its 95 % confidence interval; likely if up to one in 20 such changes is chance, ~ if it may be chance", func(l *compare.Load) string { return l.Change.Words() }),
+		table.NumberColumn("before", "mean before", func(l *compare.Load) float64 { return l.Before }),
+		table.NumberColumn("after", "mean after", func(l *compare.Load) float64 { return l.After }),
+		table.TextColumn("change", "change with its 95 % confidence interval; likely: up to 1 in 20 such changes is chance; ~: may be chance", func(l *compare.Load) string { return l.Change.Words() }),
 		table.NumberColumn("ratio", "after / before", func(l *compare.Load) float64 { return l.Change.Change.Ratio }).InDetail(),
-		table.NumberColumn("ratio low", "lower end of the 95 % confidence interval of the ratio", func(l *compare.Load) float64 { return l.Change.Change.Low }).InDetail(),
-		table.NumberColumn("ratio high", "upper end of the 95 % confidence interval of the ratio", func(l *compare.Load) float64 { return l.Change.Change.High }).InDetail(),
+		table.NumberColumn("ratio low", "lower bound of the ratio's 95 % confidence interval", func(l *compare.Load) float64 { return l.Change.Change.Low }).InDetail(),
+		table.NumberColumn("ratio high", "upper bound of the ratio's 95 % confidence interval", func(l *compare.Load) float64 { return l.Change.Change.High }).InDetail(),
 		table.NumberColumn("p", "probability of such a difference if nothing changed, corrected for all numbers of the comparison (Holm)", func(l *compare.Load) float64 { return l.Change.Change.P }).InDetail(),
 	})
 }

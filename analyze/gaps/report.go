@@ -19,11 +19,11 @@ func (g *Gaps) Reports() []*table.Table {
 // causeReport makes the table of causes. Its times add up to the time of all gaps.
 func (g *Gaps) causeReport() *table.Table {
 	fields := append(g.rankFields(),
-		table.NsColumn("time", "sum over devices", func(c *Cause) int64 { return c.Time }),
-		table.PartColumn("share", "part of the time of all gaps", func(c *Cause) (int64, int64) { return c.Time, c.all }),
-		table.CountColumn("gaps", "how many gaps have a part of it", func(c *Cause) int64 { return c.Gaps }),
-		table.NsColumn("max", "longest time in one gap", func(c *Cause) int64 { return c.LongestPart }),
-		table.Field[Cause]{Column: table.Column{Name: "samples", Unit: table.Count, Detail: !g.saw.Samples, Doc: "how many samples of the thread tell so, each for no more than the time between two"},
+		table.NsColumn("time", "total over devices", func(c *Cause) int64 { return c.Time }),
+		table.PartColumn("share", "share of the time of all gaps", func(c *Cause) (int64, int64) { return c.Time, c.all }),
+		table.CountColumn("gaps", "number of gaps that include this cause", func(c *Cause) int64 { return c.Gaps }),
+		table.NsColumn("max", "longest time in a single gap", func(c *Cause) int64 { return c.LongestPart }),
+		table.Field[Cause]{Column: table.Column{Name: "samples", Unit: table.Count, Detail: !g.saw.Samples, Doc: "number of samples of the thread that show this; empty if none is needed"},
 			Cell: func(c *Cause) table.Cell { return table.Cell{N: c.Samples, Unknown: c.Samples == 0} }})
 	fields = append(fields, causeFields(func(c *Cause) *Cause { return c }, len(g.pauses) > 0)...)
 	t := table.New("sgtrace.report.gaps/v1", "Why GPUs were idle, and what the host did", g.Causes, fields)
@@ -42,16 +42,16 @@ func (g *Gaps) causeReport() *table.Table {
 // longestReport makes the table of the longest gaps.
 func (g *Gaps) longestReport() *table.Table {
 	fields := []table.Field[Gap]{
-		table.TextColumn("rank", "rank, or process that is none", func(g *Gap) string { return g.Rank }),
-		table.CountColumn("device", "device, as the process numbers it", func(g *Gap) int64 { return int64(g.Device) }).InDetail(),
-		table.TimeColumn("from", "when the device ran dry", func(g *Gap) trace.Time { return g.Gap.From }),
-		table.NsColumn("gap", "how long it ran nothing", func(g *Gap) int64 { return g.Gap.Length() }),
+		table.TextColumn("rank", "rank, or name of a process that is not a rank", func(g *Gap) string { return g.Rank }),
+		table.CountColumn("device", "device number within the process", func(g *Gap) int64 { return int64(g.Device) }).InDetail(),
+		table.TimeColumn("from", "when the device went idle", func(g *Gap) trace.Time { return g.Gap.From }),
+		table.NsColumn("gap", "length of the gap", func(g *Gap) int64 { return g.Gap.Length() }),
 	}
 	fields = append(fields, causeFields(func(g *Gap) *Cause { return &g.Cause }, len(g.pauses) > 0)...)
 	none := !slices.ContainsFunc(g.Longest, func(l Gap) bool { return l.After != "" })
 	for _, f := range [...]table.Field[Gap]{
-		table.TextColumn("graph ran before", "what ran last in the CUDA graph that the gap is in: operator and module at capture, or else the kernel", func(g *Gap) string { return g.Before }),
-		table.TextColumn("graph ran after", "what the graph ran next", func(g *Gap) string { return g.After }),
+		table.TextColumn("graph ran before", "for a gap within a CUDA graph, what the graph ran last before it: operator and module at capture, else the kernel", func(g *Gap) string { return g.Before }),
+		table.TextColumn("graph ran after", "what the graph ran next after the gap", func(g *Gap) string { return g.After }),
 	} {
 		f.Most, f.Detail = table.MaxName, none
 		fields = append(fields, f)
@@ -62,10 +62,10 @@ func (g *Gaps) longestReport() *table.Table {
 // drainedReport makes the table of calls that let devices run dry.
 func (g *Gaps) drainedReport() *table.Table {
 	fields := append(g.rankFields(),
-		table.NsColumn("time", "idle time after the call, sum over devices", func(c *Cause) int64 { return c.Time }),
-		table.PartColumn("share", "part of the time of all gaps", func(c *Cause) (int64, int64) { return c.Time, c.all }),
-		table.CountColumn("calls", "how many of the calls let a device run dry", func(c *Cause) int64 { return c.Gaps }),
-		table.NsColumn("max", "longest gap after one", func(c *Cause) int64 { return c.LongestPart }))
+		table.NsColumn("time", "idle time after the call, total over devices", func(c *Cause) int64 { return c.Time }),
+		table.PartColumn("share", "share of the time of all gaps", func(c *Cause) (int64, int64) { return c.Time, c.all }),
+		table.CountColumn("calls", "number of calls that let a device go idle", func(c *Cause) int64 { return c.Gaps }),
+		table.NsColumn("max", "longest gap after one call", func(c *Cause) int64 { return c.LongestPart }))
 	fields = append(fields, siteFields(func(c *Cause) *Cause { return c })...)
 	return table.New("sgtrace.report.gaps.syncs/v1", "Calls that waited until the GPU had run dry", g.Drained, fields).Stay("time", "share").Leave("max")
 }
@@ -75,16 +75,16 @@ func (g *Gaps) rankFields() []table.Field[Cause] {
 	if !g.byRank {
 		return nil
 	}
-	return []table.Field[Cause]{table.TextColumn("rank", "rank, or process that is none", func(c *Cause) string { return c.Rank })}
+	return []table.Field[Cause]{table.TextColumn("rank", "rank, or name of a process that is not a rank", func(c *Cause) string { return c.Rank })}
 }
 
 // causeFields say why a device was idle and what the host did.
 func causeFields[T any](of func(*T) *Cause, paused bool) []table.Field[T] {
-	pause := table.TextColumn("pause", "yes: that thread began and ended nothing for 20 times as long as launches are late in the median, or longer", func(row *T) string { return of(row).pauses() })
+	pause := table.TextColumn("pause", "yes if the thread began and ended nothing for at least 20 times the median delay of its late launches", func(row *T) string { return of(row).pauses() })
 	pause.Detail = !paused
 	fields := []table.Field[T]{
-		table.TextColumn("idle", "reason of the idle time", func(row *T) string { return gpu.ReasonWords[of(row).Reason] }),
-		table.TextColumn("did", "what the thread did that launched next, or that is to blame", func(row *T) string { return of(row).Activity.String() }),
+		table.TextColumn("idle", "reason for the idle time, as in gpu.time", func(row *T) string { return gpu.ReasonWords[of(row).Reason] }),
+		table.TextColumn("did", "activity of the thread that launched the next work or caused the gap", func(row *T) string { return of(row).Activity.String() }),
 	}
 	return append(append(fields, siteFields(of)...), pause)
 }
@@ -102,16 +102,16 @@ func siteFields[T any](of func(*T) *Cause) []table.Field[T] {
 	text := func(name, doc string, get func(*Cause) string) table.Field[T] {
 		return table.TextColumn(name, doc, func(row *T) string { return get(of(row)) }).InDetail()
 	}
-	where := table.TextColumn("where", "innermost call, operator and Python function, shortened", func(row *T) string { return of(row).Where() })
+	where := table.TextColumn("where", "innermost call, operator, and Python function, shortened", func(row *T) string { return of(row).Where() })
 	where.Most = table.MaxName
 	return []table.Field[T]{
 		where,
 		text("call", "innermost call into CUDA or the operating system", func(c *Cause) string { return c.Call }),
-		text("operator", "operator that the code called", func(c *Cause) string { return c.Operator }),
-		text("function", "Python function, built in or of a library, that frame called; the innermost one where there is no frame", func(c *Cause) string { return c.Function }),
-		text("frame", "innermost Python function that is of no library", func(c *Cause) string { return c.Frame }),
-		text("range", "innermost NVTX range or annotation; steps by kind", func(c *Cause) string { return c.Range }),
-		text("other thread", "what another thread of the process did meanwhile", func(c *Cause) string { return c.Other }),
+		text("operator", "operator that the Python code called", func(c *Cause) string { return c.Operator }),
+		text("function", "built-in or library Python function that frame called; without frame, the innermost one", func(c *Cause) string { return c.Function }),
+		text("frame", "innermost Python function outside of libraries", func(c *Cause) string { return c.Frame }),
+		text("range", "innermost NVTX range or annotation; steps are grouped by kind", func(c *Cause) string { return c.Range }),
+		text("other thread", "what another thread of the process did at that time", func(c *Cause) string { return c.Other }),
 	}
 }
 

@@ -87,11 +87,11 @@ const maxReason = 100
 func (r *Result) Report() *table.Table {
 	type J = Judgment
 	return table.New(Schema, r.title(), r.Judgments, []table.Field[J]{
-		table.TextColumn("condition", "what must not be", func(j *J) string { return j.Condition }),
-		table.TextColumn("state", "failed: it is so, and chance is ruled out; not judged: nobody can tell; passed", func(j *J) string { return string(j.State) }),
-		table.TextColumn("measured", "before -> after, and the change with its 95 % confidence interval; or how many findings", func(j *J) string { return j.Measured }),
-		table.TextColumn("reason", "what was found, or why it cannot be judged", func(j *J) string { return j.Reason }).AtMost(maxReason),
-		table.TextColumn("unit", "of before and after: ns or number", func(j *J) string {
+		table.TextColumn("condition", "condition that must not hold", func(j *J) string { return j.Condition }),
+		table.TextColumn("state", "failed: the condition holds beyond chance; not judged: there is not enough data to tell; passed", func(j *J) string { return string(j.State) }),
+		table.TextColumn("measured", "before -> after and the change with its 95 % confidence interval; or the number of findings", func(j *J) string { return j.Measured }),
+		table.TextColumn("reason", "what was found, or why the condition cannot be judged", func(j *J) string { return j.Reason }).AtMost(maxReason),
+		table.TextColumn("unit", "unit of before and after: ns or number", func(j *J) string {
 			switch {
 			case math.IsNaN(j.Before) && math.IsNaN(j.After):
 				return ""
@@ -100,11 +100,11 @@ func (r *Result) Report() *table.Table {
 			}
 			return "number"
 		}).InDetail(),
-		table.NumberColumn("before", "what it was", func(j *J) float64 { return j.Before }).InDetail(),
-		table.NumberColumn("after", "what it is", func(j *J) float64 { return j.After }).InDetail(),
+		table.NumberColumn("before", "value before", func(j *J) float64 { return j.Before }).InDetail(),
+		table.NumberColumn("after", "value after", func(j *J) float64 { return j.After }).InDetail(),
 		table.NumberColumn("ratio", "after / before", func(j *J) float64 { return j.Ratio }).InDetail(),
-		table.NumberColumn("ratio low", "lower end of the 95 % confidence interval of the ratio", func(j *J) float64 { return j.Low }).InDetail(),
-		table.NumberColumn("ratio high", "upper end of the 95 % confidence interval of the ratio", func(j *J) float64 { return j.High }).InDetail(),
-		table.NumberColumn("p", "probability of what was measured if the change is exactly that of the condition, corrected for all conditions (Holm)", func(j *J) float64 { return j.P }).InDetail(),
+		table.NumberColumn("ratio low", "lower bound of the ratio's 95 % confidence interval", func(j *J) float64 { return j.Low }).InDetail(),
+		table.NumberColumn("ratio high", "upper bound of the ratio's 95 % confidence interval", func(j *J) float64 { return j.High }).InDetail(),
+		table.NumberColumn("p", "probability of the measured values if the change were exactly the threshold, corrected for all conditions (Holm)", func(j *J) float64 { return j.P }).InDetail(),
 	})
 }

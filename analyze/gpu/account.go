@@ -30,25 +30,25 @@ func timeColumns() (list []timeColumn) {
 }
 
 // lengthDoc defines the length of a device: all shares of its time are shares of this.
-const lengthDoc = "from the first step, kernel or copy to the end of the last, of each recording; where no steps are annotated, of kernels and copies"
+const lengthDoc = "from the first step, kernel, or copy to the end of the last one, summed over recordings; without annotated steps, of kernels and copies only"
 
 // reasonDocs define the idle columns.
 var reasonDocs = [NumReasons]string{
-	Capturing:     "idle while the host records a CUDA graph: what it launches meanwhile does not run",
-	ProfilerStart: "idle while the host waits in the first gloo collective of the recording: ranks do not begin to record at once",
-	Compiling:     "idle while the host compiles code, in a range that is called so",
-	Modules:       "idle while the host loads kernels or instantiates a CUDA graph; also in a first launch of a kernel that takes 1 ms or longer",
-	Allocation:    "idle while the host allocates or frees memory of the device, or pinned memory",
-	BlockingCopy:  "idle while the host is in a copy that returns when it is done",
-	Meeting:       "idle while the host is in a gloo collective: it waits for other ranks, or for their data",
-	BetweenSteps:  "idle while the host is in no annotated step",
-	AfterSync:     "idle because the host waited until the device had run dry before it launched more",
-	HostWork:      "idle because the host launched late, and no call of the runtime explains it",
-	LaunchGap:     "idle for less than 30 us before work that had been launched",
-	Dependency:    "idle for longer before work that had been launched: it waits for an event or another stream",
-	Withheld:      "idle for 0.1 ms or longer before a kernel that had been launched, and that no recorded work kept from starting: another process may use the GPU",
-	Unseen:        "nothing recorded runs, and the host waits in a call for the device: work that was not recorded",
-	Migration:     "idle before pages of unified memory move, which no call launches",
+	Capturing:     "idle while the host captures a CUDA graph: what it launches meanwhile does not run",
+	ProfilerStart: "idle while the host waits in the first gloo collective of the recording, because ranks do not start recording at the same time",
+	Compiling:     "idle while the host compiles code, according to the names of ranges or functions",
+	Modules:       "idle while the host loads kernels or instantiates a CUDA graph, including first launches of a kernel that take 1 ms or longer",
+	Allocation:    "idle while the host allocates or frees device or pinned memory",
+	BlockingCopy:  "idle while the host is in a blocking copy",
+	Meeting:       "idle while the host waits in a gloo collective for other ranks or their data",
+	BetweenSteps:  "idle while the host is outside of annotated steps",
+	AfterSync:     "idle because the host waited for the device to finish before it launched more work",
+	HostWork:      "idle because the host launched late, with no runtime call to explain it",
+	LaunchGap:     "idle for less than 30 us before work that had already been launched",
+	Dependency:    "idle for 30 us or longer before work that had already been launched: it waits for an event or another stream",
+	Withheld:      "idle for 0.1 ms or longer before a kernel that had already been launched and that no recorded work kept from starting: another process may be using the GPU",
+	Unseen:        "nothing recorded is running, but the host waits for the device: the device does unrecorded work",
+	Migration:     "idle before a migration of unified memory pages, which no call launches",
 	NotRecorded:   "idle before work whose launch was not recorded",
 }
 
@@ -72,7 +72,7 @@ const shownShare = 0.005
 // ShareReport makes a short table of where the time of every device went.
 func (g *GPUs) ShareReport(schema string) *table.Table {
 	c := gpuColumns{g}
-	captured := table.NsColumn("captured", "from the first row of the rank to the end of the last", func(g *GPU) int64 { return g.Captured })
+	captured := table.NsColumn("captured", "from the rank's first row to the end of its last one", func(g *GPU) int64 { return g.Captured })
 	length := table.NsColumn("length", lengthDoc, (*GPU).Length)
 	fields := append(c.first(), length) // what the shares are of
 	fields = append(fields, table.Detail([]table.Field[GPU]{captured})...)
@@ -84,9 +84,9 @@ func (g *GPUs) ShareReport(schema string) *table.Table {
 	other := work[numWork-1]
 	fields = append(fields, g.shown(c.column(other), other.of)...)
 	fields = append(fields, c.times(idleTime)...)
-	cold := c.part("cold", "of idle: in gaps of a process that starts: while the host loads code, compiles, or records a CUDA graph", (*GPU).coldTime)
+	cold := c.part("cold", "part of idle while a process starts: the host loads code, compiles, or captures a CUDA graph", (*GPU).coldTime)
 	fields = append(fields, g.shown(cold, (*Activity).coldTime)...)
-	fields = append(fields, table.TextColumn("mostly", "reason of most of the idle time", (*GPU).mostly))
+	fields = append(fields, table.TextColumn("mostly", "reason for most of the idle time", (*GPU).mostly))
 	return table.New(schema, "Where GPU time went", g.GPUs, fields).Leave("length")
 }
 
@@ -161,7 +161,7 @@ func partsOf[T any](did func(*T) *Activity, whole func(*T) int64, wholeName stri
 // part returns the columns of a duration: ns for programs, and its share of whole for people.
 func part[T any](name, doc, wholeName string, whole, of func(*T) int64) []table.Field[T] {
 	return []table.Field[T]{
-		table.PartColumn(name, doc+", part of "+wholeName, func(r *T) (int64, int64) { return of(r), whole(r) }),
+		table.PartColumn(name, doc+", as a share of "+wholeName, func(r *T) (int64, int64) { return of(r), whole(r) }),
 		table.NsColumn(name, doc, of).InDetail(),
 	}
 }

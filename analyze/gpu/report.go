@@ -25,8 +25,8 @@ type gpuColumns struct{ gpus *GPUs }
 
 func (c gpuColumns) first() []table.Field[GPU] {
 	return []table.Field[GPU]{
-		table.TextColumn("rank", "rank, or process that is none; with the device where ranks have several", func(g *GPU) string { return c.gpus.Label(g) }),
-		table.CountColumn("device", "device, as the process numbers it", func(g *GPU) int64 { return int64(g.Device) }).InDetail(),
+		table.TextColumn("rank", "rank, or name of a process that is not a rank; with the device if a rank uses several", func(g *GPU) string { return c.gpus.Label(g) }),
+		table.CountColumn("device", "device number within the process", func(g *GPU) int64 { return int64(g.Device) }).InDetail(),
 	}
 }
 
@@ -43,7 +43,7 @@ func (gpuColumns) times(times ...timeOf) []table.Field[GPU] {
 // Report makes a table of what every device was busy with.
 func (g *GPUs) Report() *table.Table {
 	c := gpuColumns{g}
-	captured := table.NsColumn("captured", "from the first row of the rank to the end of the last: calls, annotations, kernels, copies", func(g *GPU) int64 { return g.Captured })
+	captured := table.NsColumn("captured", "from the rank's first call, annotation, kernel, or copy to the end of the last one", func(g *GPU) int64 { return g.Captured })
 	length := table.NsColumn("length", lengthDoc, (*GPU).Length)
 	captured.Scale, length.Scale = "length", "length"
 	fields := append(c.first(), captured, length)
@@ -62,10 +62,10 @@ func (g *GPUs) Report() *table.Table {
 				comm := g.Time(kernelname.ClassCommunication)
 				return table.ShareCell(comm-g.Exposed(kernelname.ClassCommunication), comm)
 			}},
-		table.CountColumn("rows", "kernels and copies", func(g *GPU) int64 { return g.Rows }).InDetail(),
+		table.CountColumn("rows", "number of kernels and copies", func(g *GPU) int64 { return g.Rows }).InDetail(),
 		table.CountColumn("kernels", "kernels", func(g *GPU) int64 { return g.Kernels }).InDetail(),
-		table.NsColumn("early", "kernels had started and waited for the communication before them on their stream, sum over kernels: they neither compute nor hide it", func(g *GPU) int64 { return g.Early }).InDetail(),
-		table.PartColumn("unclassified", "part of the time of kernels that is of names which no rule knows; they count as compute", func(g *GPU) (int64, int64) { return g.UnknownTime, g.KernelTime }).InDetail(),
+		table.NsColumn("early", "time that kernels had started but waited for communication before them on their stream, summed over kernels; it counts neither as compute nor as hiding communication", func(g *GPU) int64 { return g.Early }).InDetail(),
+		table.PartColumn("unclassified", "share of kernel time in kernels whose names match no rule; they count as compute", func(g *GPU) (int64, int64) { return g.UnknownTime, g.KernelTime }).InDetail(),
 	)
 	r := table.New("sgtrace.report.gpu/v1", "GPUs by rank", g.GPUs, fields)
 	r.Stay("busy", "idle").Leave("captured", "length")
@@ -100,32 +100,32 @@ func (g *GPUs) noteGraphs(r *table.Table) {
 var causeNames = [NumCauses]string{HostWait: "host wait", KernelWait: "kernel wait", OtherWait: "other"}
 
 var causeDocs = [NumCauses]string{
-	HostWait:   "idle until something was launched and began",
-	KernelWait: "idle for less than 30 us, though what came next had been launched",
-	OtherWait:  "idle for longer, though what came next had been launched, or nobody knows when",
+	HostWait:   "idle waiting for the host: the next work was launched only after the device went idle",
+	KernelWait: "idle for less than 30 us before work that had already been launched",
+	OtherWait:  "idle for 30 us or longer before work that had already been launched, or before work whose launch was not recorded",
 }
 
 // IdleReport makes a table of why devices were idle and how work reached them.
 func (g *GPUs) IdleReport() *table.Table {
 	c := gpuColumns{g}
-	fields := append(c.first(), table.NsColumn(metric.Idle.Name, metric.Idle.Doc+", between the first kernel or copy and the end of the last", (*GPU).IdleTime))
+	fields := append(c.first(), table.NsColumn(metric.Idle.Name, metric.Idle.Doc+" between the first kernel or copy and the end of the last one", (*GPU).IdleTime))
 	for cause, name := range causeNames {
 		fields = append(fields, c.part(name, causeDocs[cause], func(g *GPU) int64 { return g.Idle.Time[cause] })...)
-		fields = append(fields, table.CountColumn(name+" gaps", "how many gaps of this cause", func(g *GPU) int64 { return g.Idle.Gaps[cause] }).InDetail())
+		fields = append(fields, table.CountColumn(name+" gaps", "number of gaps with this cause", func(g *GPU) int64 { return g.Idle.Gaps[cause] }).InDetail())
 	}
 	delay := func(name, doc string, detail bool, of func(*distribution.Summary) int64) table.Field[GPU] {
 		return table.Field[GPU]{Column: table.Column{Name: name, Unit: table.Duration, Doc: doc, Scale: "delay", Detail: detail},
 			Cell: func(g *GPU) table.Cell { return table.Cell{N: of(&g.Delay), Unknown: g.Delay.N == 0} }}
 	}
-	const from = "from the end of the call that launched a kernel or copy to its start, 0 if it began before: "
+	const from = "launch delay: from the end of the launching call to the start of the kernel or copy, 0 if it began before; "
 	fields = append(fields,
 		delay("delay p50", from+"median, nearest rank", false, func(s *distribution.Summary) int64 { return s.P50 }),
 		delay("delay p99", from+"99th percentile, nearest rank", false, func(s *distribution.Summary) int64 { return s.P99 }),
 		delay("delay mean", from+"arithmetic mean", true, func(s *distribution.Summary) int64 { return s.Mean }),
 		delay("delay max", from+"longest", true, func(s *distribution.Summary) int64 { return s.Max }),
-		table.CountColumn("launches", "kernels and copies whose call is known", func(g *GPU) int64 { return g.Called }).InDetail(),
-		table.PartColumn("graphs", "part of the time of kernels that is of launches of CUDA graphs", func(g *GPU) (int64, int64) { return g.GraphTime, g.KernelTime }),
-		table.PartColumn("graph kernels", "part of the kernels that are of launches of CUDA graphs", func(g *GPU) (int64, int64) { return g.GraphKernels, g.Kernels }).InDetail(),
+		table.CountColumn("launches", "number of kernels and copies whose call was recorded", func(g *GPU) int64 { return g.Called }).InDetail(),
+		table.PartColumn("graphs", "share of kernel time launched by CUDA graphs", func(g *GPU) (int64, int64) { return g.GraphTime, g.KernelTime }),
+		table.PartColumn("graph kernels", "share of kernels launched by CUDA graphs", func(g *GPU) (int64, int64) { return g.GraphKernels, g.Kernels }).InDetail(),
 		table.Field[GPU]{Column: table.Column{Name: metric.LaunchQueue.Name, Unit: table.Count, Tenths: true, Doc: metric.LaunchQueue.Doc, Detail: true},
 			Cell: func(g *GPU) table.Cell { return table.Cell{N: g.Queue, Unknown: g.Called == 0} }},
 	)
@@ -171,9 +171,9 @@ func (g *GPUs) OverlapReport() *table.Table {
 		rows[i].all = all
 	}
 	r := table.New("sgtrace.report.gpu.overlap/v1", "What ran at the same time", rows, []table.Field[runningRow]{
-		table.TextColumn("running", "classes of kernels that ran at once, and no other", func(r *runningRow) string { return r.what }),
-		table.NsColumn("time", "sum over all devices", func(r *runningRow) int64 { return r.time }),
-		table.PartColumn("share", "part of the time in which anything ran", func(r *runningRow) (int64, int64) { return r.time, r.all }),
+		table.TextColumn("running", "exact set of kernel classes running at the same time", func(r *runningRow) string { return r.what }),
+		table.NsColumn("time", "total over all devices", func(r *runningRow) int64 { return r.time }),
+		table.PartColumn("share", "share of the time in which anything ran", func(r *runningRow) (int64, int64) { return r.time, r.all }),
 	})
 	_ = r.Sort("time", true) // cannot fail: there is such a column
 	return r
@@ -211,16 +211,16 @@ func (g *GPUs) StreamReport() *table.Table {
 		return list
 	}
 	fields := []table.Field[streamRow]{
-		table.TextColumn("rank", "rank, or process that is none; with the device where ranks have several", func(r *streamRow) string { return g.Label(r.gpu) }),
-		table.CountColumn("device", "device, as the process numbers it", func(r *streamRow) int64 { return int64(r.gpu.Device) }).InDetail(),
+		table.TextColumn("rank", "rank, or name of a process that is not a rank; with the device if a rank uses several", func(r *streamRow) string { return g.Label(r.gpu) }),
+		table.CountColumn("device", "device number within the process", func(r *streamRow) int64 { return int64(r.gpu.Device) }).InDetail(),
 		table.CountColumn("stream", "number of the stream", func(r *streamRow) int64 { return r.Stream }),
-		table.CountColumn("rows", "kernels, and copies whose stream is known", func(r *streamRow) int64 { return r.Rows }),
-		table.NsColumn("length", "from the first start to the last end", length),
+		table.CountColumn("rows", "number of kernels, and of copies whose stream is known", func(r *streamRow) int64 { return r.Rows }),
+		table.NsColumn("length", "from the start of the first kernel or copy to the end of the last one", length),
 	}
-	fields = append(fields, parts("busy", "something runs", func(r *streamRow) int64 { return r.Busy })...)
+	fields = append(fields, parts("busy", "time with something running", func(r *streamRow) int64 { return r.Busy })...)
 	for cause, name := range causeNames {
 		fields = append(fields, parts(name, causeDocs[cause], func(r *streamRow) int64 { return r.Idle.Time[cause] })...)
-		fields = append(fields, table.CountColumn(name+" gaps", "how many gaps of this cause", func(r *streamRow) int64 { return r.Idle.Gaps[cause] }).InDetail())
+		fields = append(fields, table.CountColumn(name+" gaps", "number of gaps with this cause", func(r *streamRow) int64 { return r.Idle.Gaps[cause] }).InDetail())
 	}
 	return table.New("sgtrace.report.gpu.streams/v1", "Streams by rank", rows, fields)
 }
@@ -246,15 +246,15 @@ func (g *GPUs) StepReport() *table.Table {
 	device := func(t *StepTime) *distribution.Summary { return &t.Device }
 	busy := func(t *StepTime) *distribution.Summary { return &t.Busy }
 	fields := []table.Field[StepTime]{
-		table.TextColumn("kind", "prefill (EXTEND), decode, or other: mixtures, ProfilerStep", func(t *StepTime) string { return profilewalk.StepKinds[t.Kind] }),
+		table.TextColumn("kind", "kind of step: prefill (EXTEND), decode, or other (mixed steps, ProfilerStep)", func(t *StepTime) string { return profilewalk.StepKinds[t.Kind] }),
 		table.TextColumn("batch", "requests in the batch", func(t *StepTime) string { return t.Batches() }),
-		table.TextColumn("rank", "rank, or process that is none", func(t *StepTime) string { return t.Rank }),
-		table.CountColumn("n", "steps", func(t *StepTime) int64 { return int64(t.Host.N) }),
+		table.TextColumn("rank", "rank, or name of a process that is not a rank", func(t *StepTime) string { return t.Rank }),
+		table.CountColumn("n", "number of steps", func(t *StepTime) int64 { return int64(t.Host.N) }),
 	}
-	fields = append(fields, sums("", "the time from begin to end of the annotation", host)...)
-	fields = append(fields, table.CountColumn("gpu n", "steps that launched a kernel or copy", func(t *StepTime) int64 { return int64(t.Device.N) }).InDetail())
-	fields = append(fields, sums("gpu ", "the time from the first start to the last end of what the thread launched in the step", device)...)
-	work := sums("gpu busy ", "the time in which something ran that the thread launched in the step, added up over devices", busy)
+	fields = append(fields, sums("", "the duration of the annotation", host)...)
+	fields = append(fields, table.CountColumn("gpu n", "number of steps that launched a kernel or copy", func(t *StepTime) int64 { return int64(t.Device.N) }).InDetail())
+	fields = append(fields, sums("gpu ", "the time from the start of the first to the end of the last kernel or copy that the thread launched in the step", device)...)
+	work := sums("gpu busy ", "the time in which work launched by the thread in the step was running, added up over devices", busy)
 	work[0].Scale = "gpu total"
 	fields = append(append(fields, work[0]), table.Detail(work[1:])...)
 	r := table.New("sgtrace.report.steps/v1", "Steps by kind, batch size and rank", g.Steps, fields)
@@ -278,16 +278,16 @@ func (g *GPUs) KernelReport() *table.Table {
 		return table.Field[RankKernel]{Column: table.Column{Name: name, Unit: table.Factor, Doc: doc}, Cell: func(k *RankKernel) table.Cell { return table.Cell{Share: v(k), Unknown: v(k) == unknownRatio} }}
 	}
 	r := table.New("sgtrace.report.gpu.kernels/v1", "Kernels by rank", g.Kernels, []table.Field[RankKernel]{
-		table.TextColumn("rank", "rank, or process that is none", func(k *RankKernel) string { return k.Rank }),
-		ns("excess", "total minus the median of the totals of the ranks that ran it; all of it if no other rank did; where ranks were captured for different times, of totals per time", "total", func(k *RankKernel) int64 { return k.Excess }),
+		table.TextColumn("rank", "rank, or name of a process that is not a rank", func(k *RankKernel) string { return k.Rank }),
+		ns("excess", "total minus the median total of the ranks that ran the kernel; equals total if no other rank ran it; compares totals per captured time if capture times differ", "total", func(k *RankKernel) int64 { return k.Excess }),
 		ns("total", "sum", "total", func(k *RankKernel) int64 { return k.Summary.Total }),
-		ratio("of median", "total, or total per time, divided by that median", func(k *RankKernel) float64 { return k.RelTotal }),
-		table.CountColumn("n", "kernels", func(k *RankKernel) int64 { return int64(k.Summary.N) }),
+		ratio("of median", "total (or total per captured time) divided by that median", func(k *RankKernel) float64 { return k.RelTotal }),
+		table.CountColumn("n", "number of kernels", func(k *RankKernel) int64 { return int64(k.Summary.N) }),
 		ns("p50", "median, nearest rank", "kernel", func(k *RankKernel) int64 { return k.Summary.P50 }),
 		ns("p99", "99th percentile, nearest rank", "kernel", func(k *RankKernel) int64 { return k.Summary.P99 }),
-		ratio("p50 of median", "p50 divided by the median of the p50 of the ranks that ran it", func(k *RankKernel) float64 { return k.RelP50 }).InDetail(),
-		table.CountColumn("ranks", "ranks that ran it", func(k *RankKernel) int64 { return int64(k.Ranks) }).InDetail(),
-		table.TextColumn("class", "what it does", func(k *RankKernel) string { return k.Class.String() }).InDetail(),
+		ratio("p50 of median", "p50 divided by the median p50 of the ranks that ran the kernel", func(k *RankKernel) float64 { return k.RelP50 }).InDetail(),
+		table.CountColumn("ranks", "number of ranks that ran the kernel", func(k *RankKernel) int64 { return int64(k.Ranks) }).InDetail(),
+		table.TextColumn("class", "class of the kernel: compute, communication, memory, other", func(k *RankKernel) string { return k.Class.String() }).InDetail(),
 		table.TextColumn("kernel", "name of the kernel", func(k *RankKernel) string { return k.Name }).AtMost(table.MaxName),
 	})
 	r.Stay("excess", "of median").Leave("total", "n")

@@ -137,10 +137,10 @@ func (g *GPUs) StepShares() []StepShare {
 func (g *GPUs) StepShareReport() *table.Table {
 	type row = StepShare
 	fields := []table.Field[row]{
-		table.TextColumn("kind", "of the step that launched what ran last, or what ended a gap: prefill (EXTEND), decode, or other: mixtures, and outside of steps", func(r *row) string { return profilewalk.StepKinds[r.Kind] }),
-		table.TextColumn("rank", "rank, or process that is none; with the device where ranks have several", func(r *row) string { return g.Label(r.gpu) }),
-		table.NsColumn("time", "busy and idle time that belongs to such steps", (*row).Total),
-		table.PartColumn("of length", "part of the length of the device", func(r *row) (int64, int64) { return r.Total(), r.gpu.Length() }),
+		table.TextColumn("kind", "kind of step that launched the work that started last, or that ended the gap: prefill (EXTEND), decode, or other (mixed steps, and outside of steps)", func(r *row) string { return profilewalk.StepKinds[r.Kind] }),
+		table.TextColumn("rank", "rank, or name of a process that is not a rank; with the device if a rank uses several", func(r *row) string { return g.Label(r.gpu) }),
+		table.NsColumn("time", "busy and idle time of such steps", (*row).Total),
+		table.PartColumn("of length", "share of the device's length", func(r *row) (int64, int64) { return r.Total(), r.gpu.Length() }),
 	}
 	fields = append(fields, partsOf(func(r *row) *Activity { return &r.Activity }, (*row).Total, "time", computeTime, commTime, exposedComm, exposedCopy, idleTime)...)
 	for cause, name := range causeNames {

@@ -195,33 +195,33 @@ func (f *Fills) Report() *table.Table {
 	kernel := table.TextColumn("kernel", "name of the kernel", func(r *Fill) string { return r.Kernel })
 	kernel.Most = table.MaxName
 	t := table.New("sgtrace.report.kernels.fill/v1", "Kernels that do not fill the GPU", f.Rows, []table.Field[Fill]{
-		table.ShareColumn("time", "part of the time of all kernels", func(r *Fill) float64 { return distribution.Fraction(r.Total, f.All) }),
-		table.NsColumn("total", "sum of the durations", func(r *Fill) int64 { return r.Total }),
-		table.CountColumn("instances", "how many ran", func(r *Fill) int64 { return r.Instances }),
-		table.TextColumn("why", "one thread; few blocks: fewer than multiprocessors; last wave: a fifth of the time or more goes to a last wave that is not full; low occupancy: registers or shared memory leave room for a quarter of the threads", (*Fill).why),
-		count("blocks", "of the grid", func(r *Fill) int64 { return r.Shape.Blocks }),
-		count("units", "multiprocessors, or compute units, of the GPU", func(r *Fill) int64 { return r.Units }),
-		table.NumberColumn("waves", "how many times the blocks fill all multiprocessors, as many as fit in each", (*Fill).waves),
-		table.ShareColumn("idle", "part of the time for which multiprocessors have no block, if blocks take equally long", (*Fill).idle),
-		table.ShareColumn("occupancy", "threads that a multiprocessor holds, as part of what it can hold", func(r *Fill) float64 {
+		table.ShareColumn("time", "share of the time of all kernels", func(r *Fill) float64 { return distribution.Fraction(r.Total, f.All) }),
+		table.NsColumn("total", "total duration", func(r *Fill) int64 { return r.Total }),
+		table.CountColumn("instances", "number of kernels", func(r *Fill) int64 { return r.Instances }),
+		table.TextColumn("why", "one thread: a single thread; few blocks: fewer blocks than multiprocessors; last wave: a partly filled last wave loses a fifth of the time or more; low occupancy: registers or shared memory allow at most a quarter of the threads", (*Fill).why),
+		count("blocks", "blocks in the grid", func(r *Fill) int64 { return r.Shape.Blocks }),
+		count("units", "multiprocessors or compute units of the GPU", func(r *Fill) int64 { return r.Units }),
+		table.NumberColumn("waves", "waves: blocks divided by the number that the whole GPU holds at once", (*Fill).waves),
+		table.ShareColumn("idle", "share of multiprocessor time without a block, if all blocks take equally long", (*Fill).idle),
+		table.ShareColumn("occupancy", "resident threads per multiprocessor as a share of the maximum", func(r *Fill) float64 {
 			if r.Resident == 0 {
 				return math.NaN()
 			}
 			return r.Occupancy
 		}),
-		table.TextColumn("limited by", "what bounds that: threads, registers, shared memory, blocks", func(r *Fill) string { return string(r.Limit) }),
-		count("threads", "of a block", func(r *Fill) int64 { return int64(r.Shape.Threads) }),
-		count("registers", "of a thread", func(r *Fill) int64 { return int64(r.Shape.Registers) }),
-		count("shared", "bytes of shared memory of a block", func(r *Fill) int64 { return int64(r.Shape.Shared) }),
-		table.TextColumn("step", "kind of the step: prefill, decode; other is unknown, or both", func(r *Fill) string { return profilewalk.StepKinds[r.Step] }),
-		table.NumberColumn("fills at", "how many times the blocks fill the GPU", (*Fill).fillsAt),
-		table.NumberColumn("fills at batch", "requests of a decode step at which its blocks would be as many as multiprocessors, if they grow with the batch", func(r *Fill) float64 {
+		table.TextColumn("limited by", "what limits occupancy: threads, registers, shared memory, or blocks", func(r *Fill) string { return string(r.Limit) }),
+		count("threads", "threads per block", func(r *Fill) int64 { return int64(r.Shape.Threads) }),
+		count("registers", "registers per thread", func(r *Fill) int64 { return int64(r.Shape.Registers) }),
+		count("shared", "shared memory per block in bytes", func(r *Fill) int64 { return int64(r.Shape.Shared) }),
+		table.TextColumn("step", "kind of step: prefill, decode, or other (unknown or both)", func(r *Fill) string { return profilewalk.StepKinds[r.Step] }),
+		table.NumberColumn("fills at", "factor by which the blocks would have to grow to fill the GPU: units / blocks; empty unless blocks are few", (*Fill).fillsAt),
+		table.NumberColumn("fills at batch", "decode batch size at which there would be one block per multiprocessor, if blocks grow with the batch", func(r *Fill) float64 {
 			if r.Step != profile.StepDecode || r.Batch <= 0 {
 				return math.NaN()
 			}
 			return math.Ceil(float64(r.Batch) * r.fillsAt())
 		}),
-		table.YesColumn("persistent", "yes: by its name, the kernel starts few blocks on purpose", func(r *Fill) bool { return r.Persistent }),
+		table.YesColumn("persistent", "yes if the kernel launches few blocks on purpose, judged by its name", func(r *Fill) bool { return r.Persistent }),
 		kernel,
 	})
 	f.note(t)

@@ -319,23 +319,23 @@ const minBlocks = 8
 
 // Report returns the table.
 func (o *Opportunities) Report() *table.Table {
-	where := table.TextColumn("where", "the operator and its shapes, or the names of the kernels", func(x *Opportunity) string { return x.Where })
-	how := table.TextColumn("how", "what would make it faster", func(x *Opportunity) string { return x.How })
-	source := table.TextColumn("source", "where that is written", func(x *Opportunity) string { return x.Source })
+	where := table.TextColumn("where", "operator and its shapes, or names of the kernels", func(x *Opportunity) string { return x.Where })
+	how := table.TextColumn("how", "how to make it faster", func(x *Opportunity) string { return x.How })
+	source := table.TextColumn("source", "source of this advice", func(x *Opportunity) string { return x.Source })
 	where.Most, how.Most, source.Detail = 80, 80, true
 	t := table.New("sgtrace.report.kernels.opportunities/v1", "What could be faster", o.List, []table.Field[Opportunity]{
-		table.ShareColumn("saves", "at most, as part of the time of all kernels", func(x *Opportunity) float64 { return distribution.Fraction(x.Saves, o.all) }),
-		table.NsColumn("saves at most", "upper bound: the time above the roof, or of all but the longest of some neighbors", func(x *Opportunity) int64 { return x.Saves }),
-		table.NumberColumn("ms per step", "the same, per step of a server, in ms", func(x *Opportunity) float64 {
+		table.ShareColumn("saves", "saves at most, as a share of the time of all kernels", func(x *Opportunity) float64 { return distribution.Fraction(x.Saves, o.all) }),
+		table.NsColumn("saves at most", "upper bound of the saving: time above the roof, or time of all but the longest of adjacent kernels", func(x *Opportunity) int64 { return x.Saves }),
+		table.NumberColumn("ms per step", "saves at most, in ms per server step", func(x *Opportunity) float64 {
 			if o.steps == 0 {
 				return math.NaN()
 			}
 			return float64(x.Saves) / float64(o.steps) / 1e6
 		}),
-		table.NsColumn("total", "what it takes", func(x *Opportunity) int64 { return x.Total }),
-		table.CountColumn("instances", "how many there are", func(x *Opportunity) int64 { return x.Instances }),
-		table.TextColumn("step", "kind of the step: prefill, decode; other is unknown, or both", func(x *Opportunity) string { return profilewalk.StepKinds[x.Step] }),
-		table.TextColumn("what", "what was seen", func(x *Opportunity) string { return x.What }),
+		table.NsColumn("total", "total time now", func(x *Opportunity) int64 { return x.Total }),
+		table.CountColumn("instances", "number of occurrences", func(x *Opportunity) int64 { return x.Instances }),
+		table.TextColumn("step", "kind of step: prefill, decode, or other (unknown or both)", func(x *Opportunity) string { return profilewalk.StepKinds[x.Step] }),
+		table.TextColumn("what", "what was found", func(x *Opportunity) string { return x.What }),
 		where, how, source,
 	})
 	if len(o.List) > 0 {

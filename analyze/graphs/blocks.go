@@ -116,16 +116,16 @@ func (l *Layers) BlockReport() *table.Table {
 	kernel := table.TextColumn("kernel", "name of the kernel", func(p *placeTime) string { return p.kernel })
 	kernel.Most = table.MaxName
 	return table.New("sgtrace.report.kernels.blocks/v1", "Blocks that CUDA graphs repeat", list, []table.Field[placeTime]{
-		table.CountColumn("of", "how many kernels a block has", func(p *placeTime) int64 { return int64(p.period) }),
-		table.CountColumn("place", "which of them, from 1 on; the first one begins a layer, where that is known", func(p *placeTime) int64 { return int64(p.place) + 1 }),
-		table.ShareColumn("time", "part of the time of all blocks", func(p *placeTime) float64 { return distribution.Fraction(p.total, all) }),
-		table.NsColumn("total", "sum of the durations, over all blocks of all replays", func(p *placeTime) int64 { return p.total }),
+		table.CountColumn("of", "number of kernels in a block", func(p *placeTime) int64 { return int64(p.period) }),
+		table.CountColumn("place", "position in the block, from 1; position 1 begins a layer if layers are known", func(p *placeTime) int64 { return int64(p.place) + 1 }),
+		table.ShareColumn("time", "share of the time of all blocks", func(p *placeTime) float64 { return distribution.Fraction(p.total, all) }),
+		table.NsColumn("total", "total duration over all blocks of all replays", func(p *placeTime) int64 { return p.total }),
 		table.NsColumn("mean", "mean duration", func(p *placeTime) int64 { return p.total / p.kernels }),
-		table.CountColumn("kernels", "how many ran", func(p *placeTime) int64 { return p.kernels }),
-		table.CountColumn("slowest block", "the block in which it took longest, over all replays: the number of the layer by order, or else of the block", func(p *placeTime) int64 { b, _ := p.slowest(); return int64(b) }),
-		{Column: table.Column{Name: "of median", Unit: table.Factor, Doc: "how many times as long it took there as in the median block"},
+		table.CountColumn("kernels", "number of kernels", func(p *placeTime) int64 { return p.kernels }),
+		table.CountColumn("slowest block", "block in which this position took longest over all replays: the layer number by order, else the block number", func(p *placeTime) int64 { b, _ := p.slowest(); return int64(b) }),
+		{Column: table.Column{Name: "of median", Unit: table.Factor, Doc: "duration there divided by that in the median block"},
 			Cell: func(p *placeTime) table.Cell { _, ratio := p.slowest(); return table.RealCell(ratio) }},
-		table.TextColumn("kind", "what the kernel computes, by its name", func(p *placeTime) string { return p.kind.String() }),
+		table.TextColumn("kind", "what the kernel computes, judged by its name", func(p *placeTime) string { return p.kind.String() }),
 		kernel,
 	})
 }

@@ -244,11 +244,11 @@ func (l *Layers) compare(times []int64, layers []string) {
 // Report returns the table.
 func (l *Layers) Report() *table.Table {
 	t := table.New("sgtrace.report.kernels.layers/v1", "Layers of CUDA graphs", l.Rows, []table.Field[LayerTime]{
-		table.ShareColumn("time", "part of the time of all layers", func(r *LayerTime) float64 { return distribution.Fraction(r.Total, l.all) }),
-		table.NsColumn("total", "sum of the durations, over all replays", func(r *LayerTime) int64 { return r.Total }),
-		table.CountColumn("kernels", "how many ran", func(r *LayerTime) int64 { return r.Kernels }),
-		table.TextColumn("kind", "what the kernels compute, by their names", func(r *LayerTime) string { return r.Kind.String() }),
-		table.TextColumn("layer", "as the capture calls it, or its number in the order of the graph, by attention", func(r *LayerTime) string { return r.Layer }),
+		table.ShareColumn("time", "share of the time of all layers", func(r *LayerTime) float64 { return distribution.Fraction(r.Total, l.all) }),
+		table.NsColumn("total", "total duration over all replays", func(r *LayerTime) int64 { return r.Total }),
+		table.CountColumn("kernels", "number of kernels", func(r *LayerTime) int64 { return r.Kernels }),
+		table.TextColumn("kind", "what the kernels compute, judged by their names", func(r *LayerTime) string { return r.Kind.String() }),
+		table.TextColumn("layer", "layer, as the capture names it; otherwise its number in the graph, counted by attention", func(r *LayerTime) string { return r.Layer }),
 	})
 	if len(l.Rows) == 0 {
 		return t

@@ -41,22 +41,22 @@ func (g *Graphs) Report(opt profilewalk.Options) *table.Table {
 			return g.name(of(p))
 		})
 	}
-	source := text("source", "innermost Python function that is of no library", func(p Place) trace.Sym { return p.Source })
+	source := text("source", "innermost Python function outside of libraries", func(p Place) trace.Sym { return p.Source })
 	shapes := text("shapes", "shapes of the inputs of the operator", func(p Place) trace.Sym { return p.Shapes })
 	types := text("types", "types of the inputs of the operator", func(p Place) trace.Sym { return p.Types })
-	kernel := table.TextColumn("kernel", "name of the kernel, or of the copy or fill", func(r *row) string { return g.name(r.at().Name) })
+	kernel := table.TextColumn("kernel", "name of the kernel, copy, or fill", func(r *row) string { return g.name(r.at().Name) })
 	source.Most, kernel.Most, shapes.Most, types.Most, types.Detail = table.MaxName, table.MaxName, maxShapes, maxShapes, true
-	captured := table.TextColumn("capture", "file of the capture, and for how many tokens it is", func(r *row) string { return r.launch.Capture.String() }).InDetail()
+	captured := table.TextColumn("capture", "capture file, and the number of tokens it was captured for", func(r *row) string { return r.launch.Capture.String() }).InDetail()
 	fields := []table.Field[row]{
-		table.TextColumn("rank", "rank, or process that is none", func(r *row) string { return g.set.Ranks[r.launch.Rank] }),
-		table.CountColumn("launch", "which replay, in the order of their calls, rank by rank", func(r *row) int64 { return int64(r.number) }),
-		table.CountColumn("index", "which of its kernels, in the order of the graph", func(r *row) int64 { return int64(r.node) }),
-		table.NsColumn("dur", "how long it ran", func(r *row) int64 { return r.at().Dur }),
-		text("operator", "innermost operator that launched it at capture", func(p Place) trace.Sym { return p.Operator }),
+		table.TextColumn("rank", "rank, or name of a process that is not a rank", func(r *row) string { return g.set.Ranks[r.launch.Rank] }),
+		table.CountColumn("launch", "number of the replay, in the order of the calls, rank by rank", func(r *row) int64 { return int64(r.number) }),
+		table.CountColumn("index", "number of the kernel, in the order of the graph", func(r *row) int64 { return int64(r.node) }),
+		table.NsColumn("dur", "duration", func(r *row) int64 { return r.at().Dur }),
+		text("operator", "innermost operator around the launch at capture", func(p Place) trace.Sym { return p.Operator }),
 		shapes, types,
-		text("module", "innermost nn.Module around that, or NVTX range", func(p Place) trace.Sym { return p.Module }),
-		text("layer", "the module that is a layer of the model", func(p Place) trace.Sym { return p.Layer }),
-		table.TextColumn("matched by", "how it is known which launch at capture is its own: node (the recording tells which call made the node), annotation (the program named the node, and a file of PyTorch says how), name (the same), grid (the same, and of the block), kind (the operator computes what the name says), repeat (elsewhere in the graph, kernels of its name are of that operator), position (as many, and nothing speaks against it), order (of kinds, in a pass that ran without a graph), ambiguous (several fit)", func(r *row) string {
+		text("module", "innermost nn.Module or NVTX range around that launch", func(p Place) trace.Sym { return p.Module }),
+		text("layer", "module that is a layer of the model", func(p Place) trace.Sym { return p.Layer }),
+		table.TextColumn("matched by", "how the kernel was matched to a launch at capture: node (the recording says which call made the node), annotation (the program named the node; from a file of PyTorch), name (same name), grid (same grid and block), kind (the operator computes what the kernel's name says), repeat (elsewhere in the graph, kernels of this name belong to that operator), position (both sides fit, with no contradiction), order (order of kinds in a pass without a graph), ambiguous (several fit)", func(r *row) string {
 			if r.launch.Capture == nil {
 				return ""
 			}

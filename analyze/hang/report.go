@@ -21,25 +21,25 @@ func (h *Hang) stuckTable() *table.Table {
 		return table.TextColumn(name, doc, func(s *Stuck) string { return ranges(of(s), 0, "-") })
 	}
 	t := table.New("sgtrace.report.hang/v1", "What does not end", h.Stuck, []table.Field[Stuck]{
-		table.TextColumn("why", "why it does not end: `not entered`, `another operation`, `another size`, `another type`, `another order`, `sizes do not add up`, `no counterpart`, `deadlock`, `no dump` (of some ranks nothing is told), `others unknown` (all that are known of are in it, and there may be more), `all entered`, `behind another` (who is waited for waits itself)", func(s *Stuck) string { return s.Kind.String() }),
-		table.TextColumn("group", "the process group, by its description or its name", func(s *Stuck) string { return s.Group }),
+		table.TextColumn("why", "why it does not end: `not entered`, `another operation`, `another size`, `another type`, `another order`, `sizes do not add up`, `no counterpart`, `deadlock`, `no dump` (nothing is known about some ranks), `others unknown` (all known ranks are in it, but there may be more), `all entered`, `behind another` (the awaited rank waits in another operation)", func(s *Stuck) string { return s.Kind.String() }),
+		table.TextColumn("group", "process group: its description or name", func(s *Stuck) string { return s.Group }),
 		list("of", "ranks of the group", func(s *Stuck) []int32 { return s.Of }),
-		table.TextColumn("op", "the operation that waits", func(s *Stuck) string { return s.Op }),
-		{Column: table.Column{Name: "seq", Unit: table.Count, Doc: "which collective of the group it is, from 1; empty for a send or a receive"},
+		table.TextColumn("op", "operation that does not end", func(s *Stuck) string { return s.Op }),
+		{Column: table.Column{Name: "seq", Unit: table.Count, Doc: "sequence number of the collective in its group, from 1; empty for a send or a receive"},
 			Cell: func(s *Stuck) table.Cell { return table.Cell{N: s.Seq, Unknown: s.Seq < 0} }},
-		table.TextColumn("sizes", "sizes of what goes in", func(s *Stuck) string { return s.Sizes }),
-		table.TextColumn("type", "type of its elements", func(s *Stuck) string { return s.Type }),
-		table.TimeField("since", "when the first rank that waits entered it", func(s *Stuck) (trace.Time, bool) { return s.Since, s.Since != 0 }),
-		list("waiting", "ranks that are in it", func(s *Stuck) []int32 { return s.Waiting }),
+		table.TextColumn("sizes", "input sizes", func(s *Stuck) string { return s.Sizes }),
+		table.TextColumn("type", "data type of the elements", func(s *Stuck) string { return s.Type }),
+		table.TimeField("since", "when the first waiting rank entered it", func(s *Stuck) (trace.Time, bool) { return s.Since, s.Since != 0 }),
+		list("waiting", "ranks that wait in it", func(s *Stuck) []int32 { return s.Waiting }),
 		list("absent", "ranks that did not enter it", func(s *Stuck) []int32 { return s.Absent }),
-		list("differ", "ranks that entered something else in its place", func(s *Stuck) []int32 { return s.Differ }),
-		table.TextColumn("instead", "what the first of those entered", h.instead),
-		list("no_dump", "ranks of the group of which there is no dump", func(s *Stuck) []int32 { return s.Silent }),
-		list("ended", "ranks for which it has ended", func(s *Stuck) []int32 { return s.Ended }),
-		table.CountColumn("held_up", "ranks that wait for it, directly or for one another; 0 unless it is a cause", func(s *Stuck) int64 { return int64(len(s.HeldUp)) }),
-		table.CountColumn("queued", "how much more the rank that has most in flight has entered behind it", func(s *Stuck) int64 { return int64(s.Queued) }),
-		table.TextColumn("at", "where the first rank that waits entered it: the innermost function that is not PyTorch's", func(s *Stuck) string { return h.place(s.Stack) }),
-		table.TextColumn("stack", "its stack, innermost first", func(s *Stuck) string { return h.whole(s.Stack) }).InDetail(),
+		list("differ", "ranks that entered something else instead", func(s *Stuck) []int32 { return s.Differ }),
+		table.TextColumn("instead", "what the first of those ranks entered", h.instead),
+		list("no_dump", "ranks of the group without a dump", func(s *Stuck) []int32 { return s.Silent }),
+		list("ended", "ranks for which it ended", func(s *Stuck) []int32 { return s.Ended }),
+		table.CountColumn("held_up", "number of ranks that wait for it, directly or through other ranks; 0 unless it is a cause", func(s *Stuck) int64 { return int64(len(s.HeldUp)) }),
+		table.CountColumn("queued", "most operations that any rank has in flight behind it", func(s *Stuck) int64 { return int64(s.Queued) }),
+		table.TextColumn("at", "where the first waiting rank entered it: innermost function outside of PyTorch", func(s *Stuck) string { return h.place(s.Stack) }),
+		table.TextColumn("stack", "stack of that rank, innermost frame first", func(s *Stuck) string { return h.whole(s.Stack) }).InDetail(),
 	})
 	if text := h.severalJobs(); text != "" {
 		t.Note("%s", text)
@@ -114,33 +114,33 @@ func (h *Hang) rankTable() *table.Table {
 		return r.Dump
 	}
 	return table.New("sgtrace.report.hang.ranks/v1", "Ranks", h.Ranks, []table.Field[Rank]{
-		table.CountColumn("rank", "number of the rank in the job", func(r *Rank) int64 { return int64(r.Rank) }),
-		table.TextColumn("state", "`waits` in a collective, `entered another` than most, `did not enter` what others wait in, `no dump`, `in flight` (what it waits in is not compared), `nothing in flight`, or, of NCCL's log, which does not tell what ended, `as far as the others`", h.where),
-		table.TextColumn("op", "the first operation that it has in flight", op(head, name)),
-		table.TextColumn("group", "its group", func(r *Rank) string { _, g := h.head(r); return g }),
-		{Column: table.Column{Name: "seq", Unit: table.Count, Doc: "its number in the group; empty for a send or a receive"},
+		table.CountColumn("rank", "global rank in the job", func(r *Rank) int64 { return int64(r.Rank) }),
+		table.TextColumn("state", "`waits` (in a collective), `entered another` (than most ranks), `did not enter` (what others wait in), `no dump`, `in flight` (in an operation that is not compared), `nothing in flight`, or, from NCCL's log, which does not say what ended, `as far as the others`", h.where),
+		table.TextColumn("op", "first operation that it has in flight", op(head, name)),
+		table.TextColumn("group", "process group of that operation", func(r *Rank) string { _, g := h.head(r); return g }),
+		{Column: table.Column{Name: "seq", Unit: table.Count, Doc: "sequence number of that operation in its group; empty for a send or a receive"},
 			Cell: func(r *Rank) table.Cell {
 				if r.Head == nil || r.Head.IsP2P() {
 					return table.Cell{Unknown: true}
 				}
 				return table.Cell{N: r.Head.Seq}
 			}},
-		table.TimeField("since", "when it entered that", func(r *Rank) (trace.Time, bool) {
+		table.TimeField("since", "when the rank entered it", func(r *Rank) (trace.Time, bool) {
 			if r.Head == nil || r.Head.Created == 0 {
 				return 0, false
 			}
 			return r.Head.Created, true
 		}),
-		table.CountColumn("pending", "operations that it has in flight", func(r *Rank) int64 { return int64(r.Pending) }),
-		table.TextColumn("last", "the last operation that it entered, if its dump has any", op(last, name)),
-		table.TextColumn("at", "where it entered the first in flight, or else the last", func(r *Rank) string {
+		table.CountColumn("pending", "number of operations in flight", func(r *Rank) int64 { return int64(r.Pending) }),
+		table.TextColumn("last", "last operation that it entered, if its dump has any", op(last, name)),
+		table.TextColumn("at", "where it entered the first operation in flight, else the last one", func(r *Rank) string {
 			o := cmp.Or(r.Head, r.Last)
 			if o == nil || o.Stack < 0 {
 				return ""
 			}
 			return h.place(r.Dump.Stacks[o.Stack])
 		}),
-		table.TextColumn("file", "its dump", func(r *Rank) string { return dump(r).File }),
+		table.TextColumn("file", "file of the dump", func(r *Rank) string { return dump(r).File }),
 	})
 }
 
@@ -199,19 +199,19 @@ func (h *Hang) lastTable() *table.Table {
 		}
 	}
 	return table.New("sgtrace.report.hang.last/v1", "The last collective by rank and group", h.reachedAll(), []table.Field[reached]{
-		number("rank", "number of the rank in the job", func(x *reached) int64 { return int64(x.dump.Rank) }),
-		table.TextColumn("by", "who says it: `PyTorch flight recorder`, `PyTorch watchdog`, `NCCL log`, or `NCCL Inspector`, which tells the last one that ended", func(x *reached) string { return x.dump.By.String() }),
-		table.TextColumn("group", "the process group, or NCCL's communicator", func(x *reached) string {
+		number("rank", "global rank in the job", func(x *reached) int64 { return int64(x.dump.Rank) }),
+		table.TextColumn("by", "source: `PyTorch flight recorder`, `PyTorch watchdog`, `NCCL log`, or `NCCL Inspector` (last collective that ended)", func(x *reached) string { return x.dump.By.String() }),
+		table.TextColumn("group", "process group or NCCL communicator", func(x *reached) string {
 			return (&group{name: x.group.Name, desc: x.group.Desc}).title()
 		}),
-		number("member", "which rank of the group it is, if that is told", func(x *reached) int64 { return int64(x.group.Member) }),
-		number("size", "ranks of the group, if that is told", func(x *reached) int64 {
+		number("member", "rank within the group, if known", func(x *reached) int64 { return int64(x.group.Member) }),
+		number("size", "size of the group, if known", func(x *reached) int64 {
 			if n := len(x.group.Ranks); n > 0 {
 				return int64(n)
 			}
 			return int64(x.group.Size)
 		}),
-		number("entered", "the number of the last collective that it entered; of NCCL's log, how many", func(x *reached) int64 {
+		number("entered", "sequence number of the last collective that it entered; from NCCL's log, the number of collectives", func(x *reached) int64 {
 			if x.dump.By == recorder.Inspector {
 				return recorder.Unknown
 			}
@@ -220,16 +220,16 @@ func (h *Hang) lastTable() *table.Table {
 			}
 			return x.group.Enqueued
 		}),
-		number("completed", "the number of the last one that it knows has ended; of NCCL Inspector, among those of its kind", func(x *reached) int64 {
+		number("completed", "sequence number of the last collective known to have ended; from NCCL Inspector, counted per kind", func(x *reached) int64 {
 			if x.dump.By == recorder.Inspector {
 				return x.last.Seq
 			}
 			return x.group.Completed
 		}),
-		table.TextColumn("op", "the last one of which more is told", text(func(o *recorder.Op) string { return h.text(o.Name) })),
-		table.TextColumn("sizes", "sizes of what goes in", text(func(o *recorder.Op) string { return h.text(o.In.Text) })),
-		table.TextColumn("type", "type of its elements", text(func(o *recorder.Op) string { return h.text(o.InT) })),
-		table.TextColumn("end", "`destroyed` if it gave the communicator up in good order, or `aborted`", (*reached).end),
-		table.TextColumn("file", "where that stands", func(x *reached) string { return x.dump.File }),
+		table.TextColumn("op", "last collective with details", text(func(o *recorder.Op) string { return h.text(o.Name) })),
+		table.TextColumn("sizes", "input sizes", text(func(o *recorder.Op) string { return h.text(o.In.Text) })),
+		table.TextColumn("type", "data type of the elements", text(func(o *recorder.Op) string { return h.text(o.InT) })),
+		table.TextColumn("end", "`destroyed` if the communicator was shut down in good order, or `aborted`", (*reached).end),
+		table.TextColumn("file", "file that says so", func(x *reached) string { return x.dump.File }),
 	})
 }

@@ -132,9 +132,9 @@ func (h *Hang) sayPython(ranks []int32, say func(string, ...any)) {
 // stackTable returns where threads stand.
 func (h *Hang) stackTable() *table.Table {
 	return table.New("sgtrace.report.hang.stacks/v1", "Where threads stand", h.standing, []table.Field[standing]{
-		table.TextColumn("ranks", "ranks of the job, where titles or other inputs tell them", func(s *standing) string { return ranges(s.ranks, 0, "-") }),
-		table.CountColumn("processes", "how many processes have a thread with this stack", func(s *standing) int64 { return int64(s.processes) }),
-		table.TextColumn("title", "what they call themselves; of several the first, and how many more", func(s *standing) string {
+		table.TextColumn("ranks", "global ranks, if process titles or other inputs give them", func(s *standing) string { return ranges(s.ranks, 0, "-") }),
+		table.CountColumn("processes", "number of processes with a thread in this stack", func(s *standing) int64 { return int64(s.processes) }),
+		table.TextColumn("title", "process title; if several, the first and the number of others", func(s *standing) string {
 			switch len(s.titles) {
 			case 0:
 				return ""
@@ -144,10 +144,10 @@ func (h *Hang) stackTable() *table.Table {
 			return fmt.Sprintf("%s and %d more", s.titles[0], len(s.titles)-1)
 		}),
 		table.TextColumn("thread", "name of the thread", func(s *standing) string { return s.name }),
-		table.TextColumn("state", "`idle`, `active`, or `active+gil`, as the operating system told py-spy; empty if they differ. A thread that waits for a device is often `active`", func(s *standing) string { return s.state }),
-		table.TimeField("time", "when the first was looked at, if the log tells", func(s *standing) (trace.Time, bool) { return s.at, s.at != 0 }),
-		table.TextColumn("in", "the innermost function", func(s *standing) string { return h.frame(s.stack[0]) }),
-		table.TextColumn("at", "the innermost function that is neither PyTorch's nor of a library", func(s *standing) string { return h.place(s.stack) }),
-		table.TextColumn("stack", "the stack, innermost first", func(s *standing) string { return h.whole(s.stack) }).InDetail(),
+		table.TextColumn("state", "`idle`, `active`, or `active+gil`, as py-spy reports it; empty if the threads differ. A thread that waits for a device is often `active`", func(s *standing) string { return s.state }),
+		table.TimeField("time", "when the first of them was sampled, if the log says", func(s *standing) (trace.Time, bool) { return s.at, s.at != 0 }),
+		table.TextColumn("in", "innermost function", func(s *standing) string { return h.frame(s.stack[0]) }),
+		table.TextColumn("at", "innermost function outside of PyTorch and libraries", func(s *standing) string { return h.place(s.stack) }),
+		table.TextColumn("stack", "stack, innermost frame first", func(s *standing) string { return h.whole(s.stack) }).InDetail(),
 	})
 }

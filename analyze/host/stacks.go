@@ -164,7 +164,7 @@ func (r Row) callers() string {
 var (
 	titles = [numOf]string{CPU: "CPU time by stack", GPU: "GPU time by the stack that launched it"}
 	names  = [numOf]string{CPU: "cpu", GPU: "gpu"}
-	selves = [numOf]string{CPU: "time of threads in the innermost frame", GPU: "time of the kernel or copy"}
+	selves = [numOf]string{CPU: "host time in the innermost frame itself", GPU: "time of the kernel or copy"}
 )
 
 // Reports returns the tables: where the time of threads went, and that of devices.
@@ -180,10 +180,10 @@ func (s *Stacks) report(of TimeOf) *table.Table {
 	}
 	var fields []table.Field[int32]
 	if s.byRank {
-		fields = append(fields, text("rank", "rank, or process that is none", func(r Row) string { return r.names(0)[0] }))
+		fields = append(fields, text("rank", "rank, or name of a process that is not a rank", func(r Row) string { return r.names(0)[0] }))
 	}
 	fields = append(fields,
-		table.ShareColumn("time", "self as part of that of all rows; of waits, unknown", func(at *int32) float64 {
+		table.ShareColumn("time", "self as a share of that of all rows; empty for waits", func(at *int32) float64 {
 			if s.tree.nodes[*at].isIdle() {
 				return math.NaN()
 			}
@@ -192,12 +192,12 @@ func (s *Stacks) report(of TimeOf) *table.Table {
 		ns("self", selves[of], Row.self))
 	if of == CPU {
 		fields = append(fields,
-			ns("total", "self, and time in frames that are entered from there, without waits", func(r Row) int64 { return s.totals[of][r.at] }),
-			text("did", "what the thread did in the innermost frame", func(r Row) string { return r.activity().String() }))
+			ns("total", "self plus time in frames called from there, without waits", func(r Row) int64 { return s.totals[of][r.at] }),
+			text("did", "activity of the thread in the innermost frame", func(r Row) string { return r.activity().String() }))
 	}
-	frame := text("frame", "the innermost frame", func(r Row) string { return Short(s.name(r.at)) })
-	callers := text("callers", "the frames around it, the innermost first", Row.callers)
-	stack := text("stack", "all frames, the outermost first, joined by semicolons", func(r Row) string { return table.FoldStack(r.names(0)) })
+	frame := text("frame", "innermost frame", func(r Row) string { return Short(s.name(r.at)) })
+	callers := text("callers", "frames around it, innermost first", Row.callers)
+	stack := text("stack", "all frames, outermost first, joined by semicolons", func(r Row) string { return table.FoldStack(r.names(0)) })
 	frame.Most, callers.Most, stack.Detail = maxFrame, table.MaxName, true
 	t := table.New(fmt.Sprintf("sgtrace.report.stacks.%s/v1", names[of]), titles[of], s.rows[of], append(fields, frame, callers, stack))
 	t.Folding = &table.Folding{Stack: "stack", Weight: "self"}

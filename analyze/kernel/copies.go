@@ -95,7 +95,7 @@ func (s *CopySums) Reports() []*table.Table { return []*table.Table{s.operations
 func (s *CopySums) operations() *table.Table {
 	row := func(r *CopySum) *profilewalk.Row { return &r.Row }
 	fields := profilewalk.RankFields(s.ByRank, row)
-	fields = append(fields, profilewalk.ShareField("part of the total time of all rows", func(r *CopySum) float64 { return r.Share }))
+	fields = append(fields, profilewalk.ShareField("share of the total time of all rows", func(r *CopySum) float64 { return r.Share }))
 	fields = append(fields, table.DistributionFields(table.DistributionColumns[CopySum]{
 		Unit: table.Duration, What: "operations", Of: func(r *CopySum) *distribution.Distribution { return &r.Time },
 		Show: []string{"total", "instances", "avg", "med", "min", "max", "p99"},
@@ -139,8 +139,8 @@ func (s *NameSums) resultFields() []table.Field[NameSum] {
 	}
 	none := !slices.ContainsFunc(s.Rows, func(r NameSum) bool { return r.results.Failed() > 0 })
 	return []table.Field[NameSum]{
-		table.CountColumn("failed", "how many returned an error", func(r *NameSum) int64 { return r.results.Failed() }).DetailIf(none),
-		table.TextColumn("errors", "what they returned, the most frequent first", func(r *NameSum) string { return r.results.String() }).DetailIf(none),
+		table.CountColumn("failed", "number of calls that returned an error", func(r *NameSum) int64 { return r.results.Failed() }).DetailIf(none),
+		table.TextColumn("errors", "error codes returned, most frequent first", func(r *NameSum) string { return r.results.String() }).DetailIf(none),
 	}
 }
 
@@ -208,16 +208,16 @@ func (s *CopySums) sumMemory(set *profile.Set, opt *profilewalk.Options, streams
 // memory makes the table of copies by kinds of memory.
 func (s *CopySums) memory() *table.Table {
 	row := func(r *MemorySum) *profilewalk.Row { return &r.Row }
-	median := table.NumberColumn("p50 gb per second", "the same of single copies, median", func(r *MemorySum) float64 {
+	median := table.NumberColumn("p50 gb per second", "median bandwidth of single copies in GB/s", func(r *MemorySum) float64 {
 		if r.Speeds.N == 0 {
 			return math.NaN()
 		}
 		return float64(r.Speeds.Median) / 1e7 // tenths of bytes per ms
 	})
 	fields := append(profilewalk.RankFields(s.ByRank, row),
-		profilewalk.ShareField("part of the total time of all rows", func(r *MemorySum) float64 { return r.Share }),
-		table.NsColumn("total", "sum of the durations", func(r *MemorySum) int64 { return r.Copied.Time }),
-		table.CountColumn("instances", "how many there are", func(r *MemorySum) int64 { return r.Copied.N }))
+		profilewalk.ShareField("share of the total time of all rows", func(r *MemorySum) float64 { return r.Share }),
+		table.NsColumn("total", "total duration", func(r *MemorySum) int64 { return r.Copied.Time }),
+		table.CountColumn("instances", "number of copies or fills", func(r *MemorySum) int64 { return r.Copied.N }))
 	fields = append(fields, profilewalk.CopiedFields(func(r *MemorySum) *profilewalk.Copied { return &r.Copied })...)
 	fields = append(fields, median)
 	fields = append(fields, profilewalk.RanksFields(s.ByRank, s.ranks, row)...)

@@ -90,7 +90,7 @@ func (s *NameSums) sum(set *profile.Set, opt *profilewalk.Options, add func(prof
 func (s *NameSums) Report() *table.Table {
 	row := func(r *NameSum) *profilewalk.Row { return &r.Row }
 	fields := profilewalk.RankFields(s.ByRank, row)
-	fields = append(fields, profilewalk.ShareField("part of the total of all rows", func(r *NameSum) float64 { return r.Share }))
+	fields = append(fields, profilewalk.ShareField("share of the total of all rows", func(r *NameSum) float64 { return r.Share }))
 	fields = append(fields, table.DistributionFields(table.DistributionColumns[NameSum]{
 		Unit: table.Duration, What: s.what + "s", Of: func(r *NameSum) *distribution.Distribution { return &r.Distribution },
 		Show: []string{"total", "instances", "avg", "med", "min", "max", "p99"},

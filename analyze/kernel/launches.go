@@ -234,7 +234,7 @@ func (s *LaunchSums) Report() *table.Table {
 	fields := profilewalk.RankFields(s.ByRank, row)
 	if s.ByRank {
 		fields = append(fields, profilewalk.ThreadFields(func(r *LaunchSum) (int32, int64) { return r.PID, r.TID })...)
-		fields = append(fields, table.CountColumn("device", "device, as the process numbers it", func(r *LaunchSum) int64 { return int64(r.Device) }))
+		fields = append(fields, table.CountColumn("device", "device number within the process", func(r *LaunchSum) int64 { return int64(r.Device) }))
 	}
 	for _, part := range []table.DistributionColumns[LaunchSum]{
 		{What: "launches", Of: func(r *LaunchSum) *distribution.Distribution { return &r.Whole }, Show: []string{"total", "instances", "avg", "med", "max", "p99"}},

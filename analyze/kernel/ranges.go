@@ -173,7 +173,7 @@ func noteOpen(r *table.Table, n int64, names []string) {
 func (s *RangeSums) Report() *table.Table {
 	row := func(r *RangeSum) *profilewalk.Row { return &r.Row }
 	fields := profilewalk.RankFields(s.ByRank, row)
-	fields = append(fields, profilewalk.ShareField("part of the total of all rows; ranges overlap", func(r *RangeSum) float64 { return r.Share }))
+	fields = append(fields, profilewalk.ShareField("share of the total of all rows; ranges overlap", func(r *RangeSum) float64 { return r.Share }))
 	fields = append(fields, table.DistributionFields(table.DistributionColumns[RangeSum]{
 		Unit: table.Duration, What: "ranges", Of: func(r *RangeSum) *distribution.Distribution { return &r.Time },
 		Show: []string{"total", "instances", "avg", "med", "max", "p99"},
@@ -212,15 +212,15 @@ func projectedFields() []table.Field[RangeSum] {
 	mean := func(name, doc string, of func(*RangeSum) int64) table.Field[RangeSum] {
 		return number(table.Column{Name: name, Unit: table.Count, Doc: doc, Tenths: true, Detail: true}, of)
 	}
-	ops := mean("ops avg", "operations on devices per range", func(r *RangeSum) int64 { return r.Ops })
+	ops := mean("ops avg", "device operations per range", func(r *RangeSum) int64 { return r.Ops })
 	ops.Detail = false
 	return []table.Field[RangeSum]{
-		number(table.Column{Name: "proj range total", Unit: table.Duration, Doc: "sum of the times, on threads, of the ranges that have work on a device", Detail: true},
+		number(table.Column{Name: "proj range total", Unit: table.Duration, Doc: "total duration on threads of the ranges that launched device work", Detail: true},
 			func(r *RangeSum) int64 { return r.RangeTime }),
-		number(table.Column{Name: "ops", Unit: table.Count, Doc: "device operations that were launched in the ranges; a graph run is one", Detail: true},
+		number(table.Column{Name: "ops", Unit: table.Count, Doc: "number of device operations launched in the ranges; a graph launch counts as one", Detail: true},
 			func(r *RangeSum) int64 { return r.Ops }),
 		ops,
-		mean("level avg", "ranges around it", func(r *RangeSum) int64 { return r.Levels }),
-		mean("children avg", "ranges with work on a device directly within it", func(r *RangeSum) int64 { return r.Children }),
+		mean("level avg", "nesting level: average number of ranges around it", func(r *RangeSum) int64 { return r.Levels }),
+		mean("children avg", "average number of ranges with device work directly within it", func(r *RangeSum) int64 { return r.Children }),
 	}
 }

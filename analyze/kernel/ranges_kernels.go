@@ -390,13 +390,13 @@ func (s *RangeKernelSums) Report() *table.Table {
 	if s.ByRank {
 		fields = append(fields, profilewalk.ThreadFields(func(r *RangeKernelSum) (int32, int64) { return r.PID, r.TID })...)
 	}
-	fields = append(fields, profilewalk.ShareField("part of the time of all kernels in the ranges", func(r *RangeKernelSum) float64 { return r.Share }))
+	fields = append(fields, profilewalk.ShareField("share of the time of all kernels in the ranges", func(r *RangeKernelSum) float64 { return r.Share }))
 	fields = append(fields, table.DistributionFields(table.DistributionColumns[RangeKernelSum]{
 		Unit: table.Duration, What: "kernels", Of: func(r *RangeKernelSum) *distribution.Distribution { return &r.Distribution },
 		Show: []string{"total", "instances", "avg", "med", "max", "p99"},
 	})...)
 	fields = append(fields,
-		table.CountColumn("ranges", "how many of the ranges launched the kernel", func(r *RangeKernelSum) int64 { return r.Ranges }))
+		table.CountColumn("ranges", "number of ranges that launched the kernel", func(r *RangeKernelSum) int64 { return r.Ranges }))
 	fields = append(fields, profilewalk.RanksFields(s.ByRank, s.ranks, row)...)
 	fields = append(fields,
 		profilewalk.StyleField(func(r *RangeKernelSum) profile.RangeStyle { return r.Style }),

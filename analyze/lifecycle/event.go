@@ -191,12 +191,12 @@ func (l *Lives) Report() *table.Table {
 		}
 	}
 	fields := []table.Field[Event]{
-		table.TimeColumn("time", "when it happened", func(e *Event) trace.Time { return e.At }),
-		table.TextColumn("event", "start, drain, restart, stop, hang, death", func(e *Event) string { return e.What }),
-		table.TextColumn("server", "role, host, and DP rank", func(e *Event) string { return name(&e.Server) }),
-		table.TextColumn("host", "machine", func(e *Event) string { return e.Host }),
+		table.TimeColumn("time", "when it happened, Unix time", func(e *Event) trace.Time { return e.At }),
+		table.TextColumn("event", "kind of event: start, drain, restart, stop, hang, or death", func(e *Event) string { return e.What }),
+		table.TextColumn("server", "server: role, host, and DP rank", func(e *Event) string { return name(&e.Server) }),
+		table.TextColumn("host", "host name, or the start of its ID", func(e *Event) string { return e.Host }),
 		table.CountColumn("pid", "process ID of the tokenizer, else of the lowest rank", pid(func(e *Event) int64 { return e.PID })),
-		table.CountColumn("replaced by", "that of the process in its place", pid(func(e *Event) int64 { return e.ReplacedBy })),
+		table.CountColumn("replaced by", "process ID of its replacement", pid(func(e *Event) int64 { return e.ReplacedBy })),
 	}
 	table.Detail(fields[3:4])
 	return table.New("sgtrace.report.summary.events/v1", "Servers that started, drained, were restarted, hung, or died", events, fields)

@@ -34,26 +34,26 @@ func (t *Timeline) Report() *table.Table {
 	point := func(r *pointRow) *Point { return &t.Series[r.series].Points[r.bucket] }
 	fields := place.LocationColumns(func(r *pointRow) *place.Location { return &series(r).Location })
 	fields = append(fields,
-		table.TextColumn("lead", "yes: the rank stands for those that do the same work beside it, and the role is the sum of such", func(r *pointRow) string {
+		table.TextColumn("lead", "yes if the rank represents all ranks that do the same work; a role is the sum of its lead ranks", func(r *pointRow) string {
 			if series(r).Lead {
 				return "yes"
 			}
 			return ""
 		}),
-		table.TimeColumn("time", "start of the bucket", func(r *pointRow) trace.Time { return t.Start(int(r.bucket)) }),
-		table.NsColumn("length", "of the part of the bucket between the first and the last request", func(r *pointRow) int64 {
+		table.TimeColumn("time", "start of the bucket, Unix time", func(r *pointRow) trace.Time { return t.Start(int(r.bucket)) }),
+		table.NsColumn("length", "length of the part of the bucket between the first and the last request", func(r *pointRow) int64 {
 			from, to := t.bounds(int(r.bucket))
 			return int64(to - from)
 		}),
-		table.CountColumn("arrivals", "requests that arrived", func(r *pointRow) int64 { return point(r).Arrivals }),
-		table.NumberColumn("running", "requests that were computed, on average; of all: that were under way", func(r *pointRow) float64 { return point(r).Running }),
-		table.NumberColumn("queued", "requests that waited for a batch, memory or their other half, on average", func(r *pointRow) float64 { return point(r).Queued }),
-		table.NumberColumn("transferring", "requests whose KV cache was moved, on average", func(r *pointRow) float64 { return point(r).Transferring }),
-		table.CountColumn("output tokens", "tokens that came out", func(r *pointRow) int64 { return point(r).Output }),
-		table.CountColumn("prompt tokens", "tokens of prompts that were computed", func(r *pointRow) int64 { return point(r).Prefill }),
-		table.ShareColumn("busy", "of the time, prefilling; else running requests, of the most that ran at once on a rank of the role", func(r *pointRow) float64 { return point(r).Busy }),
-		table.ShareColumn("share", "of the role's arrivals", func(r *pointRow) float64 { return point(r).Share }),
-		table.NumberColumn("imbalance", "most running requests of a lead rank over the mean of all", func(r *pointRow) float64 { return point(r).Imbalance }),
+		table.CountColumn("arrivals", "number of requests that arrived", func(r *pointRow) int64 { return point(r).Arrivals }),
+		table.NumberColumn("running", "average number of requests in a prefill or decode stage; for scope all, of requests in progress", func(r *pointRow) float64 { return point(r).Running }),
+		table.NumberColumn("queued", "average number of requests waiting for a batch, for memory, or for the other server", func(r *pointRow) float64 { return point(r).Queued }),
+		table.NumberColumn("transferring", "average number of requests in KV transfer", func(r *pointRow) float64 { return point(r).Transferring }),
+		table.CountColumn("output tokens", "output tokens", func(r *pointRow) int64 { return point(r).Output }),
+		table.CountColumn("prompt tokens", "prompt tokens computed, without cached ones", func(r *pointRow) int64 { return point(r).Prefill }),
+		table.ShareColumn("busy", "prefill servers: share of time spent on prefill; others: running, divided by the most requests that ran at once on any rank of the role", func(r *pointRow) float64 { return point(r).Busy }),
+		table.ShareColumn("share", "share of the role's arrivals", func(r *pointRow) float64 { return point(r).Share }),
+		table.NumberColumn("imbalance", "running requests of the busiest lead rank divided by the mean of all lead ranks", func(r *pointRow) float64 { return point(r).Imbalance }),
 	)
 	if len(t.Series) > 0 && t.Series[0].Good != nil {
 		fields = append(fields, goodColumns(series)...)
@@ -79,13 +79,13 @@ func goodColumns(series func(*pointRow) *Series) []table.Field[pointRow] {
 		return Good{}, false
 	}
 	return []table.Field[pointRow]{
-		table.CountColumn("met slo", "requests that arrived and meet the SLO", func(r *pointRow) int64 {
+		table.CountColumn("met slo", "requests that arrived and met the SLO", func(r *pointRow) int64 {
 			if g, known := of(r); known {
 				return g.Met
 			}
 			return request.Unknown
 		}),
-		{Column: table.Column{Name: "goodput", Unit: table.Share, Doc: "their part of the requests that arrived and met or missed it"}, Cell: func(r *pointRow) table.Cell {
+		{Column: table.Column{Name: "goodput", Unit: table.Share, Doc: "met_slo as a share of the requests that met or missed the SLO"}, Cell: func(r *pointRow) table.Cell {
 			g, _ := of(r)
 			return table.ShareCell(g.Met, g.Judged)
 		}},
@@ -107,7 +107,7 @@ func spreadColumns(name string, of func(*pointRow) []Spread) []table.Field[point
 		return ns
 	}
 	fields := []table.Field[pointRow]{
-		table.CountColumn(name+" n", "how many "+name+" began", func(r *pointRow) int64 { return int64(at(r).N) }),
+		table.CountColumn(name+" n", "number of "+name+" that began", func(r *pointRow) int64 { return int64(at(r).N) }),
 		table.NsColumn(name+" p50", "median "+name+", nearest rank", func(r *pointRow) int64 { return known(at(r), at(r).P50) }),
 		table.NsColumn(name+" p99", "99th percentile of "+name+", nearest rank", func(r *pointRow) int64 { return known(at(r), at(r).P99) }),
 	}

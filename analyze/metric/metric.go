@@ -134,17 +134,17 @@ func All() []*Metric { return slices.Concat(Requests, Loads, Speeds[:], Groups) 
 // Metrics of a device's time. Exposed work runs while nothing that is worth more does: computing,
 // then communicating, then copying.
 var (
-	Busy         = device(More, "busy", "busy", "GPU busy", "some kernel or copy runs")
-	Idle         = device(Less, "idle", "idle", "idle", "nothing runs")
-	Compute      = device(Either, "compute", "compute", "compute", "some kernel computes")
-	Comm         = device(Either, "comm", "total comm", "total comm", "some kernel communicates")
-	ExposedComm  = device(Less, "exposed", "exposed comm", "exposed communication", "some kernel communicates and none computes")
-	Copying      = device(Either, "copy", "copy", "copy", "memory is copied or filled")
-	ExposedCopy  = device(Less, "exposed copy", "exposed copy", "exposed copy", "memory is copied or filled and no kernel computes or communicates")
-	Other        = device(Either, "other", "other", "other", "what runs is neither: CUDA graphs of which only the whole was recorded")
-	ExposedOther = device(Less, "exposed other", "exposed other", "exposed other", "nothing runs but what is other")
-	LaunchQueue  = &Metric{Name: "queue", Title: "launch queue", Long: "launch queue", Unit: table.Number, Doc: "kernels and copies that are launched and have not started, on average over time"}
-	Overlap      = &Metric{Name: "overlap", Title: "overlap", Unit: table.Share, Better: More, Doc: "part of the communication during which some kernel computes"}
+	Busy         = device(More, "busy", "busy", "GPU busy", "time with at least one kernel or copy running")
+	Idle         = device(Less, "idle", "idle", "idle", "time with nothing running")
+	Compute      = device(Either, "compute", "compute", "compute", "time with at least one compute kernel running")
+	Comm         = device(Either, "comm", "total comm", "total comm", "time with at least one communication kernel running")
+	ExposedComm  = device(Less, "exposed", "exposed comm", "exposed communication", "time with a communication kernel but no compute kernel running")
+	Copying      = device(Either, "copy", "copy", "copy", "time with a memory copy or fill running")
+	ExposedCopy  = device(Less, "exposed copy", "exposed copy", "exposed copy", "time with a memory copy or fill but no compute or communication kernel running")
+	Other        = device(Either, "other", "other", "other", "time with work of class other running: CUDA graphs recorded only as a whole")
+	ExposedOther = device(Less, "exposed other", "exposed other", "exposed other", "time with only work of class other running")
+	LaunchQueue  = &Metric{Name: "queue", Title: "launch queue", Long: "launch queue", Unit: table.Number, Doc: "average number of kernels and copies launched but not yet started, over time"}
+	Overlap      = &Metric{Name: "overlap", Title: "overlap", Unit: table.Share, Better: More, Doc: "share of the communication time during which a compute kernel runs"}
 )
 
 func device(better Better, name, title, long, doc string) *Metric {
@@ -159,13 +159,13 @@ var (
 	DecodeStep = &Metric{Name: "decode_step", Unit: table.Duration, Better: Less, Numbers: []string{"mean"},
 		Doc: "decode steps, compared with steps of the same batch size"}
 	Step = &Metric{Name: "step", Unit: table.Duration, Better: Less, Numbers: Sums, Named: MayName,
-		Doc: "annotated steps, or those of a kind; of all batch sizes together"}
+		Doc: "annotated steps, or those of one kind, over all batch sizes"}
 	Kernel = &Metric{Name: "kernel", Unit: table.Duration, Better: Less, Numbers: Sums, Named: MayName,
-		Doc: "kernels, or those of a name; total is per step"}
+		Doc: "kernels, or those with one name; total is per step"}
 	Copy = &Metric{Name: "copy", Unit: table.Duration, Better: Less, Numbers: Sums, Named: MayName,
-		Doc: "copies and fills of memory, or those of a name; total is per step"}
+		Doc: "memory copies and fills, or those with one name; total is per step"}
 	GPU = &Metric{Name: "gpu", Unit: table.Duration, Numbers: Total, Named: MustName,
-		Doc: "where the time of devices went: busy, idle, compute, ...; per step"}
+		Doc: "where GPU time went: busy, idle, compute, ...; per step"}
 )
 
 // Groups are the metrics with many durations under each name, in the order of help.
@@ -181,17 +181,17 @@ var Speeds = [...]*Metric{
 
 func speed(kind string) *Metric {
 	return &Metric{Name: "tokens." + kind, Title: "tokens per second in " + kind + " steps", Unit: table.Number, Better: More,
-		Doc: "tokens per second of a rank in " + kind + " steps, of the time that devices take for them"}
+		Doc: "tokens per second of a rank in " + kind + " steps, relative to the device time of these steps"}
 }
 
 // Metrics of requests. docs/METRICS.md says when each of them is unknown.
 var (
 	E2E = &Metric{Name: "e2e", Title: "E2E", Weight: Headline, Curve: true, Unit: table.Duration, Better: Less, Numbers: Spread,
-		Doc:  "from the start to the end of the outermost span: gateway, else answering server",
+		Doc:  "end-to-end latency: length of the outermost span (the gateway's, else the answering server's)",
 		Word: "end-to-end latency: from the start of a request to its end",
 		Of:   func(m *request.Metrics) int64 { return m.E2E }}
 	TTFT = &Metric{Name: "ttft", Title: "TTFT", Weight: Headline, Curve: true, Unit: table.Duration, Better: Less, Numbers: Spread,
-		Doc:  "time to the first token, as the answering server sees it",
+		Doc:  "time to first token, as measured by the answering server",
 		Word: "time to first token: from the start of a request to its first output token",
 		Of:   func(m *request.Metrics) int64 { return m.TTFT }}
 	TPOT = &Metric{Name: "tpot", Title: "TPOT", Weight: Noticed, Curve: true, Unit: table.Duration, Better: Less, Numbers: Spread,
@@ -199,22 +199,22 @@ var (
 		Word: "time per output token: the time after the first token, divided by the number of tokens after it",
 		Of:   func(m *request.Metrics) int64 { return m.TPOT }}
 	Queue = &Metric{Name: "queue", Title: "queue", Weight: Part, Curve: true, Unit: table.Duration, Better: Less, Numbers: Spread,
-		Doc: "waiting to be scheduled, prefill and decode side together",
+		Doc: "time waiting to be scheduled, on the prefill and decode sides together",
 		Of:  func(m *request.Metrics) int64 { return m.Queue }}
 	Prefill = &Metric{Name: "prefill", Title: "prefill", Weight: Part, Unit: table.Duration, Better: Less, Numbers: Spread,
-		Doc: "computing the prompt",
+		Doc: "time to compute the prompt",
 		Of:  func(m *request.Metrics) int64 { return m.Prefill }}
 	Transfer = &Metric{Name: "transfer", Title: "transfer", Weight: Part, Curve: true, Unit: table.Duration, Better: Less, Numbers: Spread,
-		Doc: "decode side waits for the KV cache",
+		Doc: "time that the decode side waits for the KV cache",
 		Of:  func(m *request.Metrics) int64 { return m.Transfer }}
 	Decode = &Metric{Name: "decode", Title: "decode", Weight: Part, Unit: table.Duration, Better: Less, Numbers: Spread,
-		Doc: "from the first decode step to the last",
+		Doc: "time from the start of the first decode step to the end of the last",
 		Of:  func(m *request.Metrics) int64 { return m.Decode }}
 	Unaccounted = &Metric{Name: "unaccounted", Title: "unaccounted", Unit: table.Duration, Better: Less, Numbers: Spread,
-		Doc: "part of E2E that no stage covers",
+		Doc: "part of E2E that is covered by no stage",
 		Of:  func(m *request.Metrics) int64 { return m.Unaccounted }}
 	ITL = &Metric{Name: "itl", Title: "ITL", Weight: Headline, Curve: true, Unit: table.Duration, Better: Less, Numbers: Spread,
-		Doc:  "gap between consecutive tokens, each by itself",
+		Doc:  "inter-token latency: each gap between consecutive tokens",
 		Word: "inter-token latency: from one output token of a request to its next",
 		Of:   meanGap, each: (*request.Set).Gaps}
 	// UserTTFT is TTFT from the user's view, which differs where there is a gateway. It is what SLOs

@@ -49,17 +49,17 @@ func (o *Operators) findComputed(set *profile.Set) {
 // computedFields returns the columns of rows with FLOPs, including those in shape.
 func computedFields[T any](o *Operators, of func(*T) *Computed, shape []table.Field[T]) []table.Field[T] {
 	fields := append(profilewalk.RankFields(o.ByRank, func(row *T) *profilewalk.Row { return &of(row).Row.Row }),
-		table.NsColumn("gpu", "what it launched, and operators in it", func(row *T) int64 { return of(row).GPU }),
-		table.CountColumn("calls", "how many launched work", func(row *T) int64 { return of(row).Working }))
+		table.NsColumn("gpu", "GPU time of the operator, including operators called within it", func(row *T) int64 { return of(row).GPU }),
+		table.CountColumn("calls", "number of calls that launched work", func(row *T) int64 { return of(row).Working }))
 	fields = append(fields, shape...)
-	peak := table.NumberColumn("peak", "what the GPU is made for, in TFLOP/s", func(row *T) float64 { return of(row).peak() }).InDetail()
-	gpu := table.TextColumn("gpu name", "what the GPU is called", func(row *T) string { return of(row).GPUName }).InDetail()
+	peak := table.NumberColumn("peak", "peak of the GPU by its data sheet, in TFLOP/s", func(row *T) float64 { return of(row).peak() }).InDetail()
+	gpu := table.TextColumn("gpu name", "name of the GPU", func(row *T) string { return of(row).GPUName }).InDetail()
 	return append(fields,
-		table.NumberColumn("gflop", "in one call, in billions of floating-point operations", func(row *T) float64 { return of(row).FLOPs / float64(of(row).Working) / 1e9 }),
-		table.NumberColumn("tflops", "achieved, in 10^12 operations per second of GPU time", func(row *T) float64 { return of(row).achieved() }),
-		table.ShareColumn("of peak", "tflops as part of what the GPU is made for", func(row *T) float64 { return of(row).achieved() / of(row).peak() }),
+		table.NumberColumn("gflop", "GFLOP (10^9 floating-point operations) per call", func(row *T) float64 { return of(row).FLOPs / float64(of(row).Working) / 1e9 }),
+		table.NumberColumn("tflops", "achieved TFLOP/s of GPU time", func(row *T) float64 { return of(row).achieved() }),
+		table.ShareColumn("of peak", "tflops as a share of peak", func(row *T) float64 { return of(row).achieved() / of(row).peak() }),
 		peak, gpu,
-		table.TextColumn("type", "of the numbers", func(row *T) string { return of(row).Type }),
+		table.TextColumn("type", "data type", func(row *T) string { return of(row).Type }),
 		table.TextColumn("operator", "name of the operator", func(row *T) string { return of(row).Row.Row.Name }))
 }
 
@@ -153,7 +153,7 @@ func attentionOf(r *Row, gpu string) (Attention, bool) {
 
 // windowColumn returns the column with how many keys a token attends to.
 func windowColumn[T any](of func(*T) profile.Mask) table.Field[T] {
-	return table.CountColumn("window", "of attention: keys that a token attends to at most, its own with them; empty is all, or unknown", func(r *T) int64 {
+	return table.CountColumn("window", "sliding window of attention: most keys that a token attends to, including its own; empty if unlimited or unknown", func(r *T) int64 {
 		if w := of(r).Window; w > 0 {
 			return int64(w)
 		}
@@ -164,14 +164,14 @@ func windowColumn[T any](of func(*T) profile.Mask) table.Field[T] {
 func (o *Operators) attentionReport() *table.Table {
 	of := func(a *Attention) *Computed { return &a.Computed }
 	t := table.New("sgtrace.report.ops.attention/v1", "Attention", o.Attention, computedFields(o, of, []table.Field[Attention]{
-		table.CountColumn("b", "how many sequences in a call", func(a *Attention) int64 { return a.B }),
-		table.CountColumn("heads", "of queries", func(a *Attention) int64 { return a.Heads }),
-		table.CountColumn("kv heads", "of keys and values", func(a *Attention) int64 { return a.KVHeads }),
-		table.CountColumn("queries", "tokens that attend, in a sequence", func(a *Attention) int64 { return a.Queries }),
-		table.CountColumn("keys", "tokens that they attend to", func(a *Attention) int64 { return a.Keys }),
-		table.CountColumn("dim", "numbers in a query or key of a head", func(a *Attention) int64 { return a.Dim }),
-		table.CountColumn("value dim", "numbers in a value of a head", func(a *Attention) int64 { return a.ValueDim }),
-		table.TextColumn("causal", "whether tokens attend only to those before them", func(a *Attention) string { return a.Mask.Causal.String() }),
+		table.CountColumn("b", "number of sequences in a call", func(a *Attention) int64 { return a.B }),
+		table.CountColumn("heads", "number of query heads", func(a *Attention) int64 { return a.Heads }),
+		table.CountColumn("kv heads", "number of KV heads", func(a *Attention) int64 { return a.KVHeads }),
+		table.CountColumn("queries", "query tokens per sequence", func(a *Attention) int64 { return a.Queries }),
+		table.CountColumn("keys", "key tokens per sequence", func(a *Attention) int64 { return a.Keys }),
+		table.CountColumn("dim", "head dimension of queries and keys", func(a *Attention) int64 { return a.Dim }),
+		table.CountColumn("value dim", "head dimension of values", func(a *Attention) int64 { return a.ValueDim }),
+		table.TextColumn("causal", "whether attention is causal", func(a *Attention) string { return a.Mask.Causal.String() }),
 		windowColumn(func(a *Attention) profile.Mask { return a.Mask }),
 	}))
 	o.noteLengths(t)

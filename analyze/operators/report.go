@@ -33,9 +33,9 @@ func (o *Operators) nameReport() *table.Table {
 
 func (o *Operators) shapeReport() *table.Table {
 	shapes := []table.Field[Row]{
-		table.TextColumn("types", "types of the inputs", func(r *Row) string { return r.Types }),
+		table.TextColumn("types", "data types of the inputs", func(r *Row) string { return r.Types }),
 		table.TextColumn("shapes", "shapes of the inputs", func(r *Row) string { return r.Shapes }),
-		table.TextColumn("causal", "of attention: whether tokens attend only to those before them", func(r *Row) string { return r.Mask.Causal.String() }),
+		table.TextColumn("causal", "whether attention is causal; empty for other operators", func(r *Row) string { return r.Mask.Causal.String() }),
 		windowColumn(func(r *Row) profile.Mask { return r.Mask }),
 	}
 	shapes[0].Most, shapes[1].Most, shapes[2].Detail = maxTypes, maxShapes, true
@@ -58,13 +58,13 @@ const maxShapes, maxTypes = 60, 40
 func (o *Operators) fields(what string, more []table.Field[Row]) []table.Field[Row] {
 	row := func(r *Row) *profilewalk.Row { return &r.Row }
 	fields := append(profilewalk.RankFields(o.ByRank, row),
-		profilewalk.ShareField("part of the GPU time of all rows, of their own", func(r *Row) float64 { return r.Share }),
-		table.NsColumn("self gpu", "kernels, copies, and fills that it launched itself", func(r *Row) int64 { return r.SelfGPU }),
-		table.NsColumn("gpu", "the same, and those of operators in it", func(r *Row) int64 { return r.GPU }),
-		table.NsColumn("self cpu", "time of threads in it and in no operator within", func(r *Row) int64 { return r.SelfCPU }),
-		table.NsColumn("cpu", "time of threads in it", func(r *Row) int64 { return r.CPU }),
-		table.CountColumn("calls", "how many times it ran", func(r *Row) int64 { return r.Calls }),
-		table.CountColumn("launched", "kernels, copies, and fills that it launched itself", func(r *Row) int64 { return r.Work }))
+		profilewalk.ShareField("self GPU time as a share of that of all rows", func(r *Row) float64 { return r.Share }),
+		table.NsColumn("self gpu", "time of kernels, copies, and fills that it launched itself", func(r *Row) int64 { return r.SelfGPU }),
+		table.NsColumn("gpu", "self GPU time plus that of operators or modules called within it", func(r *Row) int64 { return r.GPU }),
+		table.NsColumn("self cpu", "host time in it, excluding operators or modules called within it", func(r *Row) int64 { return r.SelfCPU }),
+		table.NsColumn("cpu", "host time in it, including everything called within it", func(r *Row) int64 { return r.CPU }),
+		table.CountColumn("calls", "number of calls", func(r *Row) int64 { return r.Calls }),
+		table.CountColumn("launched", "number of kernels, copies, and fills that it launched itself", func(r *Row) int64 { return r.Work }))
 	fields = append(fields, profilewalk.RanksFields(o.ByRank, o.ranks, row)...)
 	return append(append(fields, profilewalk.NameField(what, row)), more...)
 }
@@ -79,14 +79,14 @@ func (o *Operators) moduleReport() *table.Table {
 
 func (o *Operators) copyReport() *table.Table {
 	row := func(r *CopyRow) *profilewalk.Row { return &r.Row }
-	function := table.TextColumn("function", "innermost Python function around the call that is of no library", func(r *CopyRow) string { return r.Function })
+	function := table.TextColumn("function", "innermost Python function outside of libraries around the call", func(r *CopyRow) string { return r.Function })
 	function.Most = table.MaxName
 	fields := append(profilewalk.RankFields(o.ByRank, row),
-		profilewalk.ShareField("part of the GPU time of all operators", func(r *CopyRow) float64 { return r.Share }),
-		table.NsColumn("gpu", "sum of the durations", func(r *CopyRow) int64 { return r.Copied.Time }),
-		table.CountColumn("copies", "how many there are", func(r *CopyRow) int64 { return r.Copied.N }))
+		profilewalk.ShareField("share of the GPU time of all operators", func(r *CopyRow) float64 { return r.Share }),
+		table.NsColumn("gpu", "total duration", func(r *CopyRow) int64 { return r.Copied.Time }),
+		table.CountColumn("copies", "number of copies or fills", func(r *CopyRow) int64 { return r.Copied.N }))
 	fields = append(fields, profilewalk.CopiedFields(func(r *CopyRow) *profilewalk.Copied { return &r.Copied })...)
-	fields = append(fields, table.TextColumn("operation", "what was done", func(r *CopyRow) string { return r.Operation }),
+	fields = append(fields, table.TextColumn("operation", "kind of copy or fill", func(r *CopyRow) string { return r.Operation }),
 		profilewalk.MemoryField(func(r *CopyRow) profile.CopyKind { return r.Kind }))
 	fields = append(fields, profilewalk.RanksFields(o.ByRank, o.ranks, row)...)
 	fields = append(fields, profilewalk.NameField("operator", row), function)
@@ -96,7 +96,7 @@ func (o *Operators) copyReport() *table.Table {
 func (o *Operators) gemmReport() *table.Table {
 	of := func(g *GEMM) *Computed { return &g.Computed }
 	t := table.New("sgtrace.report.ops.gemms/v1", "Matrix multiplications", o.GEMMs, computedFields(o, of, []table.Field[GEMM]{
-		table.CountColumn("b", "how many products in a call", func(g *GEMM) int64 { return g.B }),
+		table.CountColumn("b", "batch size: number of products in a call", func(g *GEMM) int64 { return g.B }),
 		table.CountColumn("m", "rows of the left matrix", func(g *GEMM) int64 { return g.M }),
 		table.CountColumn("n", "columns of the right matrix", func(g *GEMM) int64 { return g.N }),
 		table.CountColumn("k", "columns of the left matrix", func(g *GEMM) int64 { return g.K }),

@@ -18,22 +18,22 @@ import (
 func (o *Rooflines) Report() *table.Table {
 	row := func(r *Roofed) *profilewalk.Row { return &r.Row }
 	shapes := table.TextColumn("shapes", "shapes of the inputs of the operator", func(r *Roofed) string { return r.Shapes })
-	types := table.TextColumn("types", "types of these", func(r *Roofed) string { return r.Types })
-	operator := table.TextColumn("operator", "operator that launched it: the innermost one of which a formula is known", func(r *Roofed) string { return r.Row.Name })
+	types := table.TextColumn("types", "data types of the inputs", func(r *Roofed) string { return r.Types })
+	operator := table.TextColumn("operator", "operator that launched the kernels: the innermost one with a known formula", func(r *Roofed) string { return r.Row.Name })
 	kernel := table.TextColumn("kernel", "name of the longest kernel of the operator", func(r *Roofed) string { return r.Kernel })
-	step := table.TextColumn("step", "kind of the step: prefill, decode; other is unknown, or both", func(r *Roofed) string { return profilewalk.StepKinds[r.Step] })
+	step := table.TextColumn("step", "kind of step: prefill, decode, or other (unknown or both)", func(r *Roofed) string { return profilewalk.StepKinds[r.Step] })
 	kernel.Most, shapes.Most, types.Most, types.Detail = table.MaxName, maxShapes, maxTypes, true
 	fields := append(profilewalk.RankFields(o.ByRank, row),
-		profilewalk.ShareField("part of the time of all rows", func(r *Roofed) float64 { return r.Share }),
-		table.NsColumn("total", "of its kernels, each from when the one before it on its stream ended", func(r *Roofed) int64 { return r.Time }),
-		table.CountColumn("instances", "how many calls of the operator", func(r *Roofed) int64 { return r.Instances }),
-		table.NumberColumn("flops", "floating-point operations of all", func(r *Roofed) float64 { return r.Work.FLOPs }),
-		table.NumberColumn("bytes", "that these have to move at least", func(r *Roofed) float64 { return r.Work.Bytes }),
-		table.NumberColumn("tflops", "10^12 operations per second", func(r *Roofed) float64 { return r.Work.FLOPs / float64(r.Time) / 1e3 }),
-		table.NumberColumn("tb per s", "10^12 bytes per second", func(r *Roofed) float64 { return r.Work.Bytes / float64(r.Time) / 1e3 }),
-		table.NumberColumn("intensity", "operations per byte", func(r *Roofed) float64 { return r.Work.FLOPs / r.Work.Bytes }),
-		table.TextColumn("bound", "which takes the GPU longer: computing, moving bytes to and from its memory, or sending them to other GPUs (link)", func(r *Roofed) string { return string(r.Bound) }),
-		table.ShareColumn("roof share", "time in which the GPU can do it at best, as part of the total; above 100 %, the work is not what the formula says", func(r *Roofed) float64 { return r.Of() }),
+		profilewalk.ShareField("share of the time of all rows", func(r *Roofed) float64 { return r.Share }),
+		table.NsColumn("total", "total time of its kernels; a kernel counts from when the one before it on its stream ended", func(r *Roofed) int64 { return r.Time }),
+		table.CountColumn("instances", "number of calls of the operator", func(r *Roofed) int64 { return r.Instances }),
+		table.NumberColumn("flops", "total floating-point operations; empty if unknown", func(r *Roofed) float64 { return r.Work.FLOPs }),
+		table.NumberColumn("bytes", "minimum total bytes to move; empty if unknown", func(r *Roofed) float64 { return r.Work.Bytes }),
+		table.NumberColumn("tflops", "achieved TFLOP/s (10^12)", func(r *Roofed) float64 { return r.Work.FLOPs / float64(r.Time) / 1e3 }),
+		table.NumberColumn("tb per s", "achieved TB/s (10^12)", func(r *Roofed) float64 { return r.Work.Bytes / float64(r.Time) / 1e3 }),
+		table.NumberColumn("intensity", "arithmetic intensity: operations per byte", func(r *Roofed) float64 { return r.Work.FLOPs / r.Work.Bytes }),
+		table.TextColumn("bound", "what limits the work on this GPU: compute, memory, or link (sending to other GPUs)", func(r *Roofed) string { return string(r.Bound) }),
+		table.ShareColumn("roof share", "minimum time on this GPU as a share of total; above 100 %, the formula does not describe the work", func(r *Roofed) float64 { return r.Of() }),
 	)
 	fields = append(fields, profilewalk.RanksFields(o.ByRank, o.ranks, row)...)
 	t := table.New("sgtrace.report.kernels.roof/v1", "Kernels and what the GPU can do", o.Rows, append(fields, step, operator, shapes, types, windowColumn(func(r *Roofed) profile.Mask { return r.Mask }), kernel))

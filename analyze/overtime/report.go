@@ -30,33 +30,33 @@ func (t *Timeline) Report() *table.Table {
 	device := func(r *cellRow) *Device { return &t.Devices[r.device] }
 	cell := func(r *cellRow) *Cell { return &t.Devices[r.device].Cells[r.bucket] }
 	share := func(m *metric.Metric, of func(*Cell) int64) table.Field[cellRow] {
-		return table.ShareColumn(m.Name, m.Doc+", part of the recorded time", func(r *cellRow) float64 { return distribution.Fraction(of(cell(r)), cell(r).Recorded) })
+		return table.ShareColumn(m.Name, m.Doc+", as a share of the recorded time", func(r *cellRow) float64 { return distribution.Fraction(of(cell(r)), cell(r).Recorded) })
 	}
 	fields := []table.Field[cellRow]{
-		table.TextColumn("rank", "rank, or process that is none; with the device where ranks have several", func(r *cellRow) string { return t.Name(device(r)) }),
-		table.TimeColumn("time", "start of the bucket", func(r *cellRow) trace.Time { return t.Start(int(r.bucket)) }),
-		table.NsColumn("recorded", "the part of the bucket in which the rank was recorded: from its first call, annotation, kernel or copy to the end of the last", func(r *cellRow) int64 { return cell(r).Recorded }),
-		table.YesColumn("partial", "yes: not all of the bucket was recorded; no changes are looked for in it", func(r *cellRow) bool { return cell(r).Recorded < t.Bucket }),
+		table.TextColumn("rank", "rank, or name of a process that is not a rank; with the device if a rank uses several", func(r *cellRow) string { return t.Name(device(r)) }),
+		table.TimeColumn("time", "start of the bucket, Unix time", func(r *cellRow) trace.Time { return t.Start(int(r.bucket)) }),
+		table.NsColumn("recorded", "part of the bucket in which the rank was recorded: from its first call, annotation, kernel, or copy to the end of the last", func(r *cellRow) int64 { return cell(r).Recorded }),
+		table.YesColumn("partial", "yes if the bucket was only partly recorded; sgtrace does not search it for changes", func(r *cellRow) bool { return cell(r).Recorded < t.Bucket }),
 		share(metric.Busy, func(c *Cell) int64 { return c.Busy }),
 		share(metric.Compute, func(c *Cell) int64 { return c.Compute }),
 		share(metric.Comm, func(c *Cell) int64 { return c.Comm }),
 		share(metric.ExposedComm, func(c *Cell) int64 { return c.Comm - c.Hidden }),
 		table.ShareColumn(metric.Overlap.Name, metric.Overlap.Doc, func(r *cellRow) float64 { return cell(r).Overlap() }),
 		table.NumberColumn(metric.LaunchQueue.Name, metric.LaunchQueue.Doc, func(r *cellRow) float64 { return device(r).QueueDepth(cell(r)) }),
-		table.CountColumn("queue max", "the same, the most at once", func(r *cellRow) int64 {
+		table.CountColumn("queue max", "most kernels and copies launched but not yet started at one time", func(r *cellRow) int64 {
 			if !device(r).Called {
 				return request.Unknown
 			}
 			return int64(cell(r).MostQueued)
 		}),
-		table.ShareColumn("in steps", "of the recorded time, in steps of the server: from when the host begins one to the end of what it launched", func(r *cellRow) float64 {
+		table.ShareColumn("in steps", "share of the recorded time in server steps: from when the host begins one to the end of the work that it launched", func(r *cellRow) float64 {
 			if !device(r).Stepped {
 				return math.NaN()
 			}
 			return distribution.Fraction(cell(r).Stepped, cell(r).Recorded)
 		}),
-		table.NumberColumn("tokens per second", "tokens that steps compute, spread over their time; empty unless the names of all steps tell", func(r *cellRow) float64 { return device(r).TokenRate(cell(r)) }),
-		table.NumberColumn("under way", "requests of the dumps that were under way, on average; of all servers", func(r *cellRow) float64 {
+		table.NumberColumn("tokens per second", "tokens computed per second, spread evenly over each step; empty unless the names of all steps give their tokens", func(r *cellRow) float64 { return device(r).TokenRate(cell(r)) }),
+		table.NumberColumn("under way", "average number of requests in progress in the dumps, over all servers", func(r *cellRow) float64 {
 			if t.Under == nil {
 				return math.NaN()
 			}
@@ -64,10 +64,10 @@ func (t *Timeline) Report() *table.Table {
 		}),
 	}
 	fields = append(fields, table.Detail([]table.Field[cellRow]{
-		table.CountColumn("device", "device, as the process numbers it", func(r *cellRow) int64 { return int64(device(r).Device) }),
+		table.CountColumn("device", "device number within the process", func(r *cellRow) int64 { return int64(device(r).Device) }),
 		table.NsColumn(metric.Busy.Name+" time", metric.Busy.Doc, func(r *cellRow) int64 { return cell(r).Busy }),
 		table.NsColumn(metric.Comm.Name+" time", metric.Comm.Doc, func(r *cellRow) int64 { return cell(r).Comm }),
-		table.NsColumn("hidden time", "some kernel communicates and some computes", func(r *cellRow) int64 { return cell(r).Hidden }),
+		table.NsColumn("hidden time", "time in which communication and compute kernels run at once", func(r *cellRow) int64 { return cell(r).Hidden }),
 	})...)
 	out := table.New("sgtrace.report.timeline.gpus/v1", "GPUs over time", rows, fields)
 	for _, note := range t.Notes() {
@@ -103,13 +103,13 @@ func (t *Timeline) CounterReport() *table.Table {
 	counter := func(r *pointRow) *Counter { return &t.Counters[r.counter] }
 	point := func(r *pointRow) *CounterPoint { return &t.Counters[r.counter].Points[r.bucket] }
 	fields := []table.Field[pointRow]{
-		table.TextColumn("rank", "rank that it is of; empty where it is of the machine", func(r *pointRow) string { return counter(r).Rank }),
-		table.TextColumn("source", "device, network card or switch", func(r *pointRow) string { return counter(r).Source }),
-		table.TextColumn("counter", "what was counted or sampled, as the profiler calls it", func(r *pointRow) string { return counter(r).Name }),
-		table.TextColumn("unit", "of mean and max", func(r *pointRow) string { return counter(r).Unit }),
-		table.TimeColumn("time", "start of the bucket", func(r *pointRow) trace.Time { return t.Start(int(r.bucket)) }),
-		table.CountColumn("samples", "in the bucket; memory holds from one to the next", func(r *pointRow) int64 { return int64(point(r).Samples) }),
-		table.NumberColumn("mean", "over the samples; of memory, over time", func(r *pointRow) float64 { return point(r).Mean }),
+		table.TextColumn("rank", "rank of the counter; empty if it is a counter of the host", func(r *pointRow) string { return counter(r).Rank }),
+		table.TextColumn("source", "device, network card, or switch", func(r *pointRow) string { return counter(r).Source }),
+		table.TextColumn("counter", "name of the counter, as the profiler gives it", func(r *pointRow) string { return counter(r).Name }),
+		table.TextColumn("unit", "unit of mean and max", func(r *pointRow) string { return counter(r).Unit }),
+		table.TimeColumn("time", "start of the bucket, Unix time", func(r *pointRow) trace.Time { return t.Start(int(r.bucket)) }),
+		table.CountColumn("samples", "samples in the bucket; a memory value holds until the next one", func(r *pointRow) int64 { return int64(point(r).Samples) }),
+		table.NumberColumn("mean", "mean of the samples; for memory, the mean over time", func(r *pointRow) float64 { return point(r).Mean }),
 		table.NumberColumn("max", "highest value", func(r *pointRow) float64 { return point(r).Most }),
 	}
 	return table.New("sgtrace.report.timeline.counters/v1", "Counters over time", rows, fields)
@@ -118,20 +118,20 @@ func (t *Timeline) CounterReport() *table.Table {
 // ChangeReport makes a table of the changes.
 func (t *Timeline) ChangeReport() *table.Table {
 	fields := []table.Field[Change]{
-		table.TextColumn("part", "change; with load: there is more or less to do, too; back: it undoes an earlier one; ramp-up, drain: perhaps how the load begins or ends", (*Change).part),
-		table.TimeColumn("time", "start of the first bucket after it", func(c *Change) trace.Time { return c.Time }),
-		table.NsColumn("within", "how far off the time may be, with a confidence of 95 %", func(c *Change) int64 { return int64(max(c.Time-c.First, c.Last-c.Time)) }),
-		table.TextColumn("what", "what changed", func(c *Change) string { return c.What }),
-		table.TextColumn("where", "devices, or sources of counters, that changed at about that time", func(c *Change) string { return strings.Join(c.Where, ", ") }),
-		table.TextColumn("before", "mean before, since the change before it", func(c *Change) string { return c.metric.text(c.Before) }),
-		table.TextColumn("after", "mean after, until the next change", func(c *Change) string { return c.metric.text(c.After) }),
-		table.NumberColumn("p", "probability that there is such a change in any of the series if nothing happens", func(c *Change) float64 { return c.P }),
+		table.TextColumn("part", "change; with load: the load changed, too; back: undoes an earlier change; ramp-up, drain: may be the start or end of the load", (*Change).part),
+		table.TimeColumn("time", "start of the first bucket after the change, Unix time", func(c *Change) trace.Time { return c.Time }),
+		table.NsColumn("within", "95 % error bound of the time", func(c *Change) int64 { return int64(max(c.Time-c.First, c.Last-c.Time)) }),
+		table.TextColumn("what", "metric that changed", func(c *Change) string { return c.What }),
+		table.TextColumn("where", "devices or counter sources that changed at about that time", func(c *Change) string { return strings.Join(c.Where, ", ") }),
+		table.TextColumn("before", "mean from the previous change to this one", func(c *Change) string { return c.metric.text(c.Before) }),
+		table.TextColumn("after", "mean from this change to the next one", func(c *Change) string { return c.metric.text(c.After) }),
+		table.NumberColumn("p", "probability of finding such a change in any series if nothing changed", func(c *Change) float64 { return c.P }),
 	}
 	fields = append(fields, table.Detail([]table.Field[Change]{
-		table.NumberColumn("value before", "as before, as a number; shares from 0 to 1", func(c *Change) float64 { return c.Before }),
-		table.NumberColumn("value after", "as after, as a number", func(c *Change) float64 { return c.After }),
-		table.TimeField("until", "when it was undone; empty if never", func(c *Change) (trace.Time, bool) { return c.Until, c.Until != 0 }),
-		table.TextColumn("sentence", "what happened, in words", t.Sentence),
+		table.NumberColumn("value before", "before, as a number; shares are 0 to 1", func(c *Change) float64 { return c.Before }),
+		table.NumberColumn("value after", "after, as a number; shares are 0 to 1", func(c *Change) float64 { return c.After }),
+		table.TimeField("until", "when the change was undone; empty if never", func(c *Change) (trace.Time, bool) { return c.Until, c.Until != 0 }),
+		table.TextColumn("sentence", "the change in one sentence", t.Sentence),
 	})...)
 	out := table.New("sgtrace.report.timeline.gpuchanges/v1", "Changes of GPUs and counters", t.Changes, fields)
 	if t.judged == 0 && len(t.Devices) > 0 {

@@ -48,19 +48,19 @@ func (o *Overview) loadReport() *table.Table {
 		return func(o **Overview) float64 { return math.Round(of(*o)*1e6) / 1e6 }
 	}
 	return table.New("sgtrace.report.summary.load/v1", "Requests", []*Overview{o}, []table.Field[*Overview]{
-		{Column: table.Column{Name: "from", Unit: table.Instant, Doc: "start of the first request, those far from all others left out; without requests, of what ran on devices"},
+		{Column: table.Column{Name: "from", Unit: table.Instant, Doc: "start of the first request, ignoring requests far from all others; without requests, of the first work on devices"},
 			Cell: func(o **Overview) table.Cell { return table.Cell{N: int64((*o).From), Unknown: (*o).From == 0} }},
-		{Column: table.Column{Name: "to", Unit: table.Instant, Doc: "end of the last one"},
+		{Column: table.Column{Name: "to", Unit: table.Instant, Doc: "end of the last request; without requests, of the last work on devices"},
 			Cell: func(o **Overview) table.Cell { return table.Cell{N: int64((*o).To), Unknown: (*o).From == 0} }},
-		table.CountColumn("spans", "of OTLP dumps", func(o **Overview) int64 { return (*o).count(int64((*o).Spans)) }),
-		table.CountColumn("requests", "that are in the dumps", func(o **Overview) int64 { return (*o).requests() }),
-		table.CountColumn("finished", "requests that finished", n(request.Finished)),
-		table.CountColumn("aborted", "requests that were aborted", n(request.Aborted)),
-		table.CountColumn("failed", "requests that failed", n(request.Failed)),
-		table.CountColumn("unfinished", "requests without an end in the files", n(request.Unfinished)),
-		table.NumberColumn("request rate", "requests that started, per s of the time between from and to", rate(func(o *Overview) float64 { return o.RequestRate })),
-		table.NumberColumn("prompt token rate", "prompt tokens of finished requests per s", rate(func(o *Overview) float64 { return o.PromptRate })),
-		table.NumberColumn("output token rate", "output tokens of finished requests per s", rate(func(o *Overview) float64 { return o.OutputRate })),
+		table.CountColumn("spans", "spans in OTLP dumps", func(o **Overview) int64 { return (*o).count(int64((*o).Spans)) }),
+		table.CountColumn("requests", "requests in the dumps", func(o **Overview) int64 { return (*o).requests() }),
+		table.CountColumn("finished", "finished requests", n(request.Finished)),
+		table.CountColumn("aborted", "aborted requests", n(request.Aborted)),
+		table.CountColumn("failed", "failed requests", n(request.Failed)),
+		table.CountColumn("unfinished", "requests whose end is not in the files", n(request.Unfinished)),
+		table.NumberColumn("request rate", "requests started per second between from and to", rate(func(o *Overview) float64 { return o.RequestRate })),
+		table.NumberColumn("prompt token rate", "prompt tokens of finished requests per second", rate(func(o *Overview) float64 { return o.PromptRate })),
+		table.NumberColumn("output token rate", "output tokens of finished requests per second", rate(func(o *Overview) float64 { return o.OutputRate })),
 	})
 }
 
@@ -81,10 +81,10 @@ func (o *Overview) requests() int64 {
 
 func (o *Overview) serverReport() *table.Table {
 	return table.New("sgtrace.report.summary.servers/v1", "Servers", o.Servers, []table.Field[Server]{
-		table.TextColumn("role", "what they do", func(s *Server) string { return s.Role.String() }),
-		table.TextColumn("hosts", "machines, separated by commas", func(s *Server) string { return strings.Join(s.Hosts, ",") }),
-		table.CountColumn("ranks", "that worked for requests", func(s *Server) int64 { return int64(s.Ranks) }),
-		table.TextColumn("size", "how many different ranks there are in each direction", func(s *Server) string { return s.Size }),
+		table.TextColumn("role", "role of the servers", func(s *Server) string { return s.Role.String() }),
+		table.TextColumn("hosts", "hosts, separated by commas", func(s *Server) string { return strings.Join(s.Hosts, ",") }),
+		table.CountColumn("ranks", "number of ranks that worked on requests", func(s *Server) int64 { return int64(s.Ranks) }),
+		table.TextColumn("size", "size of each parallel dimension, such as TP2 DP2", func(s *Server) string { return s.Size }),
 	})
 }
 
@@ -99,24 +99,24 @@ func (o *Overview) profileReport() *table.Table {
 
 func (o *Overview) clockReport() *table.Table {
 	return table.New("sgtrace.report.summary.clocks/v1", "Clocks of hosts", o.Clocks, []table.Field[HostClock]{
-		table.TextColumn("host", "machine", func(c *HostClock) string { return c.Host }),
+		table.TextColumn("host", "host name, or the start of its ID", func(c *HostClock) string { return c.Host }),
 		table.TextColumn("why", "how the clock is known: reference, given, recorded, matched, assumed", func(c *HostClock) string { return c.Why }),
-		table.TextColumn("by", "what shows it: requests, collectives", func(c *HostClock) string { return c.By }),
+		table.TextColumn("by", "evidence: requests, collectives", func(c *HostClock) string { return c.By }),
 		table.NsColumn("offset", "this clock minus the reference", func(c *HostClock) int64 { return c.Offset }),
-		table.NsColumn("bound", "how far off the offset may be", func(c *HostClock) int64 { return c.Bound }),
-		table.NsColumn("set by", "how far the clock was set forward while requests were served, below 0 back; the first time, if there are several", func(c *HostClock) int64 {
+		table.NsColumn("bound", "error bound of the offset", func(c *HostClock) int64 { return c.Bound }),
+		table.NsColumn("set by", "how far the clock was stepped during serving: positive is forward, negative is back; the first step if there were several", func(c *HostClock) int64 {
 			if x := o.stepOf(c); x != nil {
 				return x.By
 			}
 			return request.Unknown
 		}),
-		{Column: table.Column{Name: "set at", Unit: table.Instant, Doc: "what it showed first then, about"}, Cell: func(c *HostClock) table.Cell {
+		{Column: table.Column{Name: "set at", Unit: table.Instant, Doc: "approximate time on this clock just after the step"}, Cell: func(c *HostClock) table.Cell {
 			if x := o.stepOf(c); x != nil {
 				return table.InstantCell(x.At)
 			}
 			return table.Cell{Unknown: true}
 		}},
-		table.CountColumn("drift_ppb", "how fast the offset grows, ns per second; 0 where no drift shows", func(c *HostClock) int64 { return c.Drift }),
+		table.CountColumn("drift_ppb", "clock drift: how fast the offset grows, in ns per second; 0 if no drift was found", func(c *HostClock) int64 { return c.Drift }),
 	})
 }
 
@@ -141,8 +141,8 @@ func latencyReport(list []requests.Latency) *table.Table {
 	fields := []table.Field[requests.Latency]{
 		table.TextColumn("metric", strings.Join(metric.Names(metric.At(metric.Headline)), ", ")+" of finished requests; "+metric.UserTTFT.Name+" where there is a gateway", func(l *requests.Latency) string { return l.Metric }),
 		ns("mean", "arithmetic mean", func(l *requests.Latency) int64 { return l.Mean }),
-		table.TextColumn("latency", "the metric, as people write it", LatencyName),
-		table.CountColumn("n", "how many", func(l *requests.Latency) int64 { return int64(l.N) }),
+		table.TextColumn("latency", "display name of the metric", LatencyName),
+		table.CountColumn("n", "number of values", func(l *requests.Latency) int64 { return int64(l.N) }),
 		ns("p50", "median, nearest rank", func(l *requests.Latency) int64 { return l.P50 }),
 		ns("p90", "90th percentile, nearest rank", func(l *requests.Latency) int64 { return l.P90 }),
 		ns("p99", "99th percentile, nearest rank", func(l *requests.Latency) int64 { return l.P99 }),

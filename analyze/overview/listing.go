@@ -373,16 +373,16 @@ func (l *List) SumText() string {
 // sumReport makes the table of shares.
 func (l *List) sumReport() *table.Table {
 	t := table.New("sgtrace.report.summary.costs/v1", "Extra time of requests", l.shares(), []table.Field[share]{
-		table.TextColumn("what", "finding, muted finding, or unexplained", func(s *share) string { return s.what }),
-		table.TextColumn("id", "of the finding", func(s *share) string {
+		table.TextColumn("what", "what the extra time is attributed to: finding, muted finding, or unexplained", func(s *share) string { return s.what }),
+		table.TextColumn("id", "ID of the finding", func(s *share) string {
 			if s.finding == nil {
 				return ""
 			}
 			return s.finding.ID()
 		}),
-		table.TextColumn("cause", "of what is unexplained: where the time went; see Tail", func(s *share) string { return s.cause }),
-		table.ShareColumn("share", "of the time of finished requests; all rows add up to what is extra", func(s *share) float64 { return s.part }),
-		table.NsColumn("time", "the same, added up over the requests", func(s *share) int64 { return int64(math.Round(s.part * l.Result.Sum.Ns)) }),
+		table.TextColumn("cause", "for unexplained time, its cause as defined in docs/METRICS.md under Causes", func(s *share) string { return s.cause }),
+		table.ShareColumn("share", "share of the time of finished requests; all rows add up to the extra time", func(s *share) float64 { return s.part }),
+		table.NsColumn("time", "the same as a total over the requests", func(s *share) int64 { return int64(math.Round(s.part * l.Result.Sum.Ns)) }),
 	})
 	return t
 }

@@ -233,16 +233,16 @@ func sumKnown(s *request.Set, of func(*request.Metrics) int64) float64 {
 func (l *List) FinderReport() *table.Table {
 	type C = finders.FinderCheck
 	return table.New("sgtrace.report.summary.finders/v1", "What was looked at", l.Result.Checks, []table.Field[C]{
-		table.TextColumn("kind", "of findings", func(c *C) string { return string(c.Finder.Kind) }),
+		table.TextColumn("kind", "kind of finding", func(c *C) string { return string(c.Finder.Kind) }),
 		table.TextColumn("finds", "what it looks for", func(c *C) string { return c.Finder.Doc }),
-		table.TextColumn("state", "looked at, not enough data, or not applicable", func(c *C) string { return string(c.Check.State()) }),
-		table.TextColumn("what", "what it looks at", func(c *C) string { return c.Check.What }),
-		table.TextColumn("of", "what that is made of", func(c *C) string { return c.Check.Of }),
-		table.CountColumn("n", "how many of these there are", func(c *C) int64 { return int64(c.Check.N) }),
-		table.CountColumn("needed", "how many it takes", func(c *C) int64 { return int64(c.Check.Needed) }),
-		table.ShareColumn("covered", "which part of the time that it is about could be looked at", func(c *C) float64 { return c.Check.Covered.Share() }),
-		table.TextColumn("reason", "why it is not applicable", func(c *C) string { return c.Check.Reason }),
-		table.CountColumn("found", "findings, before those that say the same were merged", func(c *C) int64 { return int64(c.N) }),
+		table.TextColumn("state", "result of the check: looked at, not enough data, or not applicable", func(c *C) string { return string(c.Check.State()) }),
+		table.TextColumn("what", "what it examines", func(c *C) string { return c.Check.What }),
+		table.TextColumn("of", "unit of n and needed, such as requests or steps", func(c *C) string { return c.Check.Of }),
+		table.CountColumn("n", "number available", func(c *C) int64 { return int64(c.Check.N) }),
+		table.CountColumn("needed", "number required", func(c *C) int64 { return int64(c.Check.Needed) }),
+		table.ShareColumn("covered", "share of the relevant time that the data covers", func(c *C) float64 { return c.Check.Covered.Share() }),
+		table.TextColumn("reason", "why the check is not applicable", func(c *C) string { return c.Check.Reason }),
+		table.CountColumn("found", "number of findings before duplicates are merged", func(c *C) int64 { return int64(c.N) }),
 	})
 }
 
@@ -270,25 +270,25 @@ func (l *List) Report() *table.Table {
 		}
 	}
 	t := table.New("sgtrace.report.findings/v1", "Findings", l.Result.Findings, []table.Field[F]{
-		table.TextColumn("id", "the same in every run on the same data", (*F).ID),
-		table.TextColumn("kind", "what it is about; docs/METRICS.md lists the kinds", func(f *F) string { return string(f.Kind) }),
+		table.TextColumn("id", "stable ID: the same in every run on the same data", (*F).ID),
+		table.TextColumn("kind", "kind of finding; docs/METRICS.md lists them", func(f *F) string { return string(f.Kind) }),
 		table.TextColumn("severity", "critical, warning or info", func(f *F) string { return string(f.Severity) }),
 		table.TextColumn("confidence", "certain or likely", func(f *F) string { return string(f.Confidence) }),
-		table.TextColumn("scope", "all, a role, or a rank", func(f *F) string { return f.At.Scope.String() }),
-		table.TextColumn("role", "of the server", part(0)),
-		table.TextColumn("host", "machine", part(1)),
-		table.TextColumn("rank", "parallel ranks", part(2)),
-		{Column: table.Column{Name: "since", Unit: table.Instant, Doc: "when it began; unknown is from the beginning on"},
+		table.TextColumn("scope", "what the row covers: all, a role, or a rank", func(f *F) string { return f.At.Scope.String() }),
+		table.TextColumn("role", "role of the server", part(0)),
+		table.TextColumn("host", "host name, or the start of its ID", part(1)),
+		table.TextColumn("rank", "parallel ranks, such as DP1 TP0", part(2)),
+		{Column: table.Column{Name: "since", Unit: table.Instant, Doc: "when it began; empty if it was there from the start"},
 			Cell: func(f *F) table.Cell { return table.Cell{N: int64(f.Since), Unknown: f.Since == 0} }},
-		table.ShareColumn("cost", "the part that it costs, 0 to 1, of what cost_of says", func(f *F) float64 { return f.Cost }),
-		table.TextColumn("cost of", "request time, rank time, GPU time, requests or CUDA calls", func(f *F) string { return string(f.CostBasis) }),
-		table.TextColumn("metric", "the number that it is about", func(f *F) string { return f.Metric.Name }),
-		table.TextColumn("unit", "of before and after", func(f *F) string { return f.Metric.UnitName() }),
-		table.NumberColumn("before", "what it was, or what is usual elsewhere", metric(func(f *F) float64 { return f.Metric.Before })),
-		table.NumberColumn("after", "what it is", metric(func(f *F) float64 { return f.Metric.After })),
-		table.NumberColumn("p", "probability of such a finding if nothing is wrong", p),
-		table.TextColumn("text", "what, where, since when, by how much", func(f *F) string { return f.Text }),
-		table.TextColumn("command", "what shows more", l.command),
+		table.ShareColumn("cost", "cost as a share, 0 to 1, of what cost_of names", func(f *F) float64 { return f.Cost }),
+		table.TextColumn("cost of", "what cost is a share of, such as request time, rank time, GPU time, requests, or CUDA calls", func(f *F) string { return string(f.CostBasis) }),
+		table.TextColumn("metric", "metric that the finding is about", func(f *F) string { return f.Metric.Name }),
+		table.TextColumn("unit", "unit of before and after", func(f *F) string { return f.Metric.UnitName() }),
+		table.NumberColumn("before", "value before, or usual value elsewhere", metric(func(f *F) float64 { return f.Metric.Before })),
+		table.NumberColumn("after", "value now", metric(func(f *F) float64 { return f.Metric.After })),
+		table.NumberColumn("p", "probability of such a finding if nothing is wrong; empty if not tested", p),
+		table.TextColumn("text", "the finding in one sentence: what, where, since when, by how much", func(f *F) string { return f.Text }),
+		table.TextColumn("command", "command that shows more", l.command),
 	})
 	if text := l.MutedText(); text != "" {
 		t.Note("muted: %s", text)

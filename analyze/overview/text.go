@@ -194,13 +194,13 @@ func (o *Overview) kernelReport() *table.Table {
 	}
 	all := distribution.SumTimes(order.EachRow(list, func(x *K) int64 { return x.total }))
 	total := table.NsColumn("total", "sum over all ranks", func(k *K) int64 { return k.total })
-	count := table.CountColumn("n", "how many ran", func(k *K) int64 { return k.n })
-	name := table.TextColumn("kernel", "its name", func(k *K) string { return k.name })
+	count := table.CountColumn("n", "number of kernels", func(k *K) int64 { return k.n })
+	name := table.TextColumn("kernel", "name of the kernel", func(k *K) string { return k.name })
 	name.Most = table.MaxName
 	return table.New("sgtrace.report.summary.kernels/v1", "Kernels that take most", list, []table.Field[K]{
-		table.PartColumn("of kernels", "part of the time of all kernels", func(k *K) (int64, int64) { return k.total, all }),
+		table.PartColumn("of kernels", "share of the time of all kernels", func(k *K) (int64, int64) { return k.total, all }),
 		total, count,
-		table.TextColumn("class", "what it does: compute, communication, memory, other", func(k *K) string { return k.class.String() }),
+		table.TextColumn("class", "class: compute, communication, memory, other", func(k *K) string { return k.class.String() }),
 		name,
 	}).Leave("n")
 }

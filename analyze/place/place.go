@@ -19,16 +19,16 @@ func LocationColumns[T any](of func(*T) *Location) []table.Field[T] {
 		})
 	}
 	return []table.Field[T]{
-		table.TextColumn("scope", "all, a role, or a rank", func(row *T) string { return of(row).Scope.String() }),
-		table.TextColumn("role", "of the server", func(row *T) string {
+		table.TextColumn("scope", "what the row covers: all, a role, or a rank", func(row *T) string { return of(row).Scope.String() }),
+		table.TextColumn("role", "role of the server", func(row *T) string {
 			if p := of(row); p.Scope != Everywhere {
 				return p.Role.String()
 			}
 			return ""
 		}),
-		rank("host", "machine", (*Location).ServerName),
-		rank("label", "thread label", func(p *Location) string { return p.Label }),
-		rank("rank", "parallel ranks", (*Location).RankName),
+		rank("host", "host name, or the start of its ID", (*Location).ServerName),
+		rank("label", "label of the thread, such as Tokenizer", func(p *Location) string { return p.Label }),
+		rank("rank", "parallel ranks, such as DP1 TP0", (*Location).RankName),
 	}
 }
 

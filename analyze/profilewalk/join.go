@@ -171,9 +171,9 @@ func (s *Copied) Rate() float64 {
 func CopiedFields[T any](of func(*T) *Copied) []table.Field[T] {
 	sized := func(row *T) bool { return of(row).Sized > 0 || of(row).Bytes > 0 }
 	return []table.Field[T]{
-		{Column: table.Column{Name: "size", Unit: table.Bytes, Doc: "sum of those of known size"},
+		{Column: table.Column{Name: "size", Unit: table.Bytes, Doc: "total size of those whose size is known"},
 			Cell: func(row *T) table.Cell { return table.Cell{N: of(row).Bytes, Unknown: !sized(row)} }},
-		table.NumberColumn("gb per second", "10^9 bytes per second of the time of those of known size", func(row *T) float64 {
+		table.NumberColumn("gb per second", "bandwidth in GB/s (10^9 bytes) of those whose size is known", func(row *T) float64 {
 			if of(row).Sized == 0 {
 				return math.NaN()
 			}
@@ -184,5 +184,5 @@ func CopiedFields[T any](of func(*T) *Copied) []table.Field[T] {
 
 // MemoryField returns the column of the kinds of memory.
 func MemoryField[T any](of func(*T) profile.CopyKind) table.Field[T] {
-	return table.TextColumn("memory", "from which kind of memory to which", func(row *T) string { return of(row).String() })
+	return table.TextColumn("memory", "source and destination kinds of memory, such as Pageable -> Device", func(row *T) string { return of(row).String() })
 }

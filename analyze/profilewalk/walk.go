@@ -228,7 +228,7 @@ func RankFields[T any](byRank bool, of func(*T) *Row) []table.Field[T] {
 	if !byRank {
 		return nil
 	}
-	return []table.Field[T]{table.TextColumn("rank", "rank, or process that is none", func(row *T) string { return of(row).Rank })}
+	return []table.Field[T]{table.TextColumn("rank", "rank, or name of a process that is not a rank", func(row *T) string { return of(row).Rank })}
 }
 
 // RanksFields returns the column with the number of ranks that a row pools, hidden if there is only one rank.
@@ -236,7 +236,7 @@ func RanksFields[T any](byRank bool, all int, of func(*T) *Row) []table.Field[T]
 	if byRank {
 		return nil
 	}
-	return []table.Field[T]{table.CountColumn("ranks", "how many ranks have any", func(row *T) int64 { return int64(of(row).Ranks) }).DetailIf(all < 2)}
+	return []table.Field[T]{table.CountColumn("ranks", "number of ranks with at least one", func(row *T) int64 { return int64(of(row).Ranks) }).DetailIf(all < 2)}
 }
 
 // ShareField returns the column "time", the share of the time of all rows.
@@ -252,11 +252,11 @@ func NameField[T any](what string, of func(*T) *Row) table.Field[T] {
 // ThreadFields returns the columns of a row's thread.
 func ThreadFields[T any](of func(*T) (pid int32, tid int64)) []table.Field[T] {
 	return []table.Field[T]{
-		{Column: table.Column{Name: "pid", Unit: table.Count, Doc: "process"}, Cell: func(row *T) table.Cell {
+		{Column: table.Column{Name: "pid", Unit: table.Count, Doc: "process ID"}, Cell: func(row *T) table.Cell {
 			pid, _ := of(row)
 			return table.NumberCell(int64(pid))
 		}},
-		{Column: table.Column{Name: "tid", Unit: table.Count, Doc: "thread"}, Cell: func(row *T) table.Cell {
+		{Column: table.Column{Name: "tid", Unit: table.Count, Doc: "thread ID"}, Cell: func(row *T) table.Cell {
 			_, tid := of(row)
 			return table.NumberCell(tid)
 		}},
@@ -265,7 +265,7 @@ func ThreadFields[T any](of func(*T) (pid int32, tid int64)) []table.Field[T] {
 
 // StyleField returns the column that says whether ranges nest.
 func StyleField[T any](of func(*T) profile.RangeStyle) table.Field[T] {
-	return table.TextColumn("style", "PushPop nests, StartEnd need not", func(row *T) string { return of(row).String() })
+	return table.TextColumn("style", "PushPop (ranges nest) or StartEnd (ranges may overlap)", func(row *T) string { return of(row).String() })
 }
 
 // NoteGraphs notes how much GPU time, in ns, is of CUDA graphs that were only recorded as a whole.

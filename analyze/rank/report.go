@@ -35,10 +35,10 @@ func (r *Ranks) Reports() []*table.Table {
 // rankColumns returns the columns that name a rank.
 func rankColumns[T any](of func(*T) *place.Location) []table.Field[T] {
 	fields := []table.Field[T]{
-		table.TextColumn("role", "of the server", func(row *T) string { return of(row).Role.String() }),
-		table.TextColumn("host", "machine", func(row *T) string { return of(row).ServerName() }),
-		table.TextColumn("label", "thread label", func(row *T) string { return of(row).Label }),
-		table.TextColumn("rank", "parallel ranks", func(row *T) string { return of(row).RankName() }),
+		table.TextColumn("role", "role of the server", func(row *T) string { return of(row).Role.String() }),
+		table.TextColumn("host", "host name, or the start of its ID", func(row *T) string { return of(row).ServerName() }),
+		table.TextColumn("label", "label of the thread, such as Tokenizer", func(row *T) string { return of(row).Label }),
+		table.TextColumn("rank", "parallel ranks, such as DP1 TP0", func(row *T) string { return of(row).RankName() }),
 	}
 	table.Detail(fields[2:3]) // the role says the same
 	return fields
@@ -53,21 +53,21 @@ func (r *Ranks) loadReport() *table.Table {
 		return distribution.Ratio(float64(n), float64(r.Length)/1e9)
 	}
 	fields := append(rankColumns(func(l *R) *place.Location { return &l.Location }),
-		table.CountColumn("requests", "that the rank worked for", func(l *R) int64 { return l.Requests }),
-		table.CountColumn("prompt tokens", "of prompts that were computed; what was in the cache is not among them", func(l *R) int64 { return l.Prompt }),
-		table.CountColumn("output tokens", "that came out", func(l *R) int64 { return l.Output }),
-		table.NumberColumn("output rate", "output tokens per s of the whole time", func(l *R) float64 { return perSecond(l.Output) }),
-		table.ShareColumn("busy", "of the time, prefilling; else running requests, of the most that ran at once on a rank of the role", func(l *R) float64 { return l.Busy }),
-		table.NumberColumn("running", "requests that it computed for at once, on average over the whole time", func(l *R) float64 { return l.Running }),
-		table.NsColumn("queue", "how long a request waited for a batch, memory or its other half, on average", func(l *R) int64 { return l.Queue }),
-		table.CountColumn("aborted", "requests that were aborted", func(l *R) int64 { return l.Aborted }),
-		table.CountColumn("failed", "requests that failed", func(l *R) int64 { return l.Failed }),
-		table.CountColumn("retracted", "how often a request was thrown out of the batch", func(l *R) int64 { return l.Retractions }),
+		table.CountColumn("requests", "number of requests that the rank worked on", func(l *R) int64 { return l.Requests }),
+		table.CountColumn("prompt tokens", "prompt tokens computed, without cached ones", func(l *R) int64 { return l.Prompt }),
+		table.CountColumn("output tokens", "output tokens", func(l *R) int64 { return l.Output }),
+		table.NumberColumn("output rate", "output tokens per second over the whole time", func(l *R) float64 { return perSecond(l.Output) }),
+		table.ShareColumn("busy", "prefill servers: share of time spent on prefill; others: running, divided by the most requests that ran at once on any rank of the role", func(l *R) float64 { return l.Busy }),
+		table.NumberColumn("running", "average number of running requests over the whole time", func(l *R) float64 { return l.Running }),
+		table.NsColumn("queue", "average time that a request waited for a batch, for memory, or for the other server", func(l *R) int64 { return l.Queue }),
+		table.CountColumn("aborted", "aborted requests", func(l *R) int64 { return l.Aborted }),
+		table.CountColumn("failed", "failed requests", func(l *R) int64 { return l.Failed }),
+		table.CountColumn("retracted", "number of retractions", func(l *R) int64 { return l.Retractions }),
 	)
 	fields = append(fields, table.Detail([]table.Field[R]{
-		table.NsColumn("step", "median of decode_loop", func(l *R) int64 { return l.Step }),
-		table.NumberColumn("prompt rate", "prompt tokens per s of the whole time", func(l *R) float64 { return perSecond(l.Prompt) }),
-		table.YesColumn("lead", "yes: the rank stands for those that do the same work beside it", func(l *R) bool { return l.Lead }),
+		table.NsColumn("step", "median duration of decode_loop", func(l *R) int64 { return l.Step }),
+		table.NumberColumn("prompt rate", "prompt tokens per second over the whole time", func(l *R) float64 { return perSecond(l.Prompt) }),
+		table.YesColumn("lead", "yes if the rank represents all ranks that do the same work", func(l *R) bool { return l.Lead }),
 	})...)
 	out := table.New("sgtrace.report.ranks/v1", "Ranks", r.Loads, fields)
 	out.Stay("requests", "busy", "output rate").Leave("prompt tokens", "output tokens", "aborted", "failed", "retracted")
@@ -97,14 +97,14 @@ func (r *Ranks) balanceReport(balances []loadBalance) *table.Table {
 		}
 	}
 	fields := append(rankColumns(func(l *R) *place.Location { return &(*l).Location }),
-		table.CountColumn("requests", "that were sent to the rank", func(l *R) int64 { return (*l).Requests }),
-		table.ShareColumn("share", "of the requests of the role", func(l *R) float64 { return (*l).Share }),
-		table.CountColumn("tokens", "prompt and output tokens that it computed", func(l *R) int64 { return (*l).tokens() }),
-		table.ShareColumn("token share", "of the tokens of the role", func(l *R) float64 { return (*l).TokenShare }),
-		table.NumberColumn("running", "requests that it computed for at once, on average", func(l *R) float64 { return (*l).Running }),
-		table.NsColumn("queue", "how long a request waited for a batch, memory or its other half, on average", func(l *R) int64 { return (*l).Queue }),
-		table.ShareColumn("queue share", "of the time that the requests of the role waited", func(l *R) float64 { return (*l).QueueShare }),
-		table.NsColumn("step", "median of decode_loop", func(l *R) int64 { return (*l).Step }),
+		table.CountColumn("requests", "number of requests sent to the rank", func(l *R) int64 { return (*l).Requests }),
+		table.ShareColumn("share", "share of the role's requests", func(l *R) float64 { return (*l).Share }),
+		table.CountColumn("tokens", "prompt and output tokens computed", func(l *R) int64 { return (*l).tokens() }),
+		table.ShareColumn("token share", "share of the role's tokens", func(l *R) float64 { return (*l).TokenShare }),
+		table.NumberColumn("running", "average number of running requests", func(l *R) float64 { return (*l).Running }),
+		table.NsColumn("queue", "average time that a request waited for a batch, for memory, or for the other server", func(l *R) int64 { return (*l).Queue }),
+		table.ShareColumn("queue share", "share of the time that the role's requests waited", func(l *R) float64 { return (*l).QueueShare }),
+		table.NsColumn("step", "median duration of decode_loop", func(l *R) int64 { return (*l).Step }),
 	)
 	out := table.New("sgtrace.report.ranks.share/v1", title, rows, fields)
 	out.Stay("share", "token share").Leave("tokens", "queue share")
@@ -139,22 +139,22 @@ func (r *Ranks) stepReport() *table.Table {
 		}
 		return f
 	}
-	fields := append([]table.Field[R]{table.TextColumn("step", "what the ranks compute together", func(l *R) string { return l.Kind.String() })},
+	fields := append([]table.Field[R]{table.TextColumn("step", "kind of step that the ranks compute together", func(l *R) string { return l.Kind.String() })},
 		rankColumns(func(l *R) *place.Location { return &l.Ranks[l.rank] })...)
 	fields = append(fields,
-		table.CountColumn("steps", "that it took with others of its TP group", func(l *R) int64 { return int64(l.lateness().SyncPoints) }),
-		late("late p50", "median of its end of the step minus the median of those of its TP peers; negative is early", func(l *straggler.Lateness) int64 { return l.P50 }),
-		late("late p99", "99th percentile of that", func(l *straggler.Lateness) int64 { return l.P99 }),
-		table.CountColumn("last", "steps that it ended after all others", func(l *R) int64 { return int64(l.lateness().Last) }),
-		table.ShareColumn("last share", "of its steps", func(l *R) float64 {
+		table.CountColumn("steps", "number of steps together with other ranks of its TP group", func(l *R) int64 { return int64(l.lateness().SyncPoints) }),
+		late("late p50", "median lateness: its end of the step minus the median end of its TP peers; negative is early", func(l *straggler.Lateness) int64 { return l.P50 }),
+		late("late p99", "99th percentile of the same", func(l *straggler.Lateness) int64 { return l.P99 }),
+		table.CountColumn("last", "number of steps that it finished last", func(l *R) int64 { return int64(l.lateness().Last) }),
+		table.ShareColumn("last share", "last, as a share of steps", func(l *R) float64 {
 			return distribution.Ratio(float64(l.lateness().Last), float64(l.lateness().SyncPoints))
 		}),
-		late("late if last", "mean of its lateness where it was last", func(l *straggler.Lateness) int64 { return l.LastMean }),
-		table.ShareColumn("lost share", "how long the others waited for it where it was last, as part of their time in all steps", func(l *R) float64 { return l.lateness().LostShare }),
+		late("late if last", "mean lateness in the steps that it finished last", func(l *straggler.Lateness) int64 { return l.LastMean }),
+		table.ShareColumn("lost share", "time that the others waited for it when it was last, as a share of their time in all steps", func(l *R) float64 { return l.lateness().LostShare }),
 	)
 	fields = append(fields, table.Detail([]table.Field[R]{
-		late("late mean", "mean of its lateness", func(l *straggler.Lateness) int64 { return l.Mean }),
-		table.NsColumn("others lost", "how long the others waited for it where it was last, together", func(l *R) int64 { return l.lateness().Lost }),
+		late("late mean", "mean lateness", func(l *straggler.Lateness) int64 { return l.Mean }),
+		table.NsColumn("others lost", "total time that the others waited for it when it was last", func(l *R) int64 { return l.lateness().Lost }),
 	})...)
 	out := table.New("sgtrace.report.ranks.steps/v1", r.Verdict(), rows, fields)
 	out.Stay("late if last", "lost share").Leave("steps", "late p50", "late p99", "last")
@@ -192,13 +192,13 @@ func (r *Ranks) pipelineReport() *table.Table {
 		return ns
 	}
 	fields := append(rankColumns(func(l *R) *place.Location { return &l.Location }),
-		table.CountColumn("batches", "micro-batches that went through the pipeline", func(l *R) int64 { return int64(l.Batches) }),
-		table.NsColumn("launch p50", "median of run_batch_cpu: what the host does to launch a micro-batch", func(l *R) int64 { return known(&l.Launch, l.Launch.P50) }),
-		table.NsColumn("launch p99", "99th percentile of that", func(l *R) int64 { return known(&l.Launch, l.Launch.P99) }),
-		table.CountColumn("timed", "micro-batches that left the stage at once, so that it is known how long it took", func(l *R) int64 { return int64(l.Took.N) }),
-		table.NsColumn("took p50", "median of the time from the launch of a micro-batch to that on the next stage; on the last one to the end of its step", func(l *R) int64 { return known(&l.Took, l.Took.P50) }),
-		table.NsColumn("took p99", "99th percentile of that", func(l *R) int64 { return known(&l.Took, l.Took.P99) }),
-		table.ShareColumn("busy", "part of the whole time in which the stage had a micro-batch", func(l *R) float64 { return l.Busy }),
+		table.CountColumn("batches", "number of micro-batches that went through the pipeline", func(l *R) int64 { return int64(l.Batches) }),
+		table.NsColumn("launch p50", "median duration of run_batch_cpu: host time to launch a micro-batch", func(l *R) int64 { return known(&l.Launch, l.Launch.P50) }),
+		table.NsColumn("launch p99", "99th percentile of the same", func(l *R) int64 { return known(&l.Launch, l.Launch.P99) }),
+		table.CountColumn("timed", "number of micro-batches with a known stage time, because they left the stage without waiting", func(l *R) int64 { return int64(l.Took.N) }),
+		table.NsColumn("took p50", "median stage time: from the launch of a micro-batch to its launch on the next stage, or on the last stage to the end of its step", func(l *R) int64 { return known(&l.Took, l.Took.P50) }),
+		table.NsColumn("took p99", "99th percentile of the same", func(l *R) int64 { return known(&l.Took, l.Took.P99) }),
+		table.ShareColumn("busy", "share of the whole time in which the stage had a micro-batch", func(l *R) float64 { return l.Busy }),
 		table.ShareColumn("bubble", "1 - (time in which the stage had a micro-batch) / (time in which any stage of the pipeline had one)", func(l *R) float64 { return l.Bubble }),
 	)
 	out := table.New("sgtrace.report.ranks.pipeline/v1", title, rows, fields)

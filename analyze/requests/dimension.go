@@ -26,9 +26,9 @@ type Dimension struct {
 // Dimensions lists the dimensions, as --by takes them.
 var Dimensions = []Dimension{
 	{Name: "stage", axis: StageAxis, Doc: "name of the stage; service:name for spans of services without stages"},
-	{Name: "rank", axis: procAxis((*request.Set).RankName), Doc: "rank; of other processes label and host"},
-	{Name: "process", axis: procAxis(processName), Doc: "rank and native thread id: one start of a server"},
-	{Name: "host", axis: procAxis((*request.Set).HostOf), Doc: "machine"},
+	{Name: "rank", axis: procAxis((*request.Set).RankName), Doc: "rank; for other processes, thread label and host"},
+	{Name: "process", axis: procAxis(processName), Doc: "rank and native thread ID: one start of a server"},
+	{Name: "host", axis: procAxis((*request.Set).HostOf), Doc: "host name, or the start of its ID"},
 	{Name: "label", axis: ofProc(func(p *request.Proc) string { return p.Label }), Doc: "thread label, the kind of process"},
 	{Name: "role", axis: ofProc(func(p *request.Proc) string { return p.Role.String() }), Doc: "unified, prefill, decode, router"},
 	{Name: "service", axis: ofProc(func(p *request.Proc) string { return p.Service }), Doc: "service.name"},

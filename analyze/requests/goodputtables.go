@@ -27,8 +27,8 @@ func (g *Goodput) Report() *table.Table {
 	}
 	lines = append(lines, line{"all", request.Unknown, &g.All})
 	fields := []table.Field[line]{
-		table.TextColumn("objective", "the latency that has a limit; all: every one of them is kept", func(l *line) string { return l.name }),
-		table.NsColumn("limit", "how long it may be", func(l *line) int64 { return l.limit }),
+		table.TextColumn("objective", "latency with a limit; all: every limit is met", func(l *line) string { return l.name }),
+		table.NsColumn("limit", "limit", func(l *line) int64 { return l.limit }),
 	}
 	fields = append(fields, countFields(g, func(l *line) *Count { return l.Count })...)
 	r := table.New("sgtrace.report.slo/v1", "Goodput", lines, fields)
@@ -42,11 +42,11 @@ func (g *Goodput) Report() *table.Table {
 // countFields returns the columns of a count.
 func countFields[T any](g *Goodput, of func(*T) *Count) []table.Field[T] {
 	return []table.Field[T]{
-		table.CountColumn("met", "requests that keep the limit; of all: the good requests", func(r *T) int64 { return of(r).Met }),
-		table.CountColumn("missed", "requests that do not, that failed, or that were aborted", func(r *T) int64 { return of(r).Missed }),
-		table.CountColumn("undecided", "requests that have not ended, or of which the dump does not have the latency", func(r *T) int64 { return of(r).Undecided }).InDetail(),
-		table.ShareColumn("share met", "of those that met or missed it", func(r *T) float64 { return of(r).Share() }),
-		table.NumberColumn("met rate", "requests that keep it, per s", func(r *T) float64 { return g.perSecond(of(r)) }),
+		table.CountColumn("met", "requests that meet the limit; for all, the good requests", func(r *T) int64 { return of(r).Met }),
+		table.CountColumn("missed", "requests that miss the limit, failed, or were aborted", func(r *T) int64 { return of(r).Missed }),
+		table.CountColumn("undecided", "requests that cannot be judged: not ended, or without this latency in the dump", func(r *T) int64 { return of(r).Undecided }).InDetail(),
+		table.ShareColumn("share met", "met, as a share of met plus missed", func(r *T) float64 { return of(r).Share() }),
+		table.NumberColumn("met rate", "requests that meet it per second", func(r *T) float64 { return g.perSecond(of(r)) }),
 	}
 }
 
@@ -60,17 +60,17 @@ func (g *Goodput) RankReport() *table.Table {
 // CauseReport makes the table of why requests missed the SLO.
 func (g *Goodput) CauseReport() *table.Table {
 	return table.New("sgtrace.report.slo.causes/v1", "Why requests missed the SLO", g.Causes, []table.Field[Cause]{
-		table.TextColumn("objective", "what was missed by the largest factor; finish: the request got no answer", func(c *Cause) string { return c.Objective }),
-		table.TextColumn("cause", "on which the request spent most beyond the mean of requests that meet the SLO; or how it ended", func(c *Cause) string { return c.Cause }),
-		table.CountColumn("requests", "that missed it for this cause", func(c *Cause) int64 { return int64(len(c.Requests)) }),
-		table.ShareColumn("share", "of the requests that missed the SLO", func(c *Cause) float64 { return float64(len(c.Requests)) / float64(g.All.Missed) }),
-		table.NsColumn("mean more", "how much longer than usual they spent on it, on average", func(c *Cause) int64 {
+		table.TextColumn("objective", "objective missed by the largest factor; finish: the request got no answer", func(c *Cause) string { return c.Objective }),
+		table.TextColumn("cause", "cause with the most time beyond the mean of requests that meet the SLO; or how the request ended", func(c *Cause) string { return c.Cause }),
+		table.CountColumn("requests", "number of requests that missed the objective for this cause", func(c *Cause) int64 { return int64(len(c.Requests)) }),
+		table.ShareColumn("share", "share of the requests that missed the SLO", func(c *Cause) float64 { return float64(len(c.Requests)) / float64(g.All.Missed) }),
+		table.NsColumn("mean more", "mean time that they spent on the cause beyond that mean", func(c *Cause) int64 {
 			if c.More == 0 {
 				return request.Unknown
 			}
 			return c.More / int64(len(c.Requests))
 		}),
-		table.TextColumn("rid", "of the first one", func(c *Cause) string { return g.set.Text(g.set.Requests[c.Requests[0]].RID) }),
+		table.TextColumn("rid", "request ID of the first one", func(c *Cause) string { return g.set.Text(g.set.Requests[c.Requests[0]].RID) }),
 	})
 }
 

@@ -87,8 +87,8 @@ func partTimes(s *request.Set, role request.Role) (server, ttft []int64) {
 func (l *Latencies) Report() *table.Table {
 	summary := func(l *Latency) *distribution.Summary { return &l.Summary }
 	fields := append([]table.Field[Latency]{
-		table.TextColumn("of", "whose time: finished requests as users see them, or the spans of one kind of server, whatever became of the request", func(l *Latency) string { return l.Of }),
-		table.TextColumn("metric", "see docs/METRICS.md", func(l *Latency) string { return l.Metric }),
+		table.TextColumn("of", "what the durations are of: finished requests, or the request spans of one kind of server, whatever the request's status", func(l *Latency) string { return l.Of }),
+		table.TextColumn("metric", "name of the metric; docs/METRICS.md defines it", func(l *Latency) string { return l.Metric }),
 	}, table.SummaryFields(summary)...)
 	r := table.New("sgtrace.report.latency/v1", "Latency", l.Rows, fields)
 	var others []string
@@ -141,7 +141,7 @@ func (s *Stages) Report() *table.Table {
 	summary := func(g *Group) *distribution.Summary { return &g.Summary }
 	fields = append(fields, table.SummaryFields(summary)...)
 	fields = append(fields, table.Field[Group]{
-		Column: table.Column{Name: "share", Unit: table.Share, Doc: "part of the requests' E2E time in which a span of the row was open; rows overlap"},
+		Column: table.Column{Name: "share", Unit: table.Share, Doc: "share of the requests' E2E time in which a span of this row was open; rows overlap"},
 		Cell: func(g *Group) table.Cell {
 			return table.Cell{Share: float64(g.Covered) / float64(g.E2E), Unknown: g.Covered == request.Unknown || g.E2E == 0}
 		},

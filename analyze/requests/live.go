@@ -139,11 +139,11 @@ func (m *Moment) Report() *table.Table {
 		return table.NsColumn(name, doc, of).OnScale(scale)
 	}
 	t := table.New("sgtrace.live/v1", m.title(), m.Live, []table.Field[L]{
-		table.TextColumn("rid", "the user's id where known, else the server's", func(l *L) string { return s.Text(l.Request.RID) }),
-		table.TextColumn("state", "phase that the request is in: queue, bootstrap, prefill, transfer, decode", m.state),
+		table.TextColumn("rid", "the user's request ID if known, else the server's", func(l *L) string { return s.Text(l.Request.RID) }),
+		table.TextColumn("state", "phase of the request: queue, bootstrap, prefill, transfer, decode, dispatch, route, other", m.state),
 		table.TextColumn("stage", "name of the stage", stage(s.Name)),
-		table.TextColumn("rank", "where the stage is; of ranks that do the same side by side, the last to begin", stage(func(i int) string { return s.RankName(s.ProcOf(i)) })),
-		table.TextColumn("host", "where the stage is; without one, the server that the request was sent to last", func(l *L) string {
+		table.TextColumn("rank", "rank of the stage; among ranks that do the same work, the last to begin it", stage(func(i int) string { return s.RankName(s.ProcOf(i)) })),
+		table.TextColumn("host", "host of the stage; without a stage, of the server that the request was last sent to", func(l *L) string {
 			if l.Proc == request.None {
 				return ""
 			}
@@ -151,8 +151,8 @@ func (m *Moment) Report() *table.Table {
 		}),
 		age("age", "time since the request began", func(l *L) int64 { return l.Age }),
 		age("in stage", "time since the stage began", func(l *L) int64 { return l.In }),
-		age("e2e", "outermost span, all of it", func(l *L) int64 { return l.Request.Metrics.E2E }),
-		table.TextColumn("status", "how it ended", func(l *L) string { return l.Request.Status.String() }),
+		age("e2e", "end-to-end latency: length of the outermost span", func(l *L) int64 { return l.Request.Metrics.E2E }),
+		table.TextColumn("status", "how the request ended", func(l *L) string { return l.Request.Status.String() }),
 	}).Leave("stage", "e2e", "status")
 	if len(m.Live) == 0 {
 		first, last, _ := s.Bounds()

@@ -56,8 +56,8 @@ func requestFields(s *request.Set) []table.Field[request.Request] {
 	}
 	return []table.Field[R]{
 		table.TimeColumn("time", "start of the outermost span, Unix time", func(r *R) trace.Time { return r.Start }),
-		table.TextColumn("rid", "the user's id where known, else the server's", func(r *R) string { return s.Text(r.RID) }),
-		table.TextColumn("roles", "what kinds of server worked on it", func(r *R) string { return s.RolesOf(r) }),
+		table.TextColumn("rid", "the user's request ID if known, else the server's", func(r *R) string { return s.Text(r.RID) }),
+		table.TextColumn("roles", "roles of the servers that worked on it", func(r *R) string { return s.RolesOf(r) }),
 		of(metric.Queue, "request"), of(metric.Prefill, "request"), of(metric.Transfer, "request"), of(metric.Decode, "request"),
 		table.CountColumn("tokens", "tokens generated", func(r *R) int64 { return r.Metrics.CompletionTokens }),
 		ns("itl p50", "token", "gap between consecutive tokens: median, nearest rank", func(r *R) int64 { return r.Metrics.ITL.P50 }),
@@ -65,27 +65,27 @@ func requestFields(s *request.Set) []table.Field[request.Request] {
 		ns("itl p99", "token", "gap between consecutive tokens: 99th percentile, nearest rank", func(r *R) int64 { return r.Metrics.ITL.P99 }),
 		ns("itl max", "token", "longest gap between consecutive tokens", func(r *R) int64 { return r.Metrics.ITL.Max }).InDetail(),
 		of(metric.TPOT, "token").InDetail(), of(metric.TTFT, "request"), of(metric.E2E, "request"), of(metric.Unaccounted, "request").InDetail(),
-		table.TextColumn("status", "how it ended", func(r *R) string { return r.Status.String() }),
+		table.TextColumn("status", "how the request ended", func(r *R) string { return r.Status.String() }),
 		reasonField(s),
-		table.TextColumn("flags", "what is doubtful about the row", func(r *R) string { return r.Flags.String() }),
+		table.TextColumn("flags", "doubts about the row; docs/METRICS.md defines the flags", func(r *R) string { return r.Flags.String() }),
 		table.CountColumn("prompt tokens", "tokens of the prompt", func(r *R) int64 { return r.Metrics.PromptTokens }).InDetail(),
 		table.CountColumn("cached tokens", "tokens of the prompt found in the cache", func(r *R) int64 { return r.Metrics.CachedTokens }).InDetail(),
 		retractionsField(s),
 		table.TextColumn("model", "model that answered", func(r *R) string { return s.ModelOf(r) }).InDetail(),
-		table.TextColumn("room", "bootstrap room, hex", func(r *R) string { return s.Text(r.Room) }).InDetail(),
+		table.TextColumn("room", "bootstrap room in hex", func(r *R) string { return s.Text(r.Room) }).InDetail(),
 	}
 }
 
 // retractionsField returns the column of retractions, which is hidden if there are none.
 func retractionsField(s *request.Set) table.Field[request.Request] {
 	none := !slices.ContainsFunc(s.Requests, func(r request.Request) bool { return r.Metrics.Retractions > 0 })
-	return table.CountColumn("retractions", "how often it was thrown out of the batch", func(r *request.Request) int64 { return r.Metrics.Retractions }).DetailIf(none)
+	return table.CountColumn("retractions", "number of retractions", func(r *request.Request) int64 { return r.Metrics.Retractions }).DetailIf(none)
 }
 
 // reasonField returns the column of reasons, which is hidden if there are none.
 func reasonField(s *request.Set) table.Field[request.Request] {
 	none := !slices.ContainsFunc(s.Requests, func(r request.Request) bool { return r.Reason != 0 })
-	return table.TextColumn("reason", "why it did not finish", func(r *request.Request) string { return s.Syms.Name(r.Reason) }).AtMost(48).DetailIf(none)
+	return table.TextColumn("reason", "reason why it did not finish", func(r *request.Request) string { return s.Syms.Name(r.Reason) }).AtMost(48).DetailIf(none)
 }
 
 // RequestIDs returns all IDs by which r can be found.

@@ -288,14 +288,14 @@ func WaterfallTable(list []*Waterfall) *table.Table {
 		title = "Request " + list[0].set.Text(list[0].Request.RID)
 	}
 	return table.New("sgtrace.request/v1", title, spans, []table.Field[shownSpan]{
-		table.TextColumn("role", "what the server does", func(s *shownSpan) string { return s.of.role(s.lane) }),
+		table.TextColumn("role", "role of the server", func(s *shownSpan) string { return s.of.role(s.lane) }),
 		table.TextColumn("host", "short name of the host", func(s *shownSpan) string { return s.lane.Host }),
 		table.TextColumn("rank", "thread label and rank", func(s *shownSpan) string { return s.lane.Name }),
 		table.TextColumn("stage", "name of the stage", func(s *shownSpan) string { return s.row.Name }),
-		table.CountColumn("depth", "how many stages are around it", func(s *shownSpan) int64 { return int64(s.row.Depth) }),
-		table.TimeColumn("time", "its start, Unix time", func(s *shownSpan) trace.Time { return s.from }),
-		table.NsColumn("offset", "its start relative to the request", func(s *shownSpan) int64 { return int64(s.from - s.of.Request.Start) }).OnScale("duration"),
-		table.NsColumn("duration", "how long it took", func(s *shownSpan) int64 { return s.dur }).OnScale("duration"),
+		table.CountColumn("depth", "nesting depth: number of enclosing stages", func(s *shownSpan) int64 { return int64(s.row.Depth) }),
+		table.TimeColumn("time", "start of the stage, Unix time", func(s *shownSpan) trace.Time { return s.from }),
+		table.NsColumn("offset", "start relative to the request; negative if clocks differ", func(s *shownSpan) int64 { return int64(s.from - s.of.Request.Start) }).OnScale("duration"),
+		table.NsColumn("duration", "duration", func(s *shownSpan) int64 { return s.dur }).OnScale("duration"),
 		table.TextColumn("rid", "id of the request", func(s *shownSpan) string { return s.of.set.Text(s.of.Request.RID) }).DetailIf(len(list) == 1),
 	})
 }

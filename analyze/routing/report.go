@@ -19,11 +19,11 @@ func (r *Routing) Report() *document.Document {
 
 // Texts that several tables share.
 const (
-	loggedDoc = "as SGLang's log has it: the mean tokens of a GPU by those of the busiest one; a layer without tokens counts as 1"
-	waitsDoc  = "part of MoE time that GPUs wait for the busiest one of each layer and pass, if that time grows as tokens do"
-	chanceDoc = "what that would be if each token went to any GPU"
-	timesDoc  = "its tokens, by the mean of all ranks"
-	tokensDoc = "tokens that experts got: each token once for each expert that it chose"
+	loggedDoc = "mean tokens per GPU divided by those of the busiest GPU, as in SGLang's log; a layer without tokens counts as 1"
+	waitsDoc  = "share of MoE time that GPUs wait for the busiest one of each layer and pass, if that time is proportional to tokens"
+	chanceDoc = "what waits would be if each token went to a random GPU"
+	timesDoc  = "tokens of the rank divided by the mean of all ranks"
+	tokensDoc = "tokens routed to experts: each token counts once per expert that it chose"
 )
 
 func fileOf[T any](of func(*T) *Source) table.Field[T] {
@@ -70,20 +70,20 @@ func (r *Routing) sourceTable() *table.Table {
 	}
 	t := table.New("sgtrace.report.experts/v1", "Tokens by expert", r.Sources, []table.Field[*Source]{
 		fileOf(func(s **Source) *Source { return *s }),
-		table.TimeField("time", "when the dump was written; of a log, the first pass", func(s **Source) (trace.Time, bool) { return (*s).First, (*s).First != 0 }),
-		table.CountColumn("passes", "forward passes", func(s **Source) int64 { return int64((*s).Passes) }),
-		table.CountColumn("tokens", tokensDoc+"; of a log, as it has them", func(s **Source) int64 { return (*s).Tokens }),
-		count("layers", "layers with tokens", func(s **Source) int64 { return known((*s).Layers) }),
-		count("experts", "experts of a layer that are counted", func(s **Source) int64 { return known((*s).Experts) }),
-		count("ep", "GPUs that share the experts", func(s **Source) int64 { return known((*s).EP) }),
-		table.TextColumn("ep by", "how that is known", func(s **Source) string { return (*s).By }),
-		table.ShareColumn("balancedness", "mean over passes and layers, "+loggedDoc, func(s **Source) float64 {
+		table.TimeField("time", "when the dump was written; for a log, the first pass", func(s **Source) (trace.Time, bool) { return (*s).First, (*s).First != 0 }),
+		table.CountColumn("passes", "number of forward passes", func(s **Source) int64 { return int64((*s).Passes) }),
+		table.CountColumn("tokens", tokensDoc+"; for a log, as logged", func(s **Source) int64 { return (*s).Tokens }),
+		count("layers", "number of layers with tokens", func(s **Source) int64 { return known((*s).Layers) }),
+		count("experts", "experts per layer that are counted", func(s **Source) int64 { return known((*s).Experts) }),
+		count("ep", "number of GPUs that share the experts", func(s **Source) int64 { return known((*s).EP) }),
+		table.TextColumn("ep by", "how the number of GPUs is known", func(s **Source) string { return (*s).By }),
+		table.ShareColumn("balancedness", "mean over passes and layers of "+loggedDoc, func(s **Source) float64 {
 			if (*s).EP == 0 && (*s).Recording != nil {
 				return math.NaN()
 			}
 			return (*s).Logged
 		}),
-		table.ShareColumn("lowest", "the balancedness of the least even pass", func(s **Source) float64 {
+		table.ShareColumn("lowest", "balancedness of the least balanced pass", func(s **Source) float64 {
 			if (*s).EP == 0 && (*s).Recording != nil {
 				return math.NaN()
 			}
@@ -91,16 +91,16 @@ func (r *Routing) sourceTable() *table.Table {
 		}),
 		table.ShareColumn("waits", waitsDoc, func(s **Source) float64 { return (*s).shown((*s).waits()) }),
 		table.ShareColumn("by chance", chanceDoc, func(s **Source) float64 { return (*s).shown((*s).chance()) }),
-		table.ShareColumn("excess", "what chance does not explain", func(s **Source) float64 { return (*s).shown((*s).excess()) }),
-		table.ShareColumn("waits placed", "the same with experts placed by what they got, those with most first: a bound", func(s **Source) float64 { return (*s).shown((*s).Placed) }),
-		table.TextColumn("hottest", "the rank that got most", func(s **Source) string { return ep((*s).Hot) }),
+		table.ShareColumn("excess", "waits beyond what chance explains", func(s **Source) float64 { return (*s).shown((*s).excess()) }),
+		table.ShareColumn("waits placed", "waits if experts were placed greedily, those with most tokens first: a bound for better placement without replicas", func(s **Source) float64 { return (*s).shown((*s).Placed) }),
+		table.TextColumn("hottest", "rank with the most tokens", func(s **Source) string { return ep((*s).Hot) }),
 		factor("of mean", timesDoc, func(s **Source) float64 {
 			if (*s).Hot < 0 {
 				return 0
 			}
 			return (*s).ByRank[(*s).Hot].Times
 		}),
-		table.ShareColumn("alone", "by how much MoE time would be shorter if that rank got no more than the one behind it", func(s **Source) float64 { return (*s).shown((*s).Single) }),
+		table.ShareColumn("alone", "share of MoE time saved if the hottest rank got no more than the second", func(s **Source) float64 { return (*s).shown((*s).Single) }),
 	})
 	for _, s := range r.Sources {
 		s.notes(t)
@@ -155,16 +155,16 @@ func (r *Routing) layerTable() *table.Table {
 	rows := rowsOf(r, func(s *Source) []Layer { return s.ByLayer })
 	return table.New("sgtrace.report.experts.layers/v1", "Layers", rows, []table.Field[*Layer]{
 		fileOf(func(x **Layer) *Source { return (*x).Of }),
-		table.TextColumn("layer", "of the model", func(x **Layer) string { return fmt.Sprint((*x).Layer) }),
+		table.TextColumn("layer", "layer of the model", func(x **Layer) string { return fmt.Sprint((*x).Layer) }),
 		table.CountColumn("tokens", tokensDoc, func(x **Layer) int64 { return (*x).Tokens }),
-		table.ShareColumn("balancedness", "mean over passes, "+loggedDoc, func(x **Layer) float64 { return (*x).Of.shown((*x).Logged) }),
+		table.ShareColumn("balancedness", "mean over passes of "+loggedDoc, func(x **Layer) float64 { return (*x).Of.shown((*x).Logged) }),
 		table.ShareColumn("waits", waitsDoc, func(x **Layer) float64 { return (*x).Of.shown((*x).waits()) }),
 		table.ShareColumn("by chance", chanceDoc, func(x **Layer) float64 { return (*x).Of.shown((*x).chance()) }),
-		table.TextColumn("hottest", "the rank that got most in all passes", func(x **Layer) string { return ep((*x).Hot) }),
+		table.TextColumn("hottest", "rank with the most tokens over all passes", func(x **Layer) string { return ep((*x).Hot) }),
 		factor("of mean", timesDoc, func(x **Layer) float64 { return (*x).Times }),
-		count("expert", "the expert that got most", func(x **Layer) int64 { return int64((*x).Top.Expert) }),
-		table.TextColumn("expert rank", "the rank that it is on; empty if it is on several", func(x **Layer) string { return ep((*x).Top.Rank) }),
-		factor("expert of mean", "its tokens, by the mean of all experts of the layer", func(x **Layer) float64 { return (*x).Top.Times }),
+		count("expert", "expert with the most tokens", func(x **Layer) int64 { return int64((*x).Top.Expert) }),
+		table.TextColumn("expert rank", "rank of that expert; empty if it is on several", func(x **Layer) string { return ep((*x).Top.Rank) }),
+		factor("expert of mean", "tokens of that expert divided by the mean of all experts of the layer", func(x **Layer) float64 { return (*x).Top.Times }),
 	})
 }
 
@@ -172,33 +172,33 @@ func (r *Routing) rankTable() *table.Table {
 	rows := rowsOf(r, func(s *Source) []Rank { return s.ByRank })
 	return table.New("sgtrace.report.experts.ranks/v1", "Ranks", rows, []table.Field[*Rank]{
 		fileOf(func(x **Rank) *Source { return (*x).Of }),
-		table.TextColumn("rank", "that has a part of the experts", func(x **Rank) string { return ep((*x).Rank) }),
-		table.CountColumn("tokens", "tokens that its experts got, in all layers", func(x **Rank) int64 { return int64(math.Round((*x).Tokens)) }),
+		table.TextColumn("rank", "rank that holds some of the experts", func(x **Rank) string { return ep((*x).Rank) }),
+		table.CountColumn("tokens", "tokens routed to its experts, over all layers", func(x **Rank) int64 { return int64(math.Round((*x).Tokens)) }),
 		factor("of mean", timesDoc, func(x **Rank) float64 { return (*x).Times }),
-		table.CountColumn("busiest", "layers in which no rank got more", func(x **Rank) int64 { return int64((*x).Busiest) }),
-		count("layer", "the layer of its hottest expert", func(x **Rank) int64 {
+		table.CountColumn("busiest", "number of layers in which no rank got more tokens", func(x **Rank) int64 { return int64((*x).Busiest) }),
+		count("layer", "layer of its hottest expert", func(x **Rank) int64 {
 			if (*x).Top.Expert < 0 {
 				return -1
 			}
 			return int64((*x).Top.Layer)
 		}),
-		count("expert", "that expert", func(x **Rank) int64 { return int64((*x).Top.Expert) }),
-		factor("expert of mean", "its tokens, by the mean of all experts of the layer", func(x **Rank) float64 { return (*x).Top.Times }),
-		{Column: table.Column{Name: "kernels", Unit: table.Duration, Doc: "time of kernels that multiply matrices of experts, in profiles of the rank"}, Cell: func(x **Rank) table.Cell {
+		count("expert", "its hottest expert", func(x **Rank) int64 { return int64((*x).Top.Expert) }),
+		factor("expert of mean", "tokens of that expert divided by the mean of all experts of the layer", func(x **Rank) float64 { return (*x).Top.Times }),
+		{Column: table.Column{Name: "kernels", Unit: table.Duration, Doc: "time of expert GEMM kernels in profiles of the rank"}, Cell: func(x **Rank) table.Cell {
 			return table.Cell{N: (*x).Kernels, Unknown: (*x).Kernels == 0}
 		}},
-		factor("kernels of mean", "that time, by the mean of all ranks with profiles", func(x **Rank) float64 { return (*x).Slower }),
+		factor("kernels of mean", "kernels divided by the mean of all ranks with profiles", func(x **Rank) float64 { return (*x).Slower }),
 	})
 }
 
 func (r *Routing) hottestTable() *table.Table {
 	return table.New("sgtrace.report.experts.hottest/v1", "Hottest experts", r.Hottest, []table.Field[Expert]{
 		fileOf(func(x *Expert) *Source { return x.Of }),
-		table.TextColumn("layer", "of the model", func(x *Expert) string { return fmt.Sprint(x.Layer) }),
-		table.TextColumn("expert", "the logical one, where the file tells it", func(x *Expert) string { return fmt.Sprint(x.Expert) }),
-		table.TextColumn("rank", "that it is on; empty if it is on several, or nobody knows", func(x *Expert) string { return ep(x.Rank) }),
-		table.CountColumn("tokens", "that it got", func(x *Expert) int64 { return int64(math.Round(x.Tokens)) }),
-		factor("of mean", "by the mean of all experts of the layer", func(x *Expert) float64 { return x.Times }),
+		table.TextColumn("layer", "layer of the model", func(x *Expert) string { return fmt.Sprint(x.Layer) }),
+		table.TextColumn("expert", "expert; the logical one if the file has it", func(x *Expert) string { return fmt.Sprint(x.Expert) }),
+		table.TextColumn("rank", "rank of the expert; empty if it is on several or unknown", func(x *Expert) string { return ep(x.Rank) }),
+		table.CountColumn("tokens", "tokens routed to the expert", func(x *Expert) int64 { return int64(math.Round(x.Tokens)) }),
+		factor("of mean", "tokens divided by the mean of all experts of the layer", func(x *Expert) float64 { return x.Times }),
 	})
 }
 
@@ -206,7 +206,7 @@ func (r *Routing) passTable() *table.Table {
 	rows := rowsOf(r, func(s *Source) []Pass { return s.ByPass })
 	return table.New("sgtrace.report.experts.passes/v1", "Forward passes", rows, []table.Field[*Pass]{
 		fileOf(func(x **Pass) *Source { return (*x).Of }),
-		table.TextColumn("pass", "its number in the server; of a file of the mode stat, a place in its buffer", func(x **Pass) string { return fmt.Sprint((*x).Pass) }),
+		table.TextColumn("pass", "pass number in the server; in files of mode stat, the position in its buffer", func(x **Pass) string { return fmt.Sprint((*x).Pass) }),
 		table.CountColumn("tokens", tokensDoc, func(x **Pass) int64 { return (*x).Tokens }),
 		table.ShareColumn("balancedness", loggedDoc, func(x **Pass) float64 { return (*x).Of.shown((*x).Logged) }),
 		table.ShareColumn("waits", waitsDoc, func(x **Pass) float64 { return (*x).Of.shown((*x).waits()) }),

@@ -240,35 +240,35 @@ func (l *Limits) Report() *table.Table {
 		}
 	}
 	fields := table.Detail([]table.Field[Limit]{
-		table.TextColumn("role", "of the server", where(0)),
-		table.TextColumn("host", "machine", where(1)),
-		table.TextColumn("rank", "of its lead rank", where(2)),
+		table.TextColumn("role", "role of the server", where(0)),
+		table.TextColumn("host", "host name, or the start of its ID", where(1)),
+		table.TextColumn("rank", "parallel ranks of its lead rank, such as DP1 TP0", where(2)),
 	})
 	fields = append(fields, []table.Field[Limit]{
-		table.TextColumn("server", "its ranks", func(x *Limit) string { return x.Location.DP() }),
-		table.TextColumn("limit", "what the server has no more of", func(x *Limit) string { return x.Kind.String() }),
-		table.TimeColumn("from", "when requests began to wait", func(x *Limit) trace.Time { return x.From }),
-		table.TimeColumn("to", "when they no longer waited", func(x *Limit) trace.Time { return x.To }),
-		table.NsColumn("length", "of the stretches of time in which they waited", func(x *Limit) int64 { return x.Length }),
-		table.CountColumn("stretches", "how many these are", func(x *Limit) int64 { return int64(x.Spells) }),
-		table.CountColumn("requests", "that waited", func(x *Limit) int64 { return int64(len(x.Requests)) }),
-		table.NsColumn("waited", "by all of them together", func(x *Limit) int64 { return x.Waited }),
-		table.ShareColumn("share", "waited, of the E2E of all requests that the server worked for", func(x *Limit) float64 { return x.Share }),
-		table.CountColumn("most", "requests that waited at a time; KV transfers under way", func(x *Limit) int64 { return int64(x.Most) }),
-		table.TimeColumn("at", "when that was first so", func(x *Limit) trace.Time { return x.At }),
-		table.Field[Limit]{Column: table.Column{Name: "running", Unit: table.Number, Doc: "requests that ran while others waited, on average"},
+		table.TextColumn("server", "server, with its DP rank if it has several", func(x *Limit) string { return x.Location.DP() }),
+		table.TextColumn("limit", "resource that the server ran out of", func(x *Limit) string { return x.Kind.String() }),
+		table.TimeColumn("from", "start of the first stretch in which requests waited", func(x *Limit) trace.Time { return x.From }),
+		table.TimeColumn("to", "end of the last stretch", func(x *Limit) trace.Time { return x.To }),
+		table.NsColumn("length", "total length of the stretches", func(x *Limit) int64 { return x.Length }),
+		table.CountColumn("stretches", "number of stretches in which requests waited", func(x *Limit) int64 { return int64(x.Spells) }),
+		table.CountColumn("requests", "number of requests that waited", func(x *Limit) int64 { return int64(len(x.Requests)) }),
+		table.NsColumn("waited", "total time that they waited", func(x *Limit) int64 { return x.Waited }),
+		table.ShareColumn("share", "waited, as a share of the E2E of all requests that the server worked on", func(x *Limit) float64 { return x.Share }),
+		table.CountColumn("most", "most requests waiting at a time; for KV transfers, most in progress at a time", func(x *Limit) int64 { return int64(x.Most) }),
+		table.TimeColumn("at", "when that maximum was first reached", func(x *Limit) trace.Time { return x.At }),
+		table.Field[Limit]{Column: table.Column{Name: "running", Unit: table.Number, Doc: "average number of requests running while others waited"},
 			Cell: func(x *Limit) table.Cell { return running(x, x.Running) }},
-		table.CountColumn("stuck at", "places that were taken, if always as many", func(x *Limit) int64 {
+		table.CountColumn("stuck at", "number of slots in use, if it was the same nearly all the time", func(x *Limit) int64 {
 			if takenBy[x.Kind] == nil {
 				return request.Unknown
 			}
 			return int64(x.StuckAt)
 		}),
-		table.Field[Limit]{Column: table.Column{Name: "prefilling", Unit: table.Share, Doc: "part of the waiting in which prompts were computed"},
+		table.Field[Limit]{Column: table.Column{Name: "prefilling", Unit: table.Share, Doc: "share of the waiting time during which prompts were computed"},
 			Cell: func(x *Limit) table.Cell { return running(x, x.Prefilling) }},
-		table.Field[Limit]{Column: table.Column{Name: "slowdown", Unit: table.Number, Doc: "how many times as long as alone a KV transfer takes"},
+		table.Field[Limit]{Column: table.Column{Name: "slowdown", Unit: table.Number, Doc: "how many times as long a KV transfer takes as it does alone"},
 			Cell: func(x *Limit) table.Cell { return table.Cell{Share: x.Slowdown, Unknown: x.Kind != Transfers} }},
-		table.CountColumn("retractions", "meanwhile", func(x *Limit) int64 { return int64(x.Retracted) }),
+		table.CountColumn("retractions", "retractions while requests waited", func(x *Limit) int64 { return int64(x.Retracted) }),
 	}...)
 	title := "No limit keeps requests waiting for long"
 	if len(l.List) > 0 {

@@ -28,19 +28,19 @@ func SummaryFields[T any](of func(*T) *distribution.Summary) []Field[T] {
 		f.Importance = importance
 		return f
 	}
-	total := ns("total", "sum", func(s *distribution.Summary) int64 { return s.Total })
+	total := ns("total", "sum of all values", func(s *distribution.Summary) int64 { return s.Total })
 	total.Scale, total.Importance = "", Minor
 	return []Field[T]{
-		{Column{Name: "n", Unit: Count, Doc: "how many"}, func(row *T) Cell { return Cell{N: int64(of(row).N)} }},
+		{Column{Name: "n", Unit: Count, Doc: "number of values"}, func(row *T) Cell { return Cell{N: int64(of(row).N)} }},
 		total,
 		ranked(Minor, ns("mean", "arithmetic mean", func(s *distribution.Summary) int64 { return s.Mean })),
-		ns("stddev", "standard deviation of the sample", func(s *distribution.Summary) int64 { return s.StdDev }).InDetail(),
-		ns("min", "shortest", func(s *distribution.Summary) int64 { return s.Min }).InDetail(),
+		ns("stddev", "sample standard deviation", func(s *distribution.Summary) int64 { return s.StdDev }).InDetail(),
+		ns("min", "minimum", func(s *distribution.Summary) int64 { return s.Min }).InDetail(),
 		ranked(Major, ns("p50", "median, nearest rank", func(s *distribution.Summary) int64 { return s.P50 })),
 		ranked(Minor, ns("p90", "90th percentile, nearest rank", func(s *distribution.Summary) int64 { return s.P90 })),
 		ranked(Minor, ns("p95", "95th percentile, nearest rank", func(s *distribution.Summary) int64 { return s.P95 })),
 		ranked(Major, ns("p99", "99th percentile, nearest rank", func(s *distribution.Summary) int64 { return s.P99 })),
-		ns("max", "longest", func(s *distribution.Summary) int64 { return s.Max }),
+		ns("max", "maximum", func(s *distribution.Summary) int64 { return s.Max }),
 	}
 }
 
@@ -159,7 +159,7 @@ func Detail[T any](f []Field[T]) []Field[T] {
 
 // FileField returns the column of a row's file.
 func FileField[T any](of func(*T) string) Field[T] {
-	return TextColumn("file", "the name that you gave", of).AtMost(44)
+	return TextColumn("file", "input file", of).AtMost(44)
 }
 
 // TimeField returns a column of times, unknown where ok is false.
@@ -187,14 +187,14 @@ type DistributionColumns[T any] struct {
 // unknown if nothing was counted.
 func DistributionFields[T any](c DistributionColumns[T]) []Field[T] {
 	fields := []Field[T]{
-		c.number("total", "sum", false, func(d *distribution.Distribution) int64 { return d.Total }),
-		{Column{Name: c.Prefix + "instances", Unit: Count, Doc: "how many " + c.What, Detail: !slices.Contains(c.Show, "instances")},
+		c.number("total", "sum of all values", false, func(d *distribution.Distribution) int64 { return d.Total }),
+		{Column{Name: c.Prefix + "instances", Unit: Count, Doc: "number of " + c.What, Detail: !slices.Contains(c.Show, "instances")},
 			func(row *T) Cell { return Cell{N: c.Of(row).N} }},
 		c.number("avg", "arithmetic mean", true, func(d *distribution.Distribution) int64 { return d.Mean }),
-		c.number("med", "median; the mean of the two middle values if their number is even", true, func(d *distribution.Distribution) int64 { return d.Median }),
-		c.number("min", "least", false, func(d *distribution.Distribution) int64 { return d.Min }),
-		c.number("max", "most", false, func(d *distribution.Distribution) int64 { return d.Max }),
-		c.number("stddev", "standard deviation of the sample; 0 for one value", true, func(d *distribution.Distribution) int64 { return d.StdDev }),
+		c.number("med", "median; mean of the two middle values if the count is even", true, func(d *distribution.Distribution) int64 { return d.Median }),
+		c.number("min", "minimum", false, func(d *distribution.Distribution) int64 { return d.Min }),
+		c.number("max", "maximum", false, func(d *distribution.Distribution) int64 { return d.Max }),
+		c.number("stddev", "sample standard deviation; 0 for a single value", true, func(d *distribution.Distribution) int64 { return d.StdDev }),
 		c.number("p90", "90th percentile, nearest rank", false, func(d *distribution.Distribution) int64 { return d.P90 }),
 		c.number("p95", "95th percentile, nearest rank", false, func(d *distribution.Distribution) int64 { return d.P95 }),
 		c.number("p99", "99th percentile, nearest rank", false, func(d *distribution.Distribution) int64 { return d.P99 }),

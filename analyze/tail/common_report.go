@@ -115,18 +115,18 @@ func (t *Traits) Report(all bool) *table.Table {
 		rows = rows[:min(len(rows), standing+maxRows)]
 	}
 	r := table.New("sgtrace.report.common/v1", t.Verdict(), rows, []table.Field[C]{
-		table.TextColumn("metric", "ttft: from the start of the outermost span to the first token; tpot: per further token", func(c *C) string { return c.Metric.Name }),
-		table.TextColumn("attribute", "of requests, as the dump calls it", func(c *C) string { return c.Attribute }),
-		table.TextColumn("value", "that they have", func(c *C) string { return c.Value }),
-		table.TextColumn("among", "what sets the requests that are compared apart from those that ask for other work; empty if all ask for the same", func(c *C) string { return c.Population }).InDetail(),
-		table.CountColumn("requests", "that have it", func(c *C) int64 { return int64(c.N) }),
-		table.ShareColumn("of all", "part of the requests that have it", func(c *C) float64 { return float64(c.N) / float64(c.All) }),
-		table.ShareColumn("of slowest", "part of the slowest twentieth that has it", func(c *C) float64 { return c.Slowest }),
-		table.NsColumn("p50", "median of those that have it, nearest rank", func(c *C) int64 { return c.With }),
-		table.NsColumn("others p50", "median of the others, nearest rank", func(c *C) int64 { return c.Others }),
-		{Column: table.Column{Name: "p", Unit: table.Number, Doc: "probability that they are so slow by chance, beyond what size explains, with all that was compared"},
+		table.TextColumn("metric", "ttft: from the start of the outermost span to the first token; tpot: time per token after the first", func(c *C) string { return c.Metric.Name }),
+		table.TextColumn("attribute", "request attribute, as the dump names it", func(c *C) string { return c.Attribute }),
+		table.TextColumn("value", "value of the attribute", func(c *C) string { return c.Value }),
+		table.TextColumn("among", "what distinguishes the compared requests from those that ask for other work; empty if all ask for the same kind", func(c *C) string { return c.Population }).InDetail(),
+		table.CountColumn("requests", "number of requests with this value", func(c *C) int64 { return int64(c.N) }),
+		table.ShareColumn("of all", "share of the requests with this value", func(c *C) float64 { return float64(c.N) / float64(c.All) }),
+		table.ShareColumn("of slowest", "share of the slowest 5 % of requests with this value", func(c *C) float64 { return c.Slowest }),
+		table.NsColumn("p50", "median of the requests with this value, nearest rank", func(c *C) int64 { return c.With }),
+		table.NsColumn("others p50", "median of the other requests, nearest rank", func(c *C) int64 { return c.Others }),
+		{Column: table.Column{Name: "p", Unit: table.Number, Doc: "probability that they are this slow by chance, beyond what size explains, corrected for all comparisons"},
 			Cell: func(c *C) table.Cell { return table.Cell{Share: c.P, Unknown: c.P != c.P} }},
-		table.YesColumn("stands out", "yes if it is a finding", func(c *C) bool { return c.StandsOut }),
+		table.YesColumn("stands out", "yes if this is a finding", func(c *C) bool { return c.StandsOut }),
 	})
 	r.Stay("of slowest", "p50", "p").Leave("of all", "requests")
 	if n := len(t.List) - len(rows); n > 0 {

@@ -163,16 +163,16 @@ func (t *Tail) delaysReport() *table.Table {
 		return table.TimeColumn(name, doc, func(x *Delay) trace.Time { return t.set.Requests[of(x)].Start })
 	}
 	r := table.New("sgtrace.report.delays/v1", d.Verdict(), d.Rows, []table.Field[Delay]{
-		table.TextColumn("cause", "what delayed them; docs/METRICS.md defines it", func(x *Delay) string { return x.Cause.String() }),
-		table.CountColumn("requests", "that it delayed more than any other cause did", func(x *Delay) int64 { return int64(len(x.Requests)) }),
-		table.ShareColumn("of all", "part of the finished requests", func(x *Delay) float64 { return float64(len(x.Requests)) / float64(d.N) }),
-		ns("mean", "beyond what is usual", func(x *Delay) int64 { return x.Total / int64(len(x.Requests)) }),
-		ns("max", "beyond what is usual", func(x *Delay) int64 { return x.Max }),
-		table.TextColumn("where", "the rank that has most of it", func(x *Delay) string { return x.Where.Name }),
-		{Column: table.Column{Name: "there", Unit: table.Share, Doc: "how much of it that rank has"}, Cell: func(x *Delay) table.Cell { return x.Where.cell() }},
-		start("first", "start of the first of them, Unix time", func(x *Delay) int { return x.Requests[0] }),
-		start("last", "start of the last of them, Unix time", func(x *Delay) int { return x.Requests[len(x.Requests)-1] }),
-		table.YesColumn("stands out", "yes if it is a finding", func(x *Delay) bool { return x.StandsOut }).InDetail(),
+		table.TextColumn("cause", "cause of the delay; docs/METRICS.md defines it", func(x *Delay) string { return x.Cause.String() }),
+		table.CountColumn("requests", "number of requests for which this is the largest delay", func(x *Delay) int64 { return int64(len(x.Requests)) }),
+		table.ShareColumn("of all", "share of the finished requests", func(x *Delay) float64 { return float64(len(x.Requests)) / float64(d.N) }),
+		ns("mean", "mean delay beyond the usual time", func(x *Delay) int64 { return x.Total / int64(len(x.Requests)) }),
+		ns("max", "largest delay beyond the usual time", func(x *Delay) int64 { return x.Max }),
+		table.TextColumn("where", "rank with the most of this delay", func(x *Delay) string { return x.Where.Name }),
+		{Column: table.Column{Name: "there", Unit: table.Share, Doc: "that rank's share of the cause"}, Cell: func(x *Delay) table.Cell { return x.Where.cell() }},
+		start("first", "start of the first of these requests, Unix time", func(x *Delay) int { return x.Requests[0] }),
+		start("last", "start of the last of these requests, Unix time", func(x *Delay) int { return x.Requests[len(x.Requests)-1] }),
+		table.YesColumn("stands out", "yes if this is a finding", func(x *Delay) bool { return x.StandsOut }).InDetail(),
 	})
 	r.Stay("mean", "where").Leave("max", "first", "last")
 	r.Note("usual: the median over all finished requests; for decode, interference, and slow ranks, the mean per token")

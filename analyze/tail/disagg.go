@@ -143,11 +143,11 @@ func (d *Disaggregation) verdict(article string) string {
 func (t *Tail) firstTokenReport(d *Disaggregation) *table.Table {
 	type R = FirstTokenShare
 	r := table.New("sgtrace.report.firsttoken/v1", d.Verdict(), d.Rows, []table.Field[R]{
-		table.TextColumn("cause", "in the order of a request's way; docs/METRICS.md defines it", func(x *R) string { return x.Cause.String() }),
-		ns("mean", "over all requests", func(x *R) int64 { return x.Mean }),
-		table.ShareColumn("share", "of the time to the first token of all requests", func(x *R) float64 { return x.Share }),
-		ns("slow mean", "over the slowest", func(x *R) int64 { return x.SlowMean }),
-		table.ShareColumn("slow share", "of the time to the first token of the slowest", func(x *R) float64 { return x.SlowShare }),
+		table.TextColumn("cause", "cause, in the order in which a request meets them; docs/METRICS.md defines it", func(x *R) string { return x.Cause.String() }),
+		ns("mean", "mean over all requests", func(x *R) int64 { return x.Mean }),
+		table.ShareColumn("share", "share of the time to first token of all requests", func(x *R) float64 { return x.Share }),
+		ns("slow mean", "mean over the slowest requests", func(x *R) int64 { return x.SlowMean }),
+		table.ShareColumn("slow share", "share of the time to first token of the slowest requests", func(x *R) float64 { return x.SlowShare }),
 	})
 	r.Note("time to the first token: from the start of the outermost span; slow: the %d slowest of %d (p%d %s)",
 		d.Slow, d.N, d.Percent, words.Nearly(d.Value))
@@ -157,16 +157,16 @@ func (t *Tail) firstTokenReport(d *Disaggregation) *table.Table {
 func (t *Tail) sidesReport(d *Disaggregation) *table.Table {
 	type R = SideRank
 	return table.New("sgtrace.report.sides/v1", "Prefill and decode ranks", d.Ranks, []table.Field[R]{
-		table.TextColumn("side", "what the server does", func(x *R) string { return x.Role.String() }),
+		table.TextColumn("side", "role of the server: prefill or decode", func(x *R) string { return x.Role.String() }),
 		table.TextColumn("rank", "host and lead rank", func(x *R) string { return t.rankName(int32(x.Proc)) }),
-		table.CountColumn("requests", "that it worked on", func(x *R) int64 { return int64(x.Requests) }),
-		table.ShareColumn("busy", "of the time, prefilling; else decoding requests, of the most that did at once on a rank of the side", func(x *R) float64 { return x.Busy }),
-		{Column: table.Column{Name: "waiting", Unit: table.Count, Tenths: true, Doc: "requests that waited for it at a time, on average"}, Cell: func(x *R) table.Cell { return table.Cell{N: int64(math.Round(10 * x.Waiting))} }},
-		table.NsColumn("waited", "sum of the waits", func(x *R) int64 { return x.Waited }).InDetail(),
-		table.CountColumn("most", "requests that waited for it at worst", func(x *R) int64 { return int64(x.Most) }),
-		{Column: table.Column{Name: "at", Unit: table.Instant, Doc: "when that was first so, Unix time"}, Cell: func(x *R) table.Cell { return table.Cell{N: int64(x.At), Unknown: x.Most == 0} }},
-		table.NsColumn("wait p50", "of the requests' waits for it: median, nearest rank", func(x *R) int64 { return x.P50 }),
-		table.NsColumn("wait p99", "of the requests' waits for it: 99th percentile, nearest rank", func(x *R) int64 { return x.P99 }),
+		table.CountColumn("requests", "number of requests that it worked on", func(x *R) int64 { return int64(x.Requests) }),
+		table.ShareColumn("busy", "prefill: share of time spent on prefill; decode: average decoding requests divided by the most at once on any rank of the side", func(x *R) float64 { return x.Busy }),
+		{Column: table.Column{Name: "waiting", Unit: table.Count, Tenths: true, Doc: "average number of requests waiting for it"}, Cell: func(x *R) table.Cell { return table.Cell{N: int64(math.Round(10 * x.Waiting))} }},
+		table.NsColumn("waited", "total wait", func(x *R) int64 { return x.Waited }).InDetail(),
+		table.CountColumn("most", "most requests waiting for it at one time", func(x *R) int64 { return int64(x.Most) }),
+		{Column: table.Column{Name: "at", Unit: table.Instant, Doc: "when that maximum was first reached, Unix time"}, Cell: func(x *R) table.Cell { return table.Cell{N: int64(x.At), Unknown: x.Most == 0} }},
+		table.NsColumn("wait p50", "wait of a request for it: median, nearest rank", func(x *R) int64 { return x.P50 }),
+		table.NsColumn("wait p99", "wait of a request for it: 99th percentile, nearest rank", func(x *R) int64 { return x.P99 }),
 	}).Stay("busy", "wait p50").Leave("most", "at")
 }
 

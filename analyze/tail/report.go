@@ -102,17 +102,17 @@ func (t *Tail) comparisonReport(c *Comparison) *table.Table {
 			Cell: func(x *R) table.Cell { return table.Cell{N: of(x), Unknown: x.whole} }}
 	}
 	r := table.New(Schema, c.Verdict(), c.rows(t.Options.All), []table.Field[R]{
-		table.TextColumn("metric", "what the tail is of", func(*R) string { return c.Metric.Name }).InDetail(),
-		table.TextColumn("cause", "what the time went into; docs/METRICS.md defines it", func(x *R) string { return x.name }),
-		ns("slow", "mean over the slow ones", func(x *R) int64 { return x.Slow }),
-		ns("usual", "mean over those from the p40 to the p60", func(x *R) int64 { return x.Around }),
-		ns("more", "slow less usual", func(x *R) int64 { return x.More }),
-		bound("at least", "lower end of the 95 % confidence interval of more", false, func(x *R) int64 { return x.Low }),
-		bound("at most", "upper end of it", true, func(x *R) int64 { return x.High }),
-		{Column: table.Column{Name: "share", Unit: table.Share, Doc: "of the time that causes add; unknown if this one takes less"}, Cell: func(x *R) table.Cell { return shareCell(x.Share, x.More) }},
-		table.CountColumn("main", "slow requests to which it adds most", func(x *R) int64 { return int64(x.Main) }).DetailIf(c.Metric == metric.ITL),
-		table.TextColumn("where", "the rank that has most of it among the slow ones", func(x *R) string { return x.Where.Name }),
-		{Column: table.Column{Name: "there", Unit: table.Share, Doc: "how much of it that rank has"},
+		table.TextColumn("metric", "metric whose tail this is", func(*R) string { return c.Metric.Name }).InDetail(),
+		table.TextColumn("cause", "cause of the time; docs/METRICS.md defines it", func(x *R) string { return x.name }),
+		ns("slow", "mean over the slow requests", func(x *R) int64 { return x.Slow }),
+		ns("usual", "mean over the requests from p40 to p60", func(x *R) int64 { return x.Around }),
+		ns("more", "slow minus usual", func(x *R) int64 { return x.More }),
+		bound("at least", "lower bound of more's 95 % confidence interval", false, func(x *R) int64 { return x.Low }),
+		bound("at most", "upper bound of more's 95 % confidence interval", true, func(x *R) int64 { return x.High }),
+		{Column: table.Column{Name: "share", Unit: table.Share, Doc: "share of the time added by all causes; empty if this cause takes less time than usual"}, Cell: func(x *R) table.Cell { return shareCell(x.Share, x.More) }},
+		table.CountColumn("main", "number of slow requests for which this is the largest added cause", func(x *R) int64 { return int64(x.Main) }).DetailIf(c.Metric == metric.ITL),
+		table.TextColumn("where", "rank with the most of this cause among the slow requests", func(x *R) string { return x.Where.Name }),
+		{Column: table.Column{Name: "there", Unit: table.Share, Doc: "that rank's share of the cause"},
 			Cell: func(x *R) table.Cell { return table.Cell{Share: x.Where.Share, Unknown: x.Where.Name == ""} }},
 		table.YesColumn("stands out", "yes if the cause is a finding", func(x *R) bool { return x.StandsOut }).InDetail(),
 	})
@@ -218,15 +218,15 @@ func (t *Tail) slowestReport(c *Comparison) *table.Table {
 		return ns(m.Name, m.Doc, c.Metric != m, func(x *R) int64 { return m.Of(&req(x).Metrics) })
 	}
 	out := table.New("sgtrace.report.slowest/v1", "Slowest requests by "+c.Metric.Title, c.Slowest, []table.Field[R]{
-		table.TextColumn("metric", "by which they are the slowest", func(*R) string { return c.Metric.Name }).InDetail(),
+		table.TextColumn("metric", "metric by which they are the slowest", func(*R) string { return c.Metric.Name }).InDetail(),
 		table.TimeColumn("time", "start of the outermost span, Unix time", func(x *R) trace.Time { return req(x).Start }),
-		table.TextColumn("rid", "the user's id where known, else the server's", func(x *R) string { return t.set.Text(req(x).RID) }),
+		table.TextColumn("rid", "the user's request ID if known, else the server's", func(x *R) string { return t.set.Text(req(x).RID) }),
 		of(metric.TTFT), of(metric.E2E),
-		table.TextColumn("cause", "of which it has most more than those around the median", func(x *R) string { return x.Cause.String() }),
-		ns("took", "time that went into the cause", false, func(x *R) int64 { return x.Took }),
-		ns("usual", "mean of that around the median", true, func(x *R) int64 { return x.Usual }),
-		{Column: table.Column{Name: "share", Unit: table.Share, Doc: "took less usual, of the time that all causes add to the request"}, Cell: func(x *R) table.Cell { return shareCell(x.Share, x.Took-x.Usual) }},
-		table.TextColumn("where", "host and rank", func(x *R) string { return x.Where.Name }),
+		table.TextColumn("cause", "cause with the largest excess over requests around the median", func(x *R) string { return x.Cause.String() }),
+		ns("took", "time spent on the cause", false, func(x *R) int64 { return x.Took }),
+		ns("usual", "mean time on the cause of requests around the median", true, func(x *R) int64 { return x.Usual }),
+		{Column: table.Column{Name: "share", Unit: table.Share, Doc: "excess (took minus usual) as a share of the time that all causes add to the request"}, Cell: func(x *R) table.Cell { return shareCell(x.Share, x.Took-x.Usual) }},
+		table.TextColumn("where", "host and rank of the cause", func(x *R) string { return x.Where.Name }),
 		table.CountColumn("prompt", "tokens of the prompt", func(x *R) int64 { return req(x).Metrics.PromptTokens }),
 		table.CountColumn("tokens", "tokens generated", func(x *R) int64 { return req(x).Metrics.CompletionTokens }),
 	})

@@ -432,22 +432,22 @@ func (t *Tail) stallsReport() *table.Table {
 	ofCulprit := func(r *R, n int64) table.Cell { return table.Cell{N: n, Unknown: r.Culprit == request.None} }
 	title := fmt.Sprintf("Prefills held up decoding %d times for %s or more", len(x.List), words.Nearly(x.Limit))
 	out := table.New("sgtrace.report.stalls/v1", title, rows, []table.Field[R]{
-		table.TextColumn("stall", "its number, the one that cost most first", func(r *R) string { return strconv.Itoa(r.number) }).InDetail(),
-		table.TimeColumn("time", "last token before it, Unix time", func(r *R) trace.Time { return r.From }),
-		table.TextColumn("where", "host and rank", func(r *R) string { return t.rankName(int32(r.Proc)) }),
-		table.CountColumn("held", "decodes that were held up", func(r *R) int64 { return int64(len(r.Held)) }),
-		table.NsColumn("longest", "that one of them was", func(r *R) int64 { return r.Longest }).OnScale("duration"),
-		table.NsColumn("total", "that all of them were", func(r *R) int64 { return r.Total }).OnScale("duration"),
-		table.CountColumn("prompts", "that were prefilled meanwhile", func(r *R) int64 { return int64(r.Prompts) }),
-		table.CountColumn("tokens", "that were computed for them", func(r *R) int64 { return r.Tokens }),
-		{Column: table.Column{Name: "longest prompt of", Doc: "rid of the request that most of these tokens were for"}, Cell: func(r *R) table.Cell {
+		table.TextColumn("stall", "number of the stall, by cost", func(r *R) string { return strconv.Itoa(r.number) }).InDetail(),
+		table.TimeColumn("time", "last token before the stall, Unix time", func(r *R) trace.Time { return r.From }),
+		table.TextColumn("where", "host and rank of the cause", func(r *R) string { return t.rankName(int32(r.Proc)) }),
+		table.CountColumn("held", "number of decoding requests held up", func(r *R) int64 { return int64(len(r.Held)) }),
+		table.NsColumn("longest", "longest time that one of them was held up", func(r *R) int64 { return r.Longest }).OnScale("duration"),
+		table.NsColumn("total", "total time that they were held up", func(r *R) int64 { return r.Total }).OnScale("duration"),
+		table.CountColumn("prompts", "number of prompts prefilled during the stall", func(r *R) int64 { return int64(r.Prompts) }),
+		table.CountColumn("tokens", "prompt tokens computed for them during the stall", func(r *R) int64 { return r.Tokens }),
+		{Column: table.Column{Name: "longest prompt of", Doc: "ID of the request with most of these tokens"}, Cell: func(r *R) table.Cell {
 			if r.Culprit == request.None {
 				return table.TextCell("")
 			}
 			return table.TextCell(t.set.Text(t.set.Requests[r.Culprit].RID))
 		}},
-		{Column: table.Column{Name: "its tokens", Unit: table.Count, Doc: "of its prompt, without cached ones"}, Cell: func(r *R) table.Cell { return ofCulprit(r, r.Prompt) }},
-		{Column: table.Column{Name: "chunks", Unit: table.Count, Doc: "in which its prompt was computed"}, Cell: func(r *R) table.Cell { return ofCulprit(r, int64(r.Chunks)) }},
+		{Column: table.Column{Name: "its tokens", Unit: table.Count, Doc: "tokens of that request's prompt, without cached ones"}, Cell: func(r *R) table.Cell { return ofCulprit(r, r.Prompt) }},
+		{Column: table.Column{Name: "chunks", Unit: table.Count, Doc: "number of chunks in which its prompt was computed"}, Cell: func(r *R) table.Cell { return ofCulprit(r, int64(r.Chunks)) }},
 	})
 	out.Stay("longest").Leave("prompts", "chunks")
 	if x.Chunk > 0 {

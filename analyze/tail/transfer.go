@@ -236,10 +236,10 @@ func (t *Tail) transfersReport() *table.Table {
 	x := t.Transfers
 	type P = TransferPair
 	r := table.New("sgtrace.report.transfers/v1", x.Verdict(), x.Pairs, []table.Field[P]{
-		table.TextColumn("from", "lead rank that prefilled", func(p *P) string { return t.rankName(p.From) }),
-		table.TextColumn("to", "lead rank that decodes", func(p *P) string { return t.rankName(p.To) }),
-		table.CountColumn("n", "how many", func(p *P) int64 { return int64(p.N) }),
-		table.CountColumn("slow", "how many took far longer than their size explains", func(p *P) int64 { return int64(p.Slow) }),
+		table.TextColumn("from", "lead prefill rank", func(p *P) string { return t.rankName(p.From) }),
+		table.TextColumn("to", "lead decode rank", func(p *P) string { return t.rankName(p.To) }),
+		table.CountColumn("n", "number of transfers", func(p *P) int64 { return int64(p.N) }),
+		table.CountColumn("slow", "number of transfers that took far longer than their size explains", func(p *P) int64 { return int64(p.Slow) }),
 		ns("p50", "median, nearest rank", func(p *P) int64 { return p.P50 }),
 		ns("p99", "99th percentile, nearest rank", func(p *P) int64 { return p.P99 }),
 		ns("max", "longest", func(p *P) int64 { return p.Max }),
@@ -255,14 +255,14 @@ func (t *Tail) slowTransfersReport() *table.Table {
 	type S = SlowTransfer
 	req := func(s *S) *request.Request { return &t.set.Requests[s.Request] }
 	return table.New("sgtrace.report.slowtransfers/v1", "Slow KV transfers", x.Slow, []table.Field[S]{
-		table.TextColumn("from", "lead rank that prefilled", func(s *S) string { return t.rankName(s.From) }),
-		table.TextColumn("to", "lead rank that decodes", func(s *S) string { return t.rankName(s.To) }),
-		table.TextColumn("from host", "machine that prefilled", func(s *S) string { return t.hostName(s.From) }),
-		table.TextColumn("to host", "machine that decodes", func(s *S) string { return t.hostName(s.To) }),
+		table.TextColumn("from", "lead prefill rank", func(s *S) string { return t.rankName(s.From) }),
+		table.TextColumn("to", "lead decode rank", func(s *S) string { return t.rankName(s.To) }),
+		table.TextColumn("from host", "prefill host", func(s *S) string { return t.hostName(s.From) }),
+		table.TextColumn("to host", "decode host", func(s *S) string { return t.hostName(s.To) }),
 		table.TimeColumn("time", "start of the request, Unix time", func(s *S) trace.Time { return req(s).Start }),
-		table.TextColumn("rid", "the user's id where known, else the server's", func(s *S) string { return t.set.Text(req(s).RID) }),
-		ns("took", "how long the request waited for its KV cache", func(s *S) int64 { return s.Took }),
-		ns("beyond", "longer than is usual for the prompt", func(s *S) int64 { return s.Beyond }),
+		table.TextColumn("rid", "the user's request ID if known, else the server's", func(s *S) string { return t.set.Text(req(s).RID) }),
+		ns("took", "time that the request waited for its KV cache", func(s *S) int64 { return s.Took }),
+		ns("beyond", "excess over the usual time for this prompt size", func(s *S) int64 { return s.Beyond }),
 		table.CountColumn("prompt", "tokens of the prompt", func(s *S) int64 { return req(s).Metrics.PromptTokens }),
 	}).Stay("took", "beyond").Leave("from host", "to host", "rid", "prompt")
 }

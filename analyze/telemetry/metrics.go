@@ -176,19 +176,19 @@ func (m *Metrics) Report() *table.Table {
 	}
 	slices.SortStableFunc(rows, func(a, b metricRow) int { return cmp.Compare(a.bucket, b.bucket) })
 	fields := []table.Field[metricRow]{
-		table.TimeColumn("time", "when the interval begins", func(r *metricRow) trace.Time { return m.Grid.Start(r.bucket) }),
-		table.TextColumn("where", "the GPU, the rank, the server, or the host", func(r *metricRow) string { return m.where(m.Set.List[r.series].Place) }),
-		table.TextColumn("metric", "what is measured; labels that tell it apart are in parentheses", func(r *metricRow) string { return m.name(r.series) }),
-		table.NumberColumn("mean", "the mean of its samples; of counters, of how much they grow in a second; nothing of codes", func(r *metricRow) float64 {
+		table.TimeColumn("time", "start of the interval", func(r *metricRow) trace.Time { return m.Grid.Start(r.bucket) }),
+		table.TextColumn("where", "GPU, rank, server, or host", func(r *metricRow) string { return m.where(m.Set.List[r.series].Place) }),
+		table.TextColumn("metric", "name of the metric, with distinguishing labels in parentheses", func(r *metricRow) string { return m.name(r.series) }),
+		table.NumberColumn("mean", "mean of the samples; for counters, of their rate per second; empty for codes", func(r *metricRow) float64 {
 			if isCode(m.Set.List[r.series].Metric) {
 				return math.NaN()
 			}
 			return r.mean()
 		}),
-		table.NumberColumn("least", "the least of them", func(r *metricRow) float64 { return r.least }),
-		table.NumberColumn("most", "the most of them", func(r *metricRow) float64 { return r.most }),
-		table.TextColumn("of", "unit of the values; nothing is a number of things", func(r *metricRow) string { return m.unit(r.series) }),
-		table.CountColumn("n", "samples", func(r *metricRow) int64 { return int64(r.n) }),
+		table.NumberColumn("least", "lowest sample", func(r *metricRow) float64 { return r.least }),
+		table.NumberColumn("most", "highest sample", func(r *metricRow) float64 { return r.most }),
+		table.TextColumn("of", "unit of the values; empty for counts", func(r *metricRow) string { return m.unit(r.series) }),
+		table.CountColumn("n", "number of samples", func(r *metricRow) int64 { return int64(r.n) }),
 	}
 	return table.New("sgtrace.report.metrics.timeline/v1", "What metrics say over time", rows, fields).Stay("time", "where", "metric", "most").Leave("n", "least")
 }

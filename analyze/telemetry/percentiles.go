@@ -115,17 +115,17 @@ func (m *Metrics) Percentiles() *table.Table {
 	list := m.counted(true)
 	slices.SortStableFunc(list, func(a, b *bucketCounts) int { return int(max(-1, min(1, a.To-b.To))) })
 	fields := []table.Field[*bucketCounts]{
-		table.TimeField("from", "the scrape before; nothing is since the server started", func(c **bucketCounts) (trace.Time, bool) { return (*c).From, (*c).From != 0 }),
-		table.TimeColumn("time", "the last scrape of the interval", func(c **bucketCounts) trace.Time { return (*c).To }),
-		table.TextColumn("of", "what was counted in buckets", func(c **bucketCounts) string { return (*c).Name }),
-		table.TextColumn("where", "the rank or the server", func(c **bucketCounts) string { return (*c).Where }),
-		table.CountColumn("n", "observations", func(c **bucketCounts) int64 { return (*c).N() }),
+		table.TimeField("from", "previous scrape; empty if counts are since the server started", func(c **bucketCounts) (trace.Time, bool) { return (*c).From, (*c).From != 0 }),
+		table.TimeColumn("time", "last scrape of the interval", func(c **bucketCounts) trace.Time { return (*c).To }),
+		table.TextColumn("of", "name of the histogram", func(c **bucketCounts) string { return (*c).Name }),
+		table.TextColumn("where", "rank or server", func(c **bucketCounts) string { return (*c).Where }),
+		table.CountColumn("n", "number of observations", func(c **bucketCounts) int64 { return (*c).N() }),
 	}
 	for _, p := range []float64{50, 90, 99} {
 		name := fmt.Sprintf("p%.0f", p)
 		fields = append(fields,
-			table.NsColumn(name+"_above", "the percentile is above this bound of a bucket", func(c **bucketCounts) int64 { least, _ := (*c).between(p); return series.Nanoseconds(least) }),
-			table.NsColumn(name+"_most", "and at most this one; nothing is above the last bound", func(c **bucketCounts) int64 { _, most := (*c).between(p); return series.Nanoseconds(most) }))
+			table.NsColumn(name+"_above", "lower bound of the percentile: it is above this bucket bound", func(c **bucketCounts) int64 { least, _ := (*c).between(p); return series.Nanoseconds(least) }),
+			table.NsColumn(name+"_most", "upper bound of the percentile; empty if it is above the last bucket bound", func(c **bucketCounts) int64 { _, most := (*c).between(p); return series.Nanoseconds(most) }))
 	}
 	return table.New("sgtrace.report.metrics.percentiles/v1", "Percentiles between bounds of buckets", list, fields).Stay("time", "of", "where", "p99_above", "p99_most").Leave("from", "p90_above", "p90_most")
 }

@@ -31,25 +31,25 @@ func (l *Logged) RankReport() *table.Table {
 		return table.ShareColumn(name, doc, func(r **Rank) float64 { return of(*r) / 100 })
 	}
 	fields := []table.Field[*Rank]{
-		table.TextColumn("rank", "as its log calls it: one stands for all ranks of its DP rank", func(r **Rank) string { return (*r).Where.String() }),
-		table.TextColumn("server", "its log, or its pod", func(r **Rank) string { return Host(&l.Set.Servers[(*r).Server]) }),
-		table.CountColumn("batches", "lines of batches; a decode server logs one of 40", func(r **Rank) int64 { return (*r).Lines }),
-		number("running", "requests that run, mean of the lines", func(r *Rank) float64 { return r.Mean(series.Running) }),
-		number("most_running", "the most of them", func(r *Rank) float64 { return r.Most(series.Running) }),
-		number("queued", "requests that wait to be scheduled, mean of the lines", func(r *Rank) float64 { return r.Mean(series.Queued) }),
-		number("most_queued", "the most of them", func(r *Rank) float64 { return r.Most(series.Queued) }),
-		percent("kv_usage", "the fullest pool of its KV cache, mean of the lines", func(r *Rank) float64 { return r.Mean(series.KVUsage) }),
-		percent("most_kv", "the most of it", func(r *Rank) float64 { return r.Most(series.KVUsage) }),
-		number("new_tokens", "prompt tokens that it computed", func(r *Rank) float64 { return r.Total(series.NewTokens) }),
-		percent("cached", "part of prompt tokens that were in the cache", (*Rank).cached),
-		number("generation", "tokens per second while it decodes, mean of the lines", func(r *Rank) float64 { return r.Mean(series.Generation) }),
-		number("accept_length", "tokens that one verification accepts", func(r *Rank) float64 { return r.Mean(series.AcceptLength) }),
-		number("bootstrap", "requests of a prefill server that wait for their decode server, mean", func(r *Rank) float64 { return r.Mean(series.Bootstrapping) }),
-		number("sending", "requests whose KV cache is being sent, mean", func(r *Rank) float64 { return r.Mean(series.Sending) }),
-		number("preallocating", "requests of a decode server that wait for room, mean", func(r *Rank) float64 { return r.Mean(series.Preallocated) }),
-		number("receiving", "requests whose KV cache is on its way, mean", func(r *Rank) float64 { return r.Mean(series.Receiving) }),
-		number("most_receiving", "the most of them", func(r *Rank) float64 { return r.Most(series.Receiving) }),
-		percent("graphs", "part of the batches that ran as a graph", func(r *Rank) float64 { return 100 * float64(r.Graphs) / float64(r.Graphs+r.Plain) }),
+		table.TextColumn("rank", "rank, as its log names it; it stands for all ranks of its DP rank", func(r **Rank) string { return (*r).Where.String() }),
+		table.TextColumn("server", "server, by its log or pod", func(r **Rank) string { return Host(&l.Set.Servers[(*r).Server]) }),
+		table.CountColumn("batches", "log lines about batches; a decode server logs every 40th batch", func(r **Rank) int64 { return (*r).Lines }),
+		number("running", "running requests: mean of the log lines", func(r *Rank) float64 { return r.Mean(series.Running) }),
+		number("most_running", "most running requests", func(r *Rank) float64 { return r.Most(series.Running) }),
+		number("queued", "queued requests: mean of the log lines", func(r *Rank) float64 { return r.Mean(series.Queued) }),
+		number("most_queued", "most queued requests", func(r *Rank) float64 { return r.Most(series.Queued) }),
+		percent("kv_usage", "usage of the fullest KV cache pool: mean of the log lines", func(r *Rank) float64 { return r.Mean(series.KVUsage) }),
+		percent("most_kv", "highest usage of the fullest KV cache pool", func(r *Rank) float64 { return r.Most(series.KVUsage) }),
+		number("new_tokens", "prompt tokens computed", func(r *Rank) float64 { return r.Total(series.NewTokens) }),
+		percent("cached", "share of prompt tokens found in the cache", (*Rank).cached),
+		number("generation", "generation throughput in tokens per second: mean of the log lines", func(r *Rank) float64 { return r.Mean(series.Generation) }),
+		number("accept_length", "mean tokens accepted per verification (speculative decoding)", func(r *Rank) float64 { return r.Mean(series.AcceptLength) }),
+		number("bootstrap", "prefill server: mean number of requests waiting to connect to their decode server", func(r *Rank) float64 { return r.Mean(series.Bootstrapping) }),
+		number("sending", "prefill server: mean number of requests whose KV cache is being sent", func(r *Rank) float64 { return r.Mean(series.Sending) }),
+		number("preallocating", "decode server: mean number of requests waiting for KV cache space", func(r *Rank) float64 { return r.Mean(series.Preallocated) }),
+		number("receiving", "decode server: mean number of requests whose KV cache is being received", func(r *Rank) float64 { return r.Mean(series.Receiving) }),
+		number("most_receiving", "most requests that were receiving their KV cache", func(r *Rank) float64 { return r.Most(series.Receiving) }),
+		percent("graphs", "share of batches that ran as a CUDA graph", func(r *Rank) float64 { return 100 * float64(r.Graphs) / float64(r.Graphs+r.Plain) }),
 	}
 	t := table.New("sgtrace.report.logs.ranks/v1", "What ranks log", ptrs, fields).Stay("rank", "running", "queued", "most_queued", "kv_usage").Leave("most_running", "accept_length", "graphs", "batches")
 	if len(ptrs) == 0 {
@@ -70,15 +70,15 @@ func (r *Rank) cached() float64 {
 // EventReport has a row for each event.
 func (l *Logged) EventReport() *table.Table {
 	fields := []table.Field[Event]{
-		table.TimeField("time", "when first, on Unix time", func(e *Event) (trace.Time, bool) { return e.First, e.First != 0 }),
-		table.TimeField("last", "when last", func(e *Event) (trace.Time, bool) { return e.Last, e.Last != e.First && e.Last != 0 }),
-		table.TextColumn("kind", "what kind of thing", func(e *Event) string { return e.Kind.String() }),
-		table.TextColumn("where", "the rank, several ranks of a server, or the server", l.Name),
-		table.CountColumn("times", "how often", func(e *Event) int64 { return int64(e.N) }),
-		table.CountColumn("requests", "requests that it is about, if it says how many", func(e *Event) int64 { return int64(e.Requests) }),
-		table.TextColumn("text", "what happened", func(e *Event) string { return e.Text }),
-		table.TextColumn("stack", "where in the code, innermost first", func(e *Event) string { return strings.ReplaceAll(e.Stack, "\n", " < ") }),
-		table.TextColumn("place", "the first line that says so", func(e *Event) string { return trace.Pos{File: e.File, Line: e.Line, Offset: -1}.String() }),
+		table.TimeField("time", "first time, Unix time", func(e *Event) (trace.Time, bool) { return e.First, e.First != 0 }),
+		table.TimeField("last", "last time, Unix time; empty if it happened once", func(e *Event) (trace.Time, bool) { return e.Last, e.Last != e.First && e.Last != 0 }),
+		table.TextColumn("kind", "kind of event", func(e *Event) string { return e.Kind.String() }),
+		table.TextColumn("where", "rank, ranks of a server, or server", l.Name),
+		table.CountColumn("times", "number of occurrences", func(e *Event) int64 { return int64(e.N) }),
+		table.CountColumn("requests", "number of requests affected, if logged", func(e *Event) int64 { return int64(e.Requests) }),
+		table.TextColumn("text", "the event, in words", func(e *Event) string { return e.Text }),
+		table.TextColumn("stack", "stack, innermost frame first", func(e *Event) string { return strings.ReplaceAll(e.Stack, "\n", " < ") }),
+		table.TextColumn("place", "file and line of the first occurrence", func(e *Event) string { return trace.Pos{File: e.File, Line: e.Line, Offset: -1}.String() }),
 	}
 	return table.New("sgtrace.report.logs.events/v1", "What logs say that happened", l.Events, fields).Stay("time", "where", "text").Leave("stack", "place", "requests")
 }
@@ -86,20 +86,20 @@ func (l *Logged) EventReport() *table.Table {
 // inputReport has a row for each log.
 func (l *Logged) inputReport() *table.Table {
 	fields := []table.Field[series.Source]{
-		table.TextColumn("input", "its name", func(s *series.Source) string { return s.Name }),
-		table.TextColumn("format", "what it is", func(s *series.Source) string { return s.Encoding }),
-		table.TimeField("first", "its first stamp, on Unix time", func(s *series.Source) (trace.Time, bool) { return s.First, s.First != 0 }),
-		table.TimeField("last", "its last stamp", func(s *series.Source) (trace.Time, bool) { return s.Last, s.Last != 0 }),
-		table.TextColumn("zone", "of its stamps, if they have none themselves", func(s *series.Source) string {
+		table.TextColumn("input", "name of the input", func(s *series.Source) string { return s.Name }),
+		table.TextColumn("format", "format", func(s *series.Source) string { return s.Encoding }),
+		table.TimeField("first", "first timestamp, Unix time", func(s *series.Source) (trace.Time, bool) { return s.First, s.First != 0 }),
+		table.TimeField("last", "last timestamp, Unix time", func(s *series.Source) (trace.Time, bool) { return s.Last, s.Last != 0 }),
+		table.TextColumn("zone", "time zone of the timestamps, if they have none of their own", func(s *series.Source) string {
 			if s.Zone.By == "" {
 				return ""
 			}
 			return s.Zone.Name()
 		}),
-		table.TextColumn("zone_by", "how that was found", func(s *series.Source) string { return s.Zone.By }),
-		table.CountColumn("lines", "how many", func(s *series.Source) int64 { return int64(s.Lines) }),
-		table.CountColumn("read", "lines of which something was kept", func(s *series.Source) int64 { return int64(s.Read) }),
-		table.CountColumn("unknown", "warnings and errors that sgtrace does not recognize; all other lines say nothing that it looks for", func(s *series.Source) int64 { return int64(s.Other) }),
+		table.TextColumn("zone_by", "how the time zone was determined", func(s *series.Source) string { return s.Zone.By }),
+		table.CountColumn("lines", "number of lines", func(s *series.Source) int64 { return int64(s.Lines) }),
+		table.CountColumn("read", "lines that sgtrace used", func(s *series.Source) int64 { return int64(s.Read) }),
+		table.CountColumn("unknown", "warnings and errors that sgtrace does not recognize; it ignores all other lines", func(s *series.Source) int64 { return int64(s.Other) }),
 	}
 	return table.New("sgtrace.report.logs.inputs/v1", "Logs and metrics", l.Set.Sources, fields).Leave("last")
 }
@@ -146,13 +146,13 @@ func (l *Logged) TimeReport() *table.Table {
 		}
 	}
 	fields := []table.Field[timeRow]{
-		table.TimeColumn("time", "when the interval begins", func(r *timeRow) trace.Time { return l.Grid.Start(r.b) }),
-		table.TextColumn("rank", "as its log calls it", func(r *timeRow) string { return r.rank.Where.String() }),
+		table.TimeColumn("time", "start of the interval", func(r *timeRow) trace.Time { return l.Grid.Start(r.b) }),
+		table.TextColumn("rank", "rank, as its log names it", func(r *timeRow) string { return r.rank.Where.String() }),
 	}
 	for _, m := range timed {
 		doc := l.Set.Metric(m.metric).Doc
 		if m.most {
-			doc += ", the most"
+			doc += ", maximum"
 		}
 		value := func(r *timeRow) float64 {
 			points := r.rank.Points[m.metric]

@@ -26,27 +26,27 @@ func (m *Metrics) Runs() *table.Table {
 	}
 	type run = series.Run
 	fields := []table.Field[run]{
-		table.TextColumn("input", "its file", func(r *run) string { return m.Set.Sources[r.Source].Name }),
-		table.CountColumn("line", "in that file", func(r *run) int64 { return int64(r.Line) }),
-		table.TextColumn("backend", "what was called", func(r *run) string { return r.Backend }),
-		table.TextColumn("dataset", "where prompts came from", func(r *run) string { return r.Dataset }),
-		table.NumberColumn("offered", "requests a second that were to be sent; nothing is all at once", func(r *run) float64 {
+		table.TextColumn("input", "input file", func(r *run) string { return m.Set.Sources[r.Source].Name }),
+		table.CountColumn("line", "line in the file", func(r *run) int64 { return int64(r.Line) }),
+		table.TextColumn("backend", "serving backend, as the client names it", func(r *run) string { return r.Backend }),
+		table.TextColumn("dataset", "dataset of the prompts", func(r *run) string { return r.Dataset }),
+		table.NumberColumn("offered", "offered load in requests per second; empty if all were sent at once or the rate is unknown", func(r *run) float64 {
 			if math.IsInf(r.Rate, 0) {
 				return math.NaN()
 			}
 			return r.Rate
 		}),
-		table.CountColumn("at_once", "requests at most at once; nothing is no bound", func(r *run) int64 {
+		table.CountColumn("at_once", "concurrency limit; empty if unlimited", func(r *run) int64 {
 			if r.Concurrency == 0 {
 				return -1
 			}
 			return int64(r.Concurrency)
 		}),
-		table.CountColumn("completed", "requests that were answered", func(r *run) int64 { return int64(r.Completed) }),
-		table.CountColumn("failed", "requests that were not; nothing is none, or not told", func(r *run) int64 { return cmp.Or(int64(r.Failed), -1) }),
-		table.NumberColumn("served", "of these, each second, until the last one was", served),
-		table.NumberColumn("input_rate", "prompt tokens a second", func(r *run) float64 { return r.Input / r.Duration }),
-		table.NumberColumn("output_rate", "output tokens a second", func(r *run) float64 { return r.Output / r.Duration }),
+		table.CountColumn("completed", "completed requests", func(r *run) int64 { return int64(r.Completed) }),
+		table.CountColumn("failed", "failed requests; empty if there were none or the tool did not report them", func(r *run) int64 { return cmp.Or(int64(r.Failed), -1) }),
+		table.NumberColumn("served", "completed requests per second, until the last one completed", served),
+		table.NumberColumn("input_rate", "prompt tokens per second", func(r *run) float64 { return r.Input / r.Duration }),
+		table.NumberColumn("output_rate", "output tokens per second", func(r *run) float64 { return r.Output / r.Duration }),
 	}
 	for _, x := range []struct {
 		name string
@@ -54,10 +54,10 @@ func (m *Metrics) Runs() *table.Table {
 	}{{"ttft", func(r *run) *series.Spread { return &r.TTFT }}, {"itl", func(r *run) *series.Spread { return &r.ITL }},
 		{"tpot", func(r *run) *series.Spread { return &r.TPOT }}, {"e2e", func(r *run) *series.Spread { return &r.E2E }}} {
 		fields = append(fields,
-			table.NsColumn(x.name+"_p50", "as the client printed it", func(r *run) int64 { return ms(x.of(r).Median) }),
-			table.NsColumn(x.name+"_p99", "as the client printed it", func(r *run) int64 { return ms(x.of(r).P99) }),
-			table.NsColumn(x.name+"_mean", "as the client printed it", func(r *run) int64 { return ms(x.of(r).Mean) }).InDetail(),
-			table.NsColumn(x.name+"_p90", "as the client printed it", func(r *run) int64 { return ms(x.of(r).P90) }).InDetail())
+			table.NsColumn(x.name+"_p50", "as reported by the client", func(r *run) int64 { return ms(x.of(r).Median) }),
+			table.NsColumn(x.name+"_p99", "as reported by the client", func(r *run) int64 { return ms(x.of(r).P99) }),
+			table.NsColumn(x.name+"_mean", "as reported by the client", func(r *run) int64 { return ms(x.of(r).Mean) }).InDetail(),
+			table.NsColumn(x.name+"_p90", "as reported by the client", func(r *run) int64 { return ms(x.of(r).P90) }).InDetail())
 	}
 	return table.New("sgtrace.report.bench/v1", "Runs of load generators", m.Set.Runs, fields).Stay("offered", "served", "ttft_p50", "itl_p50").Leave("line", "input", "tpot_p50", "tpot_p99", "input_rate")
 }

@@ -17,25 +17,25 @@ import (
 // Report makes the table of the tokens of steps.
 func (t *Tokens) Report() *table.Table {
 	fields := []table.Field[Row]{
-		table.TextColumn("kind", "prefill (EXTEND), decode, or other: mixtures, idle steps", func(r *Row) string { return profilewalk.StepKinds[r.Kind] }),
+		table.TextColumn("kind", "kind of step: prefill (EXTEND), decode, or other (mixed and idle steps)", func(r *Row) string { return profilewalk.StepKinds[r.Kind] }),
 		table.TextColumn("batch", "requests in the batch", func(r *Row) string { return profilewalk.BatchWords(r.MinBatch, r.MaxBatch) }),
-		table.TextColumn("rank", "rank, or process that is none", func(r *Row) string { return r.Rank }),
-		table.CountColumn("steps", "steps of the server", func(r *Row) int64 { return int64(r.Steps) }),
-		table.CountColumn("known steps", "steps whose names tell their tokens; the next columns are of these", func(r *Row) int64 { return int64(r.Known.N) }).InDetail(),
-		knownTokens("tokens", "tokens that the model computes, sum", func(r *Row) int64 { return r.Known.Total }),
-		knownTokens("decoded", "tokens of requests that decode; all others are prefilled", func(r *Row) int64 { return r.Decoded }).InDetail(),
-		table.NumberColumn("per step", "tokens per step, mean", func(r *Row) float64 {
+		table.TextColumn("rank", "rank, or name of a process that is not a rank", func(r *Row) string { return r.Rank }),
+		table.CountColumn("steps", "number of server steps", func(r *Row) int64 { return int64(r.Steps) }),
+		table.CountColumn("known steps", "number of steps whose names give their tokens; the next columns cover only these", func(r *Row) int64 { return int64(r.Known.N) }).InDetail(),
+		knownTokens("tokens", "total tokens that the model computed", func(r *Row) int64 { return r.Known.Total }),
+		knownTokens("decoded", "decode tokens; all others are prefill tokens", func(r *Row) int64 { return r.Decoded }).InDetail(),
+		table.NumberColumn("per step", "mean tokens per step", func(r *Row) float64 {
 			if r.Known.N == 0 {
 				return math.NaN()
 			}
 			return float64(r.Known.Total) / float64(r.Known.N)
 		}),
-		knownTokens("p50", "tokens per step, median, nearest rank", func(r *Row) int64 { return r.Known.P50 }),
-		table.NumberColumn("per second in steps", "tokens per second of the time of steps on the device: from the first start to the last end of what a step launched, without work that was not recorded, of steps that launched anything", func(r *Row) float64 { return r.onDevice() }),
-		table.NumberColumn("per second captured", "tokens per second of the time that the rank was captured; empty unless the tokens of all steps are known", func(r *Row) float64 { return r.over(r.Captured) }),
-		launched("graph", "decode steps that ran as a CUDA graph: it launched half of their kernels or more", func(u *gpu.GraphUse) int { return u.Graph.N }),
-		launched("no graph", "decode steps whose kernels the host launched one by one", func(u *gpu.GraphUse) int { return u.Eager.N }),
-		launched("beyond graphs", "decode steps without a graph that have more requests than any decode step of the rank with one", func(u *gpu.GraphUse) int { return u.Beyond }),
+		knownTokens("p50", "median tokens per step, nearest rank", func(r *Row) int64 { return r.Known.P50 }),
+		table.NumberColumn("per second in steps", "tokens per second of step time on the device, from the start of the first to the end of the last kernel or copy of a step; only steps that launched anything, without unrecorded work", func(r *Row) float64 { return r.onDevice() }),
+		table.NumberColumn("per second captured", "tokens per second of captured time; empty unless the tokens of all steps are known", func(r *Row) float64 { return r.over(r.Captured) }),
+		launched("graph", "number of decode steps of which CUDA graphs launched at least half of the kernels", func(u *gpu.GraphUse) int { return u.Graph.N }),
+		launched("no graph", "number of decode steps of which the host launched most kernels one by one", func(u *gpu.GraphUse) int { return u.Eager.N }),
+		launched("beyond graphs", "number of decode steps without a CUDA graph that have more requests than any of the rank's decode steps with one", func(u *gpu.GraphUse) int { return u.Beyond }),
 	}
 	r := table.New("sgtrace.report.tokens/v1", "Tokens by kind of step, batch size and rank", t.Rows, fields)
 	r.Stay("per second in steps").Leave("p50", "steps")

@@ -148,18 +148,18 @@ func (r *Run) SweepReport(axes []Axis, points []Point) *table.Table {
 	for i, m := range r.metrics() {
 		name := strings.ReplaceAll(m.name, ".", " ")
 		if m.unit == table.Share {
-			fields = append(fields, table.ShareColumn(name, "share of the requests that would meet --slo", func(p *Point) float64 { return p.Metrics[i].Without }),
-				table.TextColumn("chart", "the same, drawn", func(p *Point) string { return bar(p.Metrics[i].Without) }))
+			fields = append(fields, table.ShareColumn(name, "share of requests that would meet --slo", func(p *Point) float64 { return p.Metrics[i].Without }),
+				table.TextColumn("chart", "bar chart of goodput", func(p *Point) string { return bar(p.Metrics[i].Without) }))
 			continue
 		}
-		fields = append(fields, table.NsColumn(name, "what it would be", func(p *Point) int64 {
+		fields = append(fields, table.NsColumn(name, "estimated value with these servers", func(p *Point) int64 {
 			if v := p.Metrics[i].Without; !math.IsNaN(v) {
 				return int64(v)
 			}
 			return request.Unknown
 		}))
 	}
-	fields = append(fields, table.TextColumn("knee", "the fewest servers beyond which more bring little: under 5 % of E2E p99, or under 1 % of the requests with --slo", func(p *Point) string {
+	fields = append(fields, table.TextColumn("knee", "marks the knee: the fewest servers beyond which more servers help little (under 5 % of E2E p99, or under 1 % of the requests with --slo)", func(p *Point) string {
 		if p.Knee {
 			return "knee"
 		}
@@ -214,15 +214,15 @@ func (r *Run) ModelReport() *table.Table {
 		}
 	}
 	t := table.New("sgtrace.report.whatif.models/v1", "Step times", rows, []table.Field[row]{
-		table.TextColumn("server", "whose steps they are", func(m *row) string { return m.where }),
-		table.TextColumn("kind", "prefill or decode", func(m *row) string { return m.kind }),
-		table.CountColumn("steps", "to which the model is fitted", func(m *row) int64 { return int64(m.Steps) }),
-		table.NsColumn("base", "what a step takes besides", func(m *row) int64 { return int64(m.Base) }),
-		table.NumberColumn("new token", "ns for each token of a prompt that is computed", func(m *row) float64 { return m.New }),
-		table.NumberColumn("request", "ns for each request in the batch", func(m *row) float64 { return m.Requests }),
-		table.NumberColumn("context token", "ns for each token that its requests have so far", func(m *row) float64 { return m.Context }),
-		table.NumberColumn("join", "ns if requests join the batch", func(m *row) float64 { return m.Joined }),
-		table.ShareColumn("off", "median error of the model, as a part of the step", func(m *row) float64 { return m.Off }),
+		table.TextColumn("server", "server that computes the steps", func(m *row) string { return m.where }),
+		table.TextColumn("kind", "kind of step: prefill or decode", func(m *row) string { return m.kind }),
+		table.CountColumn("steps", "number of steps that the model is fitted to", func(m *row) int64 { return int64(m.Steps) }),
+		table.NsColumn("base", "fixed time per step", func(m *row) int64 { return int64(m.Base) }),
+		table.NumberColumn("new token", "ns per prompt token computed", func(m *row) float64 { return m.New }),
+		table.NumberColumn("request", "ns per request in the batch", func(m *row) float64 { return m.Requests }),
+		table.NumberColumn("context token", "ns per token of context of the requests in the batch", func(m *row) float64 { return m.Context }),
+		table.NumberColumn("join", "extra ns if requests join the batch", func(m *row) float64 { return m.Joined }),
+		table.ShareColumn("off", "median error of the model, as a share of the step time", func(m *row) float64 { return m.Off }),
 	})
 	t.Note("new token, request, context token, and join are in ns")
 	return t

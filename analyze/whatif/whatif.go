@@ -377,8 +377,8 @@ func StepReport(answers []Answer) *table.Table {
 	}
 	shares := slices.ContainsFunc(lines, func(l line) bool { return l.Unit == table.Share })
 	fields := []table.Field[line]{
-		table.TextColumn("change", "what is different in the replay", func(l *line) string { return l.change }),
-		table.TextColumn("metric", "of the finished requests: percentiles of E2E and of TTFT as users see them; the share that meets --slo. Of steps: means; of bubbles, the part of their time in which stages of pipelines compute nothing", func(l *line) string { return l.Metric }),
+		table.TextColumn("change", "what the replay changes", func(l *line) string { return l.change }),
+		table.TextColumn("metric", "for finished requests: percentiles of E2E and user TTFT, and the share that meets --slo; for steps: means; for bubbles: the share of time in which pipeline stages compute nothing", func(l *line) string { return l.Metric }),
 	}
 	valueFields := func(name, doc string, of func(*finding.Without) float64) []table.Field[line] {
 		list := valueFields(name, doc, of)
@@ -387,11 +387,11 @@ func StepReport(answers []Answer) *table.Table {
 		}
 		return list
 	}
-	fields = append(fields, valueFields("actual", "as recorded", func(w *finding.Without) float64 { return w.Actual })...)
-	fields = append(fields, valueFields("with change", "as it would have been", func(w *finding.Without) float64 { return w.Without })...)
-	fields = append(fields, valueFields("low", "lower end of the interval in which that lies", func(w *finding.Without) float64 { return w.Low })...)
-	fields = append(fields, valueFields("high", "upper end of it", func(w *finding.Without) float64 { return w.High })...)
-	fields = append(fields, table.TextColumn("differs", "whether the interval leaves out what was recorded; else it may be noise", func(l *line) string {
+	fields = append(fields, valueFields("actual", "recorded value", func(w *finding.Without) float64 { return w.Actual })...)
+	fields = append(fields, valueFields("with change", "estimated value with the change", func(w *finding.Without) float64 { return w.Without })...)
+	fields = append(fields, valueFields("low", "lower bound of the estimate", func(w *finding.Without) float64 { return w.Low })...)
+	fields = append(fields, valueFields("high", "upper bound of the estimate", func(w *finding.Without) float64 { return w.High })...)
+	fields = append(fields, table.TextColumn("differs", "yes if the recorded value is outside of the estimate's bounds; otherwise the difference may be noise", func(l *line) string {
 		if l.Differs() {
 			return "yes"
 		}
@@ -415,7 +415,7 @@ func valueFields(name, doc string, of func(*finding.Without) float64) []table.Fi
 			}
 			return request.Unknown
 		}),
-		table.ShareColumn(name+" share", doc+", of goodput and bubbles", func(l *line) float64 {
+		table.ShareColumn(name+" share", doc+", for goodput and bubbles", func(l *line) float64 {
 			if l.Unit == table.Share {
 				return of(l.Without)
 			}

@@ -126,14 +126,14 @@ func (c *command) listDataset(ctx *cli.Context) error {
 	}
 	t := table.New("sgtrace.dataset.captures/v1", "captures", rows, []table.Field[listed]{
 		table.FileField(func(l *listed) string { return l.Capture.About.Name }),
-		table.TextColumn("label", "that the user gave it", func(l *listed) string { return l.Capture.About.Label }),
-		table.TextColumn("format", "of the original", func(l *listed) string { return l.Capture.About.Format }),
-		table.TimeField("first", "when what was recorded begins, Unix time on the clock of the host", func(l *listed) (trace.Time, bool) { return l.Capture.About.First, l.Capture.About.First != 0 }),
-		table.TimeField("last", "when it ends", func(l *listed) (trace.Time, bool) { return l.Capture.About.Last, l.Capture.About.Last != 0 }),
-		table.CountColumn("rows", "in all tables", func(l *listed) int64 { return l.rows }),
-		table.BytesColumn("size", "of the original", func(l *listed) int64 { return l.Capture.About.Bytes }),
-		table.BytesColumn("stored", "in the dataset", func(l *listed) int64 { return l.stored }),
-		table.TextColumn("unusable", "why nothing of it can be used", func(l *listed) string { return l.Capture.About.Unusable }),
+		table.TextColumn("label", "your label for it", func(l *listed) string { return l.Capture.About.Label }),
+		table.TextColumn("format", "format of the original", func(l *listed) string { return l.Capture.About.Format }),
+		table.TimeField("first", "start of the recording, Unix time on the host's clock", func(l *listed) (trace.Time, bool) { return l.Capture.About.First, l.Capture.About.First != 0 }),
+		table.TimeField("last", "end of the recording", func(l *listed) (trace.Time, bool) { return l.Capture.About.Last, l.Capture.About.Last != 0 }),
+		table.CountColumn("rows", "number of rows in all tables", func(l *listed) int64 { return l.rows }),
+		table.BytesColumn("size", "size of the original", func(l *listed) int64 { return l.Capture.About.Bytes }),
+		table.BytesColumn("stored", "size in the dataset", func(l *listed) int64 { return l.stored }),
+		table.TextColumn("unusable", "reason why none of it can be used", func(l *listed) string { return l.Capture.About.Unusable }),
 	})
 	return c.write(&document.Document{Schema: "sgtrace.dataset/v1", Main: t.Name(), Tables: []*table.Table{t}}, how)
 }

@@ -116,13 +116,13 @@ func Percentiles(before, after *Loads) *table.Table {
 			rows = append(rows, percentileRow{name, [2]*histogramSum{b[name], a[name]}})
 		}
 	}
-	fields := []table.Field[percentileRow]{table.TextColumn("of", "what was counted in buckets", func(r *percentileRow) string { return r.name })}
+	fields := []table.Field[percentileRow]{table.TextColumn("of", "name of the histogram", func(r *percentileRow) string { return r.name })}
 	for side, when := range [...]string{"before", "after"} {
-		fields = append(fields, table.CountColumn("n "+when, "observations", func(r *percentileRow) int64 { return int64(r.sides[side].counts[len(r.sides[side].counts)-1] + 0.5) }))
+		fields = append(fields, table.CountColumn("n "+when, "number of observations", func(r *percentileRow) int64 { return int64(r.sides[side].counts[len(r.sides[side].counts)-1] + 0.5) }))
 		for _, p := range []float64{50, 99} {
 			fields = append(fields,
-				table.NsColumn(fmt.Sprintf("p%.0f above %s", p, when), "the percentile is above this bound of a bucket", func(r *percentileRow) int64 { least, _ := r.sides[side].between(p); return series.Nanoseconds(least) }),
-				table.NsColumn(fmt.Sprintf("p%.0f most %s", p, when), "and at most this one; nothing is above the last bound", func(r *percentileRow) int64 { _, most := r.sides[side].between(p); return series.Nanoseconds(most) }))
+				table.NsColumn(fmt.Sprintf("p%.0f above %s", p, when), "lower bound of the percentile: it is above this bucket bound", func(r *percentileRow) int64 { least, _ := r.sides[side].between(p); return series.Nanoseconds(least) }),
+				table.NsColumn(fmt.Sprintf("p%.0f most %s", p, when), "upper bound of the percentile; empty if it is above the last bucket bound", func(r *percentileRow) int64 { _, most := r.sides[side].between(p); return series.Nanoseconds(most) }))
 		}
 	}
 	return table.New("sgtrace.report.diff.percentiles/v1", "Percentiles between bounds of buckets", rows, fields)

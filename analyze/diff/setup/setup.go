@@ -166,8 +166,8 @@ func Compare(before, after []Setting) []Setting {
 // Report returns a table of the settings that differ.
 func Report(differ []Setting) *table.Table {
 	return table.New("sgtrace.report.diff.setup/v1", "Setup", differ, []table.Field[Setting]{
-		table.TextColumn("of", "what differs, where both captures record it", func(s *Setting) string { return s.Name }),
-		table.TextColumn("before", "as the capture says it", func(s *Setting) string { return s.Before }),
-		table.TextColumn("after", "as the capture says it", func(s *Setting) string { return s.After }),
+		table.TextColumn("of", "setting that differs between the captures", func(s *Setting) string { return s.Name }),
+		table.TextColumn("before", "value, as the capture records it", func(s *Setting) string { return s.Before }),
+		table.TextColumn("after", "value, as the capture records it", func(s *Setting) string { return s.After }),
 	})
 }
