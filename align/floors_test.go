@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// crossingLimits are limits of a clock that is ahead by offset, of n messages each way: a floor, and
-// what is beyond it on average.
+// crossingLimits returns limits from n messages each way, on a clock that is ahead by offset. The delay of
+// each message is a floor (up[0], down[0]) plus an exponential part with a mean of up[1] or down[1], ns.
 func crossingLimits(rng *rand.Rand, n int, offset float64, up, down [2]float64) (lo, hi []limit) {
 	for k := range n {
 		t := int64(k) * 10_000_000
@@ -17,15 +17,15 @@ func crossingLimits(rng *rand.Rand, n int, offset float64, up, down [2]float64) 
 	return lo, hi
 }
 
-// The middle of lopsided limits is a guess; where the floors are is nearer to the truth, and the
-// error still covers it.
+// Where one direction is much slower, the middle between the limits is a guess. The
+// line through the floors is nearer to the truth, and its error still covers the truth.
 func TestFloors(t *testing.T) {
 	const offset = -500_000
 	for _, c := range []struct {
 		name     string
 		up, down [2]float64
 		n        int
-		within   float64 // ns, of the root mean square
+		within   float64 // ns, root mean square error
 	}{
 		{"alike", [2]float64{150_000, 300_000}, [2]float64{200_000, 300_000}, 300, 50_000},
 		{"one way is slow, and uneven", [2]float64{200_000, 100_000}, [2]float64{300_000, 60_000_000}, 40, 900_000},

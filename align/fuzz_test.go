@@ -27,7 +27,7 @@ func (d *draw) byte() int {
 
 func (d *draw) pick(n int) int { return d.byte() % n }
 
-// time is a time, near the others or as far as they go.
+// time returns a time that is near the others, or anywhere in the range of int64.
 func (d *draw) time() int64 {
 	switch kind := d.byte(); {
 	case kind < 200:
@@ -43,7 +43,7 @@ func (d *draw) time() int64 {
 	}
 }
 
-// problem makes a problem of any kind, which need not make sense.
+// problem makes a problem of any kind; it need not make sense.
 func (d *draw) problem() (*Problem, *matching.Names) {
 	names := &matching.Names{}
 	ops := []string{"allreduce", "_allgather_base", "broadcast", "send", "recv", "", "what"}
@@ -81,7 +81,7 @@ func (d *draw) problem() (*Problem, *matching.Names) {
 	return p, names
 }
 
-// checkMatching checks that matches are what they promise.
+// checkMatching checks the invariants that matches promise.
 func checkMatching(t *testing.T, p *Problem, report matching.Report) {
 	t.Helper()
 	seen := map[matching.Member]bool{}
@@ -113,7 +113,7 @@ func checkMatching(t *testing.T, p *Problem, report matching.Report) {
 	}
 }
 
-// checkSolution checks what holds for every solution.
+// checkSolution checks the invariants of every solution.
 func checkSolution(t *testing.T, p *Problem, sol *Solution) {
 	t.Helper()
 	if len(sol.Clocks) != p.Clocks || len(sol.Ranks) != len(p.Ranks) || sol.Components < 1 || sol.Components > p.Clocks {
@@ -135,7 +135,7 @@ func checkSolution(t *testing.T, p *Problem, sol *Solution) {
 	}
 }
 
-// solve matches and solves, within a time.
+// solve matches and solves, within a time limit.
 func solve(t *testing.T, p *Problem, names *matching.Names) Solution {
 	t.Helper()
 	clock := time.AfterFunc(20*time.Second, func() { panic(fmt.Sprintf("hangs: %+v", p)) })
@@ -149,9 +149,8 @@ func solve(t *testing.T, p *Problem, names *matching.Names) Solution {
 	return sol
 }
 
-// FuzzSolve solves problems that nobody would pose: nothing panics or hangs, bounds are
-// not negative, and neither running it again nor the order of ranks and of bounds makes a
-// difference.
+// FuzzSolve solves nonsensical problems: nothing may panic or hang, bounds may not be negative,
+// and neither a second run nor another order of ranks and bounds may change the result.
 func FuzzSolve(f *testing.F) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for n := range 12 {
@@ -177,7 +176,7 @@ func FuzzSolve(f *testing.F) {
 		rand.New(rand.NewPCG(seed, 4)).Shuffle(len(turned.Bounds), func(i, k int) { turned.Bounds[i], turned.Bounds[k] = turned.Bounds[k], turned.Bounds[i] })
 		got := solve(t, turned, names)
 		if !distinct(p.Ranks) {
-			return // equal ranks are told apart by nothing but their order
+			return // only their order tells equal ranks apart
 		}
 		if fmt.Sprint(got.Clocks, got.Conflicts) != fmt.Sprint(want.Clocks, want.Conflicts) {
 			t.Fatalf("ranks in the order %v: clocks\n%+v\nwant\n%+v\nconflicts %v, want %v", order, got.Clocks, want.Clocks, got.Conflicts, want.Conflicts)
@@ -190,7 +189,7 @@ func FuzzSolve(f *testing.F) {
 	})
 }
 
-// distinct reports whether no two ranks are the same in all that orders them.
+// distinct reports whether no two ranks are equal in everything that orders them.
 func distinct(ranks []matching.Rank) bool {
 	for i := range ranks {
 		for k := range i {

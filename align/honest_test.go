@@ -8,12 +8,12 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// scenarios are ways in which clocks are seen; each returns the clock in question
-// and the window in which its bound has to hold.
+// scenarios are ways to observe clocks. Each returns the clock in question and the
+// window in which its bound must hold.
 var scenarios = []struct {
 	name string
-	// maxBound is what the median bound may be, ns: a bound that is honest because it
-	// is huge is of no use.
+	// maxBound is the upper limit of the median bound, ns: a bound that is honest
+	// because it is huge is useless.
 	maxBound int64
 	run      func(seed uint64) (s *simulation, sol Solution, clock int, from, to int64)
 }{
@@ -118,8 +118,7 @@ var scenarios = []struct {
 	}},
 }
 
-// spoil exchanges the ends of some collectives of clock 1 by others', as wrong
-// matches would.
+// spoil swaps the ends of some collectives on clock 1 with those of others, as wrong matches would.
 func (s *simulation) spoil(share float64) {
 	for _, r := range s.ranks {
 		if r.Clock == 0 {
@@ -136,7 +135,7 @@ func (s *simulation) spoil(share float64) {
 	}
 }
 
-// chain is three hosts: the first two share a group, and the last two another one.
+// chain has three hosts: the first two share one group, and the last two share another.
 func chain(seed uint64) (*simulation, Solution) {
 	s := newSimulation(seed, simClock{}, simClock{offset: 3e6, drift: -7e-6, t0: simBase}, simClock{offset: -2e6, drift: 5e-6, t0: simBase})
 	a, b, c := s.addRanks(0, 4), s.addRanks(1, 4), s.addRanks(2, 4)
@@ -146,7 +145,7 @@ func chain(seed uint64) (*simulation, Solution) {
 	return s, sol
 }
 
-// The bound has to hold for 95 of 100 seeds; it is meant for 99 %.
+// The bound must hold for 95 of 100 seeds; it is designed for 99 %.
 func TestBoundsAreHonest(t *testing.T) {
 	for _, sc := range scenarios {
 		t.Run(sc.name, func(t *testing.T) {

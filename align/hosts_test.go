@@ -8,7 +8,7 @@ import (
 	"github.com/sgtrace/sgtrace/align/matching"
 )
 
-// hostRun are ranks that meet on their hosts once a step, as in gloo's all-reduce, each on a clock of its own.
+// A hostRun has ranks that meet on their hosts once per step, as in gloo's all-reduce, each on its own clock.
 type hostRun struct {
 	ranks  []matching.Rank
 	names  *matching.Names
@@ -16,7 +16,8 @@ type hostRun struct {
 	ahead  []int64 // each clock
 }
 
-// newHostRun has n steps of 9 ms and what is uneven of them, ns. All leave together but for 0.1 to 0.5 ms, the last one comes 2 ms before.
+// newHostRun makes n steps of 9 ms plus up to uneven ns. In each, the last rank comes at least 2 ms before all of
+// them leave, within 0.3 ms.
 func newHostRun(rng *rand.Rand, ranks, n int, uneven int64, ahead []int64) *hostRun {
 	r := &hostRun{names: &matching.Names{}, ahead: ahead}
 	comm, call := r.names.Comm(matching.Comm{Group: "TP ranks"}), r.names.Call(matching.Call{Op: "gloo:all_reduce"})
@@ -41,7 +42,8 @@ func newHostRun(rng *rand.Rand, ranks, n int, uneven int64, ahead []int64) *host
 	return r
 }
 
-// Meetings of hosts are found on clocks that are anywhere, though no end is as exact as on devices, and bound the clocks.
+// Matching finds the meetings of hosts with clocks that are any distance apart, and they bound
+// the clocks, though their ends are less exact than those on devices.
 func TestMeetingsOfHosts(t *testing.T) {
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 7))
@@ -57,7 +59,7 @@ func TestMeetingsOfHosts(t *testing.T) {
 				}
 			}
 		}
-		if found < 210 { // of 240 less what came before all were recorded
+		if found < 210 { // of 240, minus the steps before all ranks were recorded
 			t.Errorf("seed %d: %d calls matched", seed, found)
 		}
 		bounds := MeetBounds(r.ranks, &matches)
@@ -81,7 +83,7 @@ func TestMeetingsOfHosts(t *testing.T) {
 	}
 }
 
-// What is matched does not depend on what clocks show, nor on who else was recorded.
+// Matches depend neither on what clocks show nor on which other ranks were recorded.
 func TestMeetingsOfHostsHold(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	pairs := func(r *hostRun) (list [][4]int) {
@@ -115,11 +117,12 @@ func TestMeetingsOfHostsHold(t *testing.T) {
 	}
 }
 
-// Where steps are as long as each other, gaps do not tell which is which, and clocks decide that agree as those of one host do.
+// If all steps are equally long, gaps cannot identify a step. Then clocks decide, if they agree as
+// closely as clocks of one host do.
 func TestEvenMeetingsOfHosts(t *testing.T) {
 	for name, c := range map[string]struct {
 		ahead int64
-		want  int // least
+		want  int // at least
 		most  int
 	}{"one host": {200_000, 200, 240}, "far apart": {4_000_000_000_000, 0, 0}} {
 		r := newHostRun(rand.New(rand.NewPCG(8, 9)), 4, 60, 1000, []int64{0, c.ahead, 2 * c.ahead, 3 * c.ahead})

@@ -9,8 +9,8 @@ import (
 	"github.com/sgtrace/sgtrace/align/matching"
 )
 
-// correct counts the matches whose members are one collective, which the sim marks
-// in truth, and fails on those that mix several.
+// checkMatches counts the matches whose members are one collective according to
+// truth, and fails on those that mix several.
 func checkMatches(t *testing.T, s *simulation, truth map[matching.Member]int64, matches []matching.Match) {
 	t.Helper()
 	for _, m := range matches {
@@ -22,7 +22,7 @@ func checkMatches(t *testing.T, s *simulation, truth map[matching.Member]int64, 
 	}
 }
 
-// stripped takes ids away, after noting which collective each one is of.
+// stripped removes ids, and returns the collective that each call belongs to. It drops the calls that keep rejects.
 func (s *simulation) stripped(keep func(rank, index int, n int) bool) map[matching.Member]int64 {
 	truth := map[matching.Member]int64{}
 	s.sorted()
@@ -42,7 +42,7 @@ func (s *simulation) stripped(keep func(rank, index int, n int) bool) map[matchi
 	return truth
 }
 
-// anonymous takes all metadata away but the family.
+// anonymous removes all metadata except the family.
 func (s *simulation) anonymous() {
 	call := s.names.Call(matching.Call{Family: "cross_device_reduce_1stage"})
 	for _, r := range s.ranks {
@@ -58,7 +58,7 @@ func TestOrdinals(t *testing.T) {
 		keep      func(rank, index, n int) bool
 		anonymous bool
 		period    int64
-		want      float64 // share of what could be matched
+		want      float64 // share of all possible matches
 	}{
 		{name: "same windows"},
 		{name: "no metadata", anonymous: true},
@@ -106,7 +106,7 @@ func TestOrdinals(t *testing.T) {
 }
 
 // Two groups run the same kernels at about the same time on all hosts. Without
-// metadata, they must not be matched with each other.
+// metadata, calls of different groups must not be matched.
 func TestGroupsWithoutMetadata(t *testing.T) {
 	s := newSimulation(5, simClock{}, simClock{offset: 77_000, t0: simBase})
 	a, b := s.addRanks(0, 4), s.addRanks(1, 4)
@@ -124,7 +124,7 @@ func TestGroupsWithoutMetadata(t *testing.T) {
 	}
 }
 
-// A sequence that repeats itself exactly says nothing about which call is which.
+// A sequence that repeats itself exactly cannot tell which call is which.
 func TestPeriodicIsAmbiguous(t *testing.T) {
 	s := newSimulation(5, simClock{}, simClock{offset: 77_000_000, t0: simBase})
 	g := s.group("x", true, append(s.addRanks(0, 1), s.addRanks(1, 1)...)...)
@@ -138,7 +138,7 @@ func TestPeriodicIsAmbiguous(t *testing.T) {
 	}
 }
 
-// Steps of decoding whose gaps are alike but for a few us are told apart by these.
+// Gaps that differ by only a few us identify the steps of decoding.
 func TestStepsThatAreAlike(t *testing.T) {
 	s := newSimulation(6, simClock{}, simClock{offset: 3_400_000, drift: 20e-6, t0: simBase})
 	g := s.group("x", true, append(s.addRanks(0, 1), s.addRanks(1, 1)...)...)
@@ -158,7 +158,8 @@ func TestStepsThatAreAlike(t *testing.T) {
 	}
 }
 
-// Of shifts that fit as well, the one that leaves clocks within 1 us is right: another one leaves them 1 ms apart.
+// If several shifts fit equally well, the one that leaves clocks within 1 us of each
+// other is right; the next one leaves them 1 ms apart.
 func TestClocksThatAgree(t *testing.T) {
 	s := newSimulation(5, simClock{}, simClock{})
 	g := s.group("x", true, append(s.addRanks(0, 1), s.addRanks(1, 1)...)...)
@@ -173,7 +174,8 @@ func TestClocksThatAgree(t *testing.T) {
 	}
 }
 
-// Ranks that leave a dispatch at the same times have one clock, unless a step of theirs comes later or earlier.
+// Ranks that leave every dispatch at the same times share a clock. If the offset is
+// larger than 5 us in either direction, they do not.
 func TestOnOneClock(t *testing.T) {
 	for offset, want := range map[int64]bool{0: true, 5000: true, 130_000: false, -2_000_000: false} {
 		s := newSimulation(8, simClock{}, simClock{offset: offset})
@@ -187,7 +189,7 @@ func TestOnOneClock(t *testing.T) {
 	}
 }
 
-// Steps that are numbered decide as well.
+// Step numbers decide between shifts, too.
 func TestStepsAnchor(t *testing.T) {
 	s := newSimulation(5, simClock{}, simClock{offset: 77_000_000, t0: simBase})
 	g := s.group("x", true, append(s.addRanks(0, 1), s.addRanks(1, 1)...)...)

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// One host that shares collectives with all others, and is not the reference, is what
-// large clusters look like. As a dense matrix it would take minutes.
+// In large clusters, one host that is not the reference shares collectives with all
+// others. A dense matrix would take minutes.
 func TestNormalOfManyHosts(t *testing.T) {
 	const n, hub = 5_000, 0
 	s := &normal{n: n}
@@ -22,7 +22,7 @@ func TestNormalOfManyHosts(t *testing.T) {
 		case hub:
 			variance = 4
 		case 1, 2:
-			variance = 4 + 2./3 // one of three equal edges of a triangle, and a way around
+			variance = 4 + 2./3 // one of three equal edges of a triangle, parallel to the path over the two others
 		}
 		if math.Abs(values[i]-want) > 1e-6 || math.Abs(variances[i]-variance) > 1e-6 {
 			t.Errorf("host %d: %v, variance %v; want %v, %v", i, values[i], variances[i], want, variance)

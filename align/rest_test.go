@@ -7,7 +7,7 @@ import (
 	"github.com/sgtrace/sgtrace/align/matching"
 )
 
-// restOf is the problem of some ranks whose clocks show the same.
+// restOf matches the rest of some ranks whose clocks show the same time.
 func restOf(s *simulation, clocks int) []matching.Match {
 	sol := &Solution{Clocks: make([]ClockFit, clocks)}
 	ranks := s.sorted()
@@ -15,7 +15,7 @@ func restOf(s *simulation, clocks int) []matching.Match {
 	return listOf(MatchRest(ranks, s.names, matches, sol))
 }
 
-// Three collectives are too few for their order to say anything, but not for their ends.
+// The order of three collectives proves nothing, but their ends suffice.
 func TestFewCollectivesAreMatchedByTime(t *testing.T) {
 	s := newSimulation(1, simClock{})
 	g := s.group("tp", false, s.addRanks(0, 8)...)
@@ -38,7 +38,7 @@ func TestFewCollectivesAreMatchedByTime(t *testing.T) {
 	}
 }
 
-// A rank whose recording lacks most finds its own among the matches of the others.
+// A rank with a recording that lacks most collectives joins the matches of the others with the few that it has.
 func TestRestJoinsMatches(t *testing.T) {
 	s := newSimulation(2, simClock{})
 	g := s.group("tp", false, s.addRanks(0, 4)...)
@@ -58,7 +58,7 @@ func TestRestJoinsMatches(t *testing.T) {
 	}
 }
 
-// What is not at one time is not matched, nor what clocks do not tell.
+// MatchRest matches nothing that ends at different times, and nothing on clocks with an unknown offset.
 func TestRestIsNotGuessed(t *testing.T) {
 	for name, spread := range map[string]int64{"ends far apart": 40_000, "unrelated clocks": 0} {
 		s := newSimulation(3, simClock{}, simClock{})
@@ -80,12 +80,12 @@ func TestRestIsNotGuessed(t *testing.T) {
 	}
 }
 
-// Ranks of a dispatch leave up to milliseconds apart, and come to the next one at once.
+// Ranks leave a dispatch up to milliseconds apart, and go straight to the next one.
 func TestRanksThatLeaveApartAreMatched(t *testing.T) {
 	s := newSimulation(4, simClock{})
 	ranks := s.addRanks(0, 8)
 	comm, call := s.names.Comm(matching.Comm{Group: "ep"}), s.names.Call(matching.Call{Family: "deep_ep::intranode::dispatch"})
-	free := make([]int64, len(ranks)) // when each comes next
+	free := make([]int64, len(ranks)) // when each rank comes to the next dispatch
 	const n = 50
 	for range n {
 		last := slices.Max(free)

@@ -10,8 +10,8 @@ import (
 	"github.com/sgtrace/sgtrace/internal/order"
 )
 
-// A simulation makes collectives of a cluster with known clocks. It shares nothing
-// with the solver but the types of its input.
+// A simulation makes collectives of a cluster with known clocks. It shares only the
+// types of its input with the solver.
 type simulation struct {
 	rng    *rand.Rand
 	names  *matching.Names
@@ -36,7 +36,7 @@ func newSimulation(seed uint64, clocks ...simClock) *simulation {
 	return &simulation{rng: rand.New(rand.NewPCG(seed, 7)), names: &matching.Names{}, clocks: clocks}
 }
 
-// calls are that are held as they are.
+// calls is a matching.Calls that holds the collectives in a slice.
 type calls []matching.Collective
 
 func (l calls) Len() int                     { return len(l) }
@@ -58,7 +58,7 @@ func (s *simulation) addRanks(clock, n int) []int {
 	return list
 }
 
-// jitter is how late a rank ends, ns: half normal, p95 about 1.5 us.
+// jitter returns how late a rank ends, ns: half normal, with a p95 of about 1.5 us.
 func (s *simulation) jitter() int64 { return int64(math.Abs(s.rng.NormFloat64()) * 750) }
 
 // A simGroup runs collectives on some ranks.
@@ -78,8 +78,7 @@ func (s *simulation) group(name string, ids bool, ranks ...int) *simGroup {
 	}
 }
 
-// run makes one collective that the last rank reaches at the true time t, the
-// others up to early before.
+// run makes one collective. The last rank reaches it at the true time t, the others up to early before that.
 func (s *simulation) run(g *simGroup, t, early int64) (end int64) {
 	g.seq++
 	last := s.rng.IntN(len(g.ranks))
@@ -102,8 +101,8 @@ func (s *simulation) run(g *simGroup, t, early int64) (end int64) {
 	return end
 }
 
-// steps runs steps of n collectives, period apart, from t on: of prefill where
-// there is time for that, else of decode.
+// steps runs steps of n collectives, one step each period from t on: steps of
+// prefill if the period is long enough, else of decode.
 func (s *simulation) steps(g *simGroup, t int64, steps, n int, period int64) {
 	for k := range int64(steps) {
 		at := t + k*period

@@ -15,7 +15,7 @@ func truthCase(seed uint64, offset int64, drift float64, ids bool) *simulation {
 	return s
 }
 
-// The case that alignment was measured on: 8 ranks on 2 hosts, 144 collectives.
+// The case in which alignment was measured: 8 ranks on 2 hosts, 144 collectives.
 func TestTruth(t *testing.T) {
 	for _, ids := range []bool{true, false} {
 		s := truthCase(1, 1_734_500, 12e-6, ids)
@@ -44,7 +44,7 @@ func TestNoFalseDrift(t *testing.T) {
 	}
 }
 
-// Clocks 3 and 4 share a group, and nothing with the others.
+// Clocks 3 and 4 share a group, but nothing with the other clocks.
 func TestDisconnected(t *testing.T) {
 	s := newSimulation(1, simClock{}, simClock{offset: 5000}, simClock{offset: 1e9}, simClock{offset: 3e9, drift: 4e-6, t0: simBase}, simClock{offset: 7e9, t0: simBase})
 	a, b := s.addRanks(0, 2), s.addRanks(1, 2)
@@ -90,7 +90,7 @@ func TestFixedComesFirst(t *testing.T) {
 	if d := sol.Conflicts[0].Difference - 534_500; max(d, -d) > 2000 {
 		t.Errorf("%v", sol.Conflicts[0])
 	}
-	// What agrees is not reported.
+	// A fixed offset that agrees with the collectives causes no conflict.
 	given = Fixed{A: 1, B: 0, At: simBase + 750_000_000, Offset: -1_734_500, DriftPPB: -12_000, Why: trace.SyncGiven}
 	if sol, _, _ = s.solve(nil, given); len(sol.Conflicts) != 0 {
 		t.Errorf("%v", sol.Conflicts)
@@ -100,7 +100,7 @@ func TestFixedComesFirst(t *testing.T) {
 	}
 }
 
-// Given from the reference to 1, recorded from 1 to 2, matched from 2 to 3.
+// Clock 1 is given relative to the reference, clock 2 is recorded relative to 1, and clock 3 is matched with 2.
 func TestChainComposes(t *testing.T) {
 	s := newSimulation(4, simClock{}, simClock{offset: 50_000, drift: 30e-6, t0: simBase},
 		simClock{offset: -1e15, drift: 30e-6, t0: simBase}, simClock{offset: 8_000_000, drift: -10e-6, t0: simBase})
@@ -151,7 +151,7 @@ func TestCycle(t *testing.T) {
 	}
 }
 
-// Ranks of one host stay where they are, and one that is far off is named.
+// Ranks of one host are not moved, and a rank that is far off is named.
 func TestRankApart(t *testing.T) {
 	s := truthCase(2, 1_734_500, 12e-6, true)
 	for i := range callsOf(s.ranks[6]) {
@@ -185,11 +185,11 @@ func TestWrongMatchesAreRejected(t *testing.T) {
 	}
 }
 
-// Collectives of which the ranks do not end together say nothing.
+// Collectives whose ranks do not end together are refused.
 func TestRefusedMatches(t *testing.T) {
 	s := truthCase(2, 1_734_500, 12e-6, true)
 	for _, r := range s.ranks[4:] {
-		for i := range callsOf(r) { // as if shifted by a whole collective: later starts than others' ends
+		for i := range callsOf(r) { // as if shifted by a whole collective: each starts after the others' ends
 			callsOf(r)[i].Start, callsOf(r)[i].End = callsOf(r)[i].End+1_000_000, callsOf(r)[i].End+1_100_000
 		}
 		r.Calls = callsOf(r)[:100]
@@ -246,7 +246,7 @@ func TestRequestConflictsAreReported(t *testing.T) {
 	}
 	bounds = s.requests(0, 1, 200, simBase, 2_000_000_000)
 	for i := range bounds {
-		by := int64(i%50) * 900_000_000 // no two of a few agree
+		by := int64(i%50) * 900_000_000 // no two of any few agree
 		bounds[i].Lo, bounds[i].Hi = bounds[i].Lo-by, bounds[i].Hi-by
 	}
 	sol, _, _ = s.solve(bounds)
@@ -255,7 +255,7 @@ func TestRequestConflictsAreReported(t *testing.T) {
 	}
 }
 
-// Nothing at all, and one clock, are no special cases.
+// Empty problems, and those with one clock, need no special case.
 func TestEmpty(t *testing.T) {
 	if sol := Solve(Problem{Clocks: 1}); sol.Components != 1 || sol.Clocks[0].Bound != 0 {
 		t.Errorf("%+v", sol)
@@ -297,7 +297,7 @@ func TestTransfers(t *testing.T) {
 	}
 }
 
-// Whatever comes in, something finite comes out.
+// Any input yields a finite solution.
 func TestNonsense(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	any := func() int64 {

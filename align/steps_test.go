@@ -2,8 +2,8 @@ package align
 
 import "testing"
 
-// Of a clock in front of two others, one of which is set back, the other one says that it was not the one in front that
-// was set forward.
+// Clock 0 exchanges messages with clocks 1 and 2, and clock 1 is set back. Clock 2 refutes the
+// alternative that clock 0 was set forward.
 func TestRefuting(t *testing.T) {
 	const ms, set, by = 1_000_000, 10_000_000_000, 200_000_000
 	var bounds []Bound

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A table of matches gives back what was put into it, whoever joins which of them later.
+// A table of matches returns what was put into it, whichever members join later.
 func TestMatches(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 50 {

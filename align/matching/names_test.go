@@ -11,12 +11,12 @@ import (
 	"github.com/sgtrace/sgtrace/testkit/testinput"
 )
 
-// kernelEvent matches an event of a kernel in a trace of PyTorch, up to its name. All of
-// them have the category in front of the name.
+// kernelEvent matches a kernel event in a trace of PyTorch, up to its name. In all
+// of them, the category precedes the name.
 var kernelEvent = regexp.MustCompile(`"cat": ?"kernel", ?"name": ?"((?:[^"\\]|\\.)*)"`)
 
-// Of every kernel of real captures, one parse says the same as what is asked for by its whole
-// name: whether it communicates, and how.
+// For every kernel in real captures, the parsed name and the full name give the same
+// answer: whether it communicates, and how.
 func TestNamesOfCaptures(t *testing.T) {
 	seen := map[string]bool{}
 	for _, pattern := range []string{"reality2/*.zst", "reality/dlrm/*.gz", "torch/real/*.gz"} {

@@ -14,11 +14,11 @@ import (
 
 const mib = 1 << 20
 
-// A server that loses memory, and what a reader of its snapshot should be told.
+// leaks are servers that leak memory, and what a report on their snapshots should say.
 var leaks = []struct {
 	name  string
 	run   func(a *torch.Allocator, rng *rand.Rand)
-	since bool // it began later than the recording
+	since bool // the growth began after the recording did
 }{
 	{"a block in each step", func(a *torch.Allocator, _ *rand.Rand) {
 		steps(a, 60, func(int) { a.Keep(3*mib, 5) })
@@ -91,7 +91,7 @@ func TestLeaks(t *testing.T) {
 			if want := float64(a.BytesKept) / float64(a.Truth().End); math.Abs(f.Cost-want) > 0.001 || !strings.Contains(f.Text, "layers/layer5.py:45") {
 				t.Errorf("%s, seed %d: costs %v, want %v: %s", c.name, seed, f.Cost, want, f.Text)
 			}
-			// PyTorch before 2.2 has no times.
+			// PyTorch before 2.2 records no times.
 			for _, x := range set.Snapshots() {
 				for i := range x.Devices[0].Entries {
 					x.Devices[0].Entries[i].Time = 0
@@ -104,7 +104,7 @@ func TestLeaks(t *testing.T) {
 	}
 }
 
-// What grows and is no leak.
+// sound are servers whose memory grows without a leak.
 var sound = []struct {
 	name string
 	run  func(a *torch.Allocator, rng *rand.Rand)
@@ -248,7 +248,7 @@ var sound = []struct {
 	}},
 }
 
-// forward is a layer of a model that is trained: most of what it allocates waits for the backward pass.
+// forward runs a layer of a model in training: most of its allocations wait for the backward pass.
 func forward(a *torch.Allocator) (held []int) {
 	for place := range 6 {
 		a.Free(a.Alloc(mib, 7))
@@ -272,7 +272,7 @@ func TestGrowthThatIsSound(t *testing.T) {
 	}
 }
 
-// A ring that holds the newest entries has a leak that began before them; one that holds few has nothing to say.
+// A ring that holds only the newest entries still shows a leak that began before them; a very small ring is not enough data.
 func TestLeakInARing(t *testing.T) {
 	for ring, want := range map[int]int{5000: 1, 2000: 0, 50: 0} {
 		a := torch.IdleAllocator(0, ring)
@@ -284,7 +284,7 @@ func TestLeakInARing(t *testing.T) {
 	}
 }
 
-// Stacks of nothing tell of no place that keeps blocks.
+// Empty stacks do not identify a place that keeps blocks.
 func TestLeakWithoutStacks(t *testing.T) {
 	a := torch.IdleAllocator(0, 1<<20)
 	steps(a, 60, func(int) { a.Keep(3*mib, 5) })
@@ -300,7 +300,8 @@ func TestLeakWithoutStacks(t *testing.T) {
 	}
 }
 
-// A process that takes memory of the device while it works waits for the driver: that is told from a tenth of the time on.
+// A process that takes memory from the device while it works waits for the driver. The report
+// says so if that may be a tenth of the time or more.
 func TestTakingMemory(t *testing.T) {
 	for took, want := range map[int64]bool{99_000_000: false, 200_000_000: true} {
 		entries := []recorder.Entry{{Action: recorder.Alloc, Address: 1, Size: 512, Time: 1_000_000_000},

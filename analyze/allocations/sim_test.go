@@ -15,7 +15,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// snapshot reads what simulated allocators leave.
+// snapshot reads what simulated allocators dump.
 func snapshot(t testing.TB, runs ...*torch.Allocator) *recorder.Memory {
 	t.Helper()
 	syms := trace.NewSymbols()
@@ -29,7 +29,7 @@ func snapshot(t testing.TB, runs ...*torch.Allocator) *recorder.Memory {
 	return set
 }
 
-// A device that had no memory is a finding, with what the allocator had then; one that had is none.
+// A device that ran out of memory is a finding, with the state of the allocator at that time; otherwise there is no finding.
 func TestOutOfMemory(t *testing.T) {
 	found := 0
 	for seed := range uint64(6) {
@@ -64,8 +64,8 @@ func TestOutOfMemory(t *testing.T) {
 	}
 }
 
-// What is there beyond what was there before the recording is told, not what was allocated since: a
-// step replaces gradients by new ones.
+// The report compares memory with that before the recording, and does not count
+// allocations that only replace freed blocks: each step replaces gradients with new ones.
 func TestMoreThanBefore(t *testing.T) {
 	for _, c := range []struct {
 		freed, allocated int // blocks of 1 MB
@@ -92,7 +92,7 @@ func TestMoreThanBefore(t *testing.T) {
 	}
 }
 
-// calls are what a profiler recorded of a rank.
+// calls are a rank's calls that a profiler recorded.
 type calls struct {
 	profile.Stream
 	list []profile.Call
@@ -106,8 +106,8 @@ func (c *calls) Calls(yield func(*profile.Call) bool) {
 	}
 }
 
-// A call of a profile that ends at the stamp of a segment is what that took; one of another rank, one that is too long, or
-// another call is none.
+// A profiled call just before the time stamp of a segment gives the duration of the stall. Calls
+// of another rank, longer calls, and calls with another name are ignored.
 func TestStallsAreConfirmed(t *testing.T) {
 	set := snapshot(t, torch.NewAllocator(5, 0, 60, 1<<20))
 	plain := Measure(set, nil)
@@ -125,7 +125,7 @@ func TestStallsAreConfirmed(t *testing.T) {
 		case 2:
 			e.Name = other
 		case 3:
-			e.Start = s.Time - trace.Time(s.Most) - 100_000 // longer than since the entry before
+			e.Start = s.Time - trace.Time(s.Most) - 100_000 // longer than the time since the previous entry
 		}
 		c.list = append(c.list, profile.Call{Event: e})
 	}

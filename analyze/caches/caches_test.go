@@ -11,8 +11,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// chats plays 20 chats for 600 s: each asks every 8 s on average, with 9 of 10 tokens of its prompt in the cache, if it asked since that was
-// emptied. Each minute since 150 s, cut empties it; or as many strangers come, of whose prompts nothing is cached.
+// chats plays 20 chats for 600 s. Each asks every 8 s on average, with about 9 of 10 tokens of its prompt cached, unless it has not
+// asked since the last flush. From 150 s on, each minute, flushed empties the cache, and strangers adds 20 prompts that are not cached.
 func chats(seed uint64, flushed, strangers bool) (*Caches, []prompt) {
 	const cron, first = 60.0, 150.0
 	rnd := rand.New(rand.NewPCG(seed, 8))
@@ -42,8 +42,8 @@ func chats(seed uint64, flushed, strangers bool) (*Caches, []prompt) {
 	return c, list
 }
 
-// Caches that are emptied each minute are found, with when, and how much is cached behind that. As many prompts of others each minute are
-// nothing of that kind, and neither are chats that begin.
+// A cache that is emptied each minute is found, with the period, the times, and the cached shares before and after.
+// Prompts of 20 strangers each minute are not mistaken for that, and neither are the first prompts of chats.
 func TestEmptied(t *testing.T) {
 	for seed := range uint64(2) {
 		c, list := chats(seed, true, false)

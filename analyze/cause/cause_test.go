@@ -20,7 +20,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// inMicros fills in causes by hand, in us.
+// inMicros makes causes from times in us.
 func inMicros(times map[Cause]int64) (c Causes) {
 	for cause, t := range times {
 		c[cause] = t * 1000
@@ -66,7 +66,7 @@ func TestCausesByHand(t *testing.T) {
 	}
 }
 
-// While a decode server has no room yet, nothing is sent, though the prefill server's stage of sending is open.
+// While a decode server has no room yet, nothing is sent, even though the prefill server is in its transfer stage.
 func TestNoTransferWithoutRoom(t *testing.T) {
 	var d testset.Dump
 	part := func(role, label, host string, pid int, to float64, stages ...testset.Span) {
@@ -86,7 +86,7 @@ func TestNoTransferWithoutRoom(t *testing.T) {
 	compareCauses(t, "e2e", &a.E2E, &want)
 }
 
-// Where neither steps nor a TTFT tell when the first token was there, decoding is not its first step.
+// If neither steps nor a TTFT show when the first token came, decoding does not count as the first step.
 func TestDecodeWithoutFirstToken(t *testing.T) {
 	var d testset.Dump
 	root := testset.Span{Trace: "00000000000000000000000000000004", Name: " Req 4444", From: 0, To: 100_000, Attrs: testset.Attrs{"rid": "4444", "module": "sglang::request"}}
@@ -98,7 +98,7 @@ func TestDecodeWithoutFirstToken(t *testing.T) {
 	compareCauses(t, "e2e", &a.E2E, &want)
 }
 
-// A call for two answers ends with the longer one: the gateway holds up the other only after that.
+// A call for two answers ends with the longer one, and the shorter one waits for it. The gateway adds time only after that.
 func TestOtherAnswersOfACall(t *testing.T) {
 	var d testset.Dump
 	const id = "00000000000000000000000000000004"
@@ -139,8 +139,8 @@ func TestChunkWaitByHand(t *testing.T) {
 	}
 }
 
-// On a unified server a step waits for the prefill of another request, and a
-// retraction lasts until the next token that is computed.
+// On a unified server, a step waits for the prefill of another request, and a
+// retraction lasts until the next computed token.
 func TestGapsByHand(t *testing.T) {
 	var d testset.Dump
 	unified := func(n int, to float64, stages ...testset.Span) {
@@ -155,16 +155,16 @@ func TestGapsByHand(t *testing.T) {
 		to := at + 8000
 		switch step {
 		case 4:
-			to += 30_000 // another prefill goes first
+			to += 30_000 // another prefill runs first
 		case 7:
-			to += 50_000 // thrown out after 3 ms
+			to += 50_000 // retracted after 3 ms
 		}
 		stages = append(stages, testset.Span{Name: "decode_loop", From: at, To: to})
 		at = to
 	}
 	unified(1, at+1000, stages...)
 	d.AddEvent(1, "retract", stages[9].From+3000, nil) // on the thread span
-	// With the overlap scheduler, it begins while step 3 still runs.
+	// With the overlap scheduler, the other prefill begins while step 3 still runs.
 	unified(2, 90_000, testset.Span{Name: "prefill_waiting", From: 40_000, To: 50_000}, testset.Span{Name: "prefill_forward", From: 50_000, To: 82_000})
 
 	s := d.Set(t)
@@ -175,14 +175,13 @@ func TestGapsByHand(t *testing.T) {
 	compareCauses(t, "e2e", &list[at1].E2E, &want)
 }
 
-// addUp checks that the causes of every request are its time, to the ns, and that
-// none is negative.
+// addUp checks that the causes of every request add up to its time, to the ns, and that none is negative.
 func addUp(t *testing.T, s *request.Set) []Attribution {
 	t.Helper()
 	list := NewAttributor(place.Of(s)).All()
 	finished := 0
 	for i := range s.Requests {
-		r := &s.Requests[i] // of some, only the gateway tells that they finished
+		r := &s.Requests[i] // only the gateway shows that some of them finished
 		if r.Status == request.Finished && r.Complete() && s.Parts[s.Answering(r)].Root != request.None {
 			finished++
 		}
@@ -226,7 +225,7 @@ func TestCausesAddUpInSimulatedRuns(t *testing.T) {
 	for seed := range uint64(8) {
 		c := testset.Deployment(seed, simulator.DefaultConfig(seed))
 		c.Requests, c.Level = 60, int(1+seed/2)
-		c.KVTokens = 3200 // retractions
+		c.KVTokens = 3200 // enough for retractions
 		dump, _ := testinput.Simulate(t, c)
 		s := testset.BuildSet(t, "sim", bytes.NewReader(dump))
 		addUp(t, s)
@@ -234,14 +233,14 @@ func TestCausesAddUpInSimulatedRuns(t *testing.T) {
 		if lost := s.Len() - damaged.Len(); lost < s.Len()/20 {
 			t.Errorf("only %d spans of %d were left out", lost, s.Len())
 		}
-		for i := range damaged.Requests { // causes add up all the same, whatever they tell then
+		for i := range damaged.Requests { // causes add up even in damaged data
 			damaged.Requests[i].Flags &^= request.MissingRows
 		}
 		addUp(t, damaged)
 	}
 }
 
-// What the time of day is does not matter, to the ns.
+// The time of day does not change the causes, to the ns.
 func TestCausesDoNotDependOnTheTimeOfDay(t *testing.T) {
 	for seed := range uint64(4) {
 		c := testset.Deployment(seed, simulator.DefaultConfig(seed))
@@ -262,9 +261,9 @@ func TestCausesDoNotDependOnTheTimeOfDay(t *testing.T) {
 	}
 }
 
-// How far the clocks of hosts are apart hardly matters: requests tell.
+// Offsets between the clocks of hosts hardly change the causes, since requests reveal the offsets.
 func TestCausesDoNotDependOnClocks(t *testing.T) {
-	const tolerance = 3_000_000 // ns: what requests leave open
+	const tolerance = 3_000_000 // ns: how exactly requests determine the clocks
 	for seed := range uint64(2) {
 		c := simulator.DefaultConfig(seed)
 		c.Mode, c.Requests = simulator.Mode(seed), 150
@@ -302,7 +301,7 @@ func TestCoverage(t *testing.T) {
 	}
 }
 
-// Every cause has words, and layers have causes that are not made up later.
+// Every cause has words, and no layer maps to a cause that is derived only later, such as PromptSize.
 func TestCausesHaveWords(t *testing.T) {
 	for c := range Count {
 		if causeTexts[c].name == "" || causeTexts[c].phrase == "" {
@@ -318,13 +317,13 @@ func TestCausesHaveWords(t *testing.T) {
 	}
 }
 
-// Of a decode server alone, the wait for the KV cache holds the prefill, too; it is not the
-// transfer's. Where both halves are there, nothing is.
+// In a dump of decode servers only, the wait for the KV cache includes the prefill, so that it counts
+// as PrefillSide and not as Transfer. If both halves are in the dump, nothing counts as PrefillSide.
 func TestPrefillSideThatIsNotThere(t *testing.T) {
 	c := testset.Deployment(1, testset.Calm(1))
 	c.Requests = 60
 	dump, _ := testinput.Simulate(t, c)
-	prefills := map[string]bool{} // traces
+	prefills := map[string]bool{} // their trace ids
 	for _, m := range prefillRoot.FindAllSubmatch(dump, -1) {
 		prefills[string(m[1])] = true
 	}
@@ -357,8 +356,8 @@ var (
 	prefillRoot = regexp.MustCompile(`\{"traceId":"([0-9a-f]+)"[^{}]*"name":"prefill Req`)
 )
 
-// A request took 60 and 30 of two causes, 45 of them for nothing: 30 and 15, and what another claim has of that counts once; but what
-// a server that was slower once more took of it adds up.
+// A request spent 60 and 30 ns on two causes, and would have been 45 ns faster on a fast server: 30 and 15
+// of these remain. What another claim took already counts once, but a second slowdown of the server adds up.
 func TestSlower(t *testing.T) {
 	b := &Costs{finished: []Attribution{{Request: 7}}}
 	b.finished[0].E2E[Decode], b.finished[0].E2E[Interference] = 60, 30
@@ -375,7 +374,7 @@ func TestSlower(t *testing.T) {
 	}
 }
 
-// Of a request of which only its server is known, all time is there: what it takes longer is the server's. Of others, what no stage has is nowhere.
+// If a request has no time except unaccounted time, all of that belongs to its server. Otherwise, time outside of all stages has no place.
 func TestAllUnaccountedIsOfTheServer(t *testing.T) {
 	a := Attribution{Answer: 3}
 	a.E2E[Unaccounted] = 5

@@ -6,8 +6,8 @@ import (
 	"github.com/sgtrace/sgtrace/request"
 )
 
-// Of what a client asks for again and again, only the last answer took what it takes; without any, one attempt would have taken what requests
-// usually do. Times are in s, and all of each is in the queue or in decoding, as one to one.
+// A client retries several times: only the last answer had to take its time, and if there is none, one attempt
+// that takes as long as the median request. Times are in s, half of each in the queue and half in decoding.
 func TestInVain(t *testing.T) {
 	of := func(r int, s int64) (a Attribution) {
 		a.Request, a.E2E[Queue], a.E2E[Decode] = r, s*5e8, s*5e8

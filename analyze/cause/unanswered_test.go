@@ -9,8 +9,8 @@ import (
 	"github.com/sgtrace/sgtrace/testkit/testset"
 )
 
-// A client gave up while its request was in the queue, and another one that no scheduler took in goes on until the last sign of the server.
-// One that a full queue turned away, and that a gateway ended as the server did, waited for nothing.
+// A request waits in the queue until its client gives up, and one that no scheduler took in waits until the last
+// sign of its server. One that a full queue rejects does not wait in the queue.
 func TestUnanswered(t *testing.T) {
 	var d testset.Dump
 	trace := func(n int) string { return fmt.Sprintf("%032x", n) }

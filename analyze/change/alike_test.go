@@ -6,8 +6,8 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/change/work"
 )
 
-// Prefills that are faster while they are far smaller are not faster at the same load; nor does it matter how many
-// others run where pieces have no size of their own.
+// Prefills that became faster and far smaller are not faster at the same load. If pieces
+// have no size of their own, the number of others that run does not matter.
 func TestAlike(t *testing.T) {
 	paceOf := func(sized bool, small, large float64) []*work.Pace {
 		p := &work.Pace{Sized: sized}
@@ -28,7 +28,7 @@ func TestAlike(t *testing.T) {
 		{paceOf(true, 100, 6000), false},
 		{paceOf(true, 6000, 100), false},
 		{paceOf(true, 100, 110), true},
-		{paceOf(true, 100, 140), false}, // 124 is not among 142 to 187
+		{paceOf(true, 100, 140), false}, // the mean size of 124 is not between 142 and 187
 		{paceOf(false, 100, 6000), true},
 	} {
 		if got := alike(c.of, first); got != c.want {

@@ -20,7 +20,7 @@ func TestNothingChangesInNothing(t *testing.T) {
 	}
 }
 
-// A request with a forged time is left out.
+// A request with a forged time is ignored.
 func TestNothingChangesByAStray(t *testing.T) {
 	if c := Find(place.Of(testset.WithStray(t))); c.Requests != 59 || len(c.List) > 0 {
 		t.Errorf("%d requests, %+v", c.Requests, c.List)

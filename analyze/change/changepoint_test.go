@@ -18,7 +18,7 @@ import (
 
 const second = trace.Time(1_000_000_000)
 
-// stageMeanings are of the stages that the tests below name.
+// stageMeanings are the meanings of the stages in the tests below.
 var stageMeanings = map[string]request.Meaning{
 	"prefill_waiting": request.Queueing, "decode_transferred": request.Receiving,
 	"decode_waiting": request.DecodeQueueing, "decode_loop": request.Stepping,
@@ -46,7 +46,7 @@ func rate(at trace.Time, before, after float64) Shift {
 	return f
 }
 
-// An example in docs/METRICS.md.
+// exampleChanges are the changes of an example in docs/METRICS.md.
 func exampleChanges() *Changes {
 	at := trace.Time(testset.Epoch) + 50_187*second + second/5
 	lead := shareOf(at, 0.25, 0.6)
@@ -92,8 +92,8 @@ func TestSentence(t *testing.T) {
 	}
 }
 
-// What happens at one time is one change, the load before the latency; a latency
-// that does something else than the load, or later, is another one.
+// Shifts at about the same time are one change, which the load leads if it explains the latency.
+// Latency that the load does not explain, or that shifts too late, is a change of its own.
 func TestGroupFindings(t *testing.T) {
 	at := trace.Time(testset.Epoch)
 	for _, c := range []struct {
@@ -126,8 +126,8 @@ func TestGroupFindings(t *testing.T) {
 	}
 }
 
-// Load that rises at the beginning and falls at the end is no change, and neither
-// is the end of what began with it; a share is at any time.
+// Load that rises at the beginning of a capture or falls at its end is an edge and no change,
+// and so is the end of a shift that began at an edge. A shift in a share is never an edge.
 func TestEdges(t *testing.T) {
 	c := &Changes{From: trace.Time(testset.Epoch), To: trace.Time(testset.Epoch) + 100*second}
 	at := func(s float64) trace.Time { return c.From + trace.Time(s*float64(second)) }
@@ -179,7 +179,7 @@ func TestThreeDigits(t *testing.T) {
 	}
 }
 
-// A lead stands for all that work beside it; only a rank that is late is meant alone.
+// The name of a lead rank stands for all ranks that work with it; only lateness names a single rank.
 func TestNames(t *testing.T) {
 	rank := func(tp, dp int16) trace.Rank { return trace.Rank{TP: tp, PP: 0, DP: dp, EP: -1, Global: -1} }
 	s := &request.Set{Procs: []request.Proc{
@@ -206,7 +206,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// Nothing changes in the development data.
+// The dumps of steady load have no changes.
 func TestNoChangesInSteadyDumps(t *testing.T) {
 	for _, name := range []string{"a_unified_tp2.jsonl", "b_pd_smg_tp2.jsonl.zst", "c_pp2_dp2.jsonl.zst", "d_big_tp2.jsonl.zst", "i_vllm_llm_request.jsonl"} {
 		t.Run(name, func(t *testing.T) {
@@ -217,7 +217,8 @@ func TestNoChangesInSteadyDumps(t *testing.T) {
 	}
 }
 
-// Workers that begin to ask at one time make a burst, behind which more arrive than before. One behind which no more do is one.
+// Workers that all start at one time cause a burst. If the rate after the burst is higher than before,
+// that is the change; else the burst is a change of its own, with a start and an end.
 func TestWithoutBursts(t *testing.T) {
 	at := trace.Time(testset.Epoch)
 	for after, want := range map[float64]int{10: 1, 5: 2} {

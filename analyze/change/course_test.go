@@ -9,7 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Servers that are slow for the same time are so together; one that is for another time is by itself.
+// Servers that are slow for the same time share one spell; a server that is slow at another time has its own.
 func TestSpellsAtOneTime(t *testing.T) {
 	const second = trace.Time(1e9)
 	spell := func(host string, rank int32, from, until trace.Time) Shift {

@@ -11,8 +11,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Where requests wait from some point on, a rise of arrivals that is too small to be found in all of the time leads
-// that, since when it is there; without a rise, the wait leads.
+// Where requests begin to wait, a rise in arrivals leads that change from its own onset, even
+// if the rise is too small to be found in the whole capture. Without a rise, the wait leads.
 func TestDemandLeadsTheWait(t *testing.T) {
 	const seconds, seeds = trace.Time(1e9), 100
 	for _, rise := range []float64{1, 1.5} {
@@ -47,8 +47,8 @@ func TestDemandLeadsTheWait(t *testing.T) {
 	}
 }
 
-// Where one server takes longer, what users see of that is claimed there: requests on others have nothing of it. More load on one
-// server is seen everywhere, as it is load of all.
+// If a known server is slower, only its requests can claim the time that users lose. A shift in load has
+// no such requests, even on one server: routing and arrivals affect everyone.
 func TestKnowsWhoSees(t *testing.T) {
 	one := place.Location{Scope: place.OneRank, Role: request.Unified, Host: "a"}
 	for _, x := range []struct {
@@ -67,8 +67,8 @@ func TestKnowsWhoSees(t *testing.T) {
 	}
 }
 
-// Requests of somebody who has nothing in the cache come in addition: those who had their prompts cached still have them, and the
-// arrivals are what changed. Where nobody has them any more, the cache is.
+// If extra requests that have no cached prompts arrive while the others keep theirs, arrivals are the
+// cause. If nobody's prompts are cached any longer, the cache is.
 func TestOthersHaveNothingCached(t *testing.T) {
 	const early, second = trace.Time(1e9), trace.Time(1e9)
 	old, others := []float64{0.9, 0.85, 0.95, 0.9}, []float64{0, 0, 0, 0, 0, 0, 0, 0}
@@ -86,8 +86,8 @@ func TestOthersHaveNothingCached(t *testing.T) {
 	}
 }
 
-// Long prompts that come in addition and that nobody has cached make the part of tokens smaller that is cached, and no cache
-// is worse. Where those who had theirs cached have them no more, that is a cause of its own.
+// Longer prompts without cached tokens lower the cached share although the cache works as before.
+// If prompts that used to be cached no longer are, that is a cause of its own.
 func TestLongPromptsHaveNothingCached(t *testing.T) {
 	const second = trace.Time(1e9)
 	at := func(m Metric, before, after Level) Shift {
@@ -104,7 +104,7 @@ func TestLongPromptsHaveNothingCached(t *testing.T) {
 	}
 }
 
-// What a change makes longer is measured until the next cause is there, unless that came at about the same time.
+// The cost of a change is measured until the next cause begins, unless that began at about the same time.
 func TestAlone(t *testing.T) {
 	const second = trace.Time(1e9)
 	cause := func(m Metric, at trace.Time, before, after float64) Change {
@@ -118,11 +118,11 @@ func TestAlone(t *testing.T) {
 	}{
 		{cause(CachedChanged, 120*second, 0.9, 0.2), 120 * second},
 		{cause(CachedChanged, 120*second, 0.2, 0.9), 0}, // saves time
-		{cause(CachedChanged, 54*second, 0.9, 0.2), 0},  // nearly at once
+		{cause(CachedChanged, 54*second, 0.9, 0.2), 0},  // nearly at the same time
 		{cause(AbortsChanged, 120*second, 0, 0.5), 0},   // a consequence
-		{cause(OutputChanged, 20*second, 1, 5), 0},      // was there before
+		{cause(OutputChanged, 20*second, 1, 5), 0},      // began earlier
 		{cause(OutputChanged, 90*second, 1, 5), 90e9},
-		{cause(ArrivalsChanged, 90*second, 1, 5), 0}, // of clients that ask again
+		{cause(ArrivalsChanged, 90*second, 1, 5), 0}, // clients that retry
 	} {
 		all := &Changes{From: 0, To: 200 * second, List: []Change{first, x.next}}
 		if got := all.alone(&all.List[0]); got != x.want {
@@ -131,7 +131,7 @@ func TestAlone(t *testing.T) {
 	}
 }
 
-// When those that came in addition are gone, answers are as long as before: that is no change by itself.
+// When extra requests end, the mix of answers returns to its old length: that is no change by itself.
 func TestLengthsComeBack(t *testing.T) {
 	const second = trace.Time(1e9)
 	fewer := Shift{Metric: ArrivalsChanged, Before: Level{Rate: 12}, After: Level{Rate: 4}, Time: 90 * second, First: 89 * second, Last: 91 * second, Back: true}
@@ -143,7 +143,8 @@ func TestLengthsComeBack(t *testing.T) {
 	}
 }
 
-// Slow transfers make no step longer, and a pace of batches that compute both knows what prefills hold up.
+// Slow transfers do not make steps longer. The pace of whole batches already
+// includes the prefills in them, and other paces do not.
 func TestBehind(t *testing.T) {
 	all := &Changes{}
 	for _, x := range []struct {
@@ -161,7 +162,7 @@ func TestBehind(t *testing.T) {
 	}
 }
 
-// Load makes no rank late that was not: its peers do as much. One that was late may be so by more.
+// Load makes no rank late that was on time, since its peers have just as much to do. It may make a late rank later.
 func TestLatenessAndLoad(t *testing.T) {
 	lead := Shift{Metric: ArrivalsChanged, Time: 10e9, First: 8e9, Last: 12e9, Before: Level{Rate: 1}, After: Level{Rate: 2}}
 	for before, want := range map[int64]bool{2_000: false, 1_000_000: true} {
@@ -172,7 +173,7 @@ func TestLatenessAndLoad(t *testing.T) {
 	}
 }
 
-// Where some of several servers are slow, what others take is not theirs.
+// If only some servers are slow, they do not claim the time of the others.
 func TestOnlyThoseThatAreSlow(t *testing.T) {
 	at := func(host string) place.Location { return place.Location{Scope: place.OneRank, Host: host} }
 	f := Shift{Metric: PaceChanged, Ranks: []int32{1, 4}, Peers: 8, Steps: []PaceStep{{Location: at("b")}, {Location: at("e")}}}

@@ -10,8 +10,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A rank that is slow when another one stands still again and again does so with it, though its own times would not show when
-// that is; one that is not is left out.
+// A rank that is slow whenever another one stands still shares these pulses, even if they do not
+// show in its own times. A rank that is not slow then is left out.
 func TestFollowsPulses(t *testing.T) {
 	for _, slow := range []bool{true, false} {
 		r := rand.New(rand.NewPCG(5, 5))
@@ -32,8 +32,9 @@ func TestFollowsPulses(t *testing.T) {
 	}
 }
 
-// A server that is half as fast for a tenth of the time computes the prompts of others in half the time, too, and half as many of them
-// while it decodes a request, if nothing slows it down: a quarter of what they hold that up for stays.
+// A server runs at half speed for a tenth of the time. Without the pulses, the prefills that hold up a
+// decoding request would take half the time each, and half as many would fit into its shorter decoding: a
+// quarter of that time would remain, and three quarters are claimed.
 func TestPrefillsInPulses(t *testing.T) {
 	w := &observer{from: 0, to: 600e9}
 	pulses := changepoint.Pulses{Every: 60, At: 10, Length: 10, Size: 0.5, Level: 1, Count: 10}
@@ -45,10 +46,10 @@ func TestPrefillsInPulses(t *testing.T) {
 		}
 		prefill.Pieces = append(prefill.Pieces, x)
 	}
-	// Of the first request, pulses have nothing; the second lies in one: 2 s of its 5 s are of prefills.
+	// The first request is outside of all pulses. The second is inside of one: prefills take 2 s of its 5 s.
 	decode.Pieces = []work.Piece{{Request: 1001, From: 0, To: 5e9, NS: 4e9, Units: 1, Ratio: 1}, {Request: 1002, From: 12e9, To: 17e9, NS: 3e9, Units: 1, Ratio: 2}}
 	w.paces.Prefill = []work.Pace{prefill}
-	for i := range decode.Pieces { // as pulsing has taken it out
+	for i := range decode.Pieces { // as pulsing does before it calls addPrefills
 		x := &decode.Pieces[i]
 		x.NS *= 1 + w.pulsed(x, &pulses)
 	}
@@ -57,7 +58,7 @@ func TestPrefillsInPulses(t *testing.T) {
 	if got := s.held[1001]; got != 0 {
 		t.Errorf("outside of pulses: %d ns", got)
 	}
-	if got := s.held[1002]; got < 1_440_000_000 || got > 1_500_000_000 { // a piece counts as in a pulse for 95 % of its time at most
+	if got := s.held[1002]; got < 1_440_000_000 || got > 1_500_000_000 { // a piece counts as in a pulse for at most 95 % of its time
 		t.Errorf("in a pulse: %d ns, want 1.5 s", got)
 	}
 	if got := s.held[0]; got < 9_000_000_000 || got > 11_000_000_000 { // 100 prefills

@@ -18,12 +18,12 @@ import (
 // An incident is a kind of simulated run, and what must be found in it.
 type incident struct {
 	name  string
-	modes []simulator.Mode // by turns
+	modes []simulator.Mode // in rotation
 	alter func(c *simulator.Config)
-	// finds reports whether the planted change is among those found; nil for runs in
-	// which nothing must be.
+	// finds reports whether the planted change is among those found. It is nil for
+	// runs in which nothing must be found.
 	finds func(c *change.Changes, onset trace.Time) bool
-	// least is in how many of 100 runs it must find it, or nothing.
+	// least is the smallest number of 100 runs in which that must succeed.
 	least int
 }
 
@@ -92,8 +92,8 @@ func burst(f *change.Shift) bool {
 	return f.Metric == change.ArrivalsChanged && f.After.Rate > 2*f.Before.Rate
 }
 
-// found reports whether a shift of some kind is dated at the onset: within the
-// bounds that it gives itself, or a second.
+// found reports whether a matching shift is dated at the onset: within its own
+// bounds, give or take a second, and less than 2 s off.
 func found(c *change.Changes, onset trace.Time, is func(*change.Shift) bool) bool {
 	const second = 1_000_000_000
 	for i := range c.List {
@@ -108,8 +108,8 @@ func found(c *change.Changes, onset trace.Time, is func(*change.Shift) bool) boo
 	return false
 }
 
-// Planted changes are found in 95 of 100 runs at least, with their time, and none
-// in 95 of 100 healthy ones.
+// Planted changes are found at their time in at least 95 of 100 runs, and no changes
+// in at least 95 of 100 healthy runs.
 func TestRateOfChanges(t *testing.T) {
 	seeds := testset.FirstSeeds(t, 3)
 	for _, in := range incidents {
@@ -129,7 +129,7 @@ func TestRateOfChanges(t *testing.T) {
 	}
 }
 
-// holds plays the incident with a seed and reports whether what must be found is.
+// holds plays the incident with a seed and reports whether the result is right.
 func (in *incident) holds(t *testing.T, seed uint64) bool {
 	config := simulator.DefaultConfig(seed)
 	config.Mode = in.modes[int(seed)%len(in.modes)]
@@ -142,7 +142,7 @@ func (in *incident) holds(t *testing.T, seed uint64) bool {
 	return in.finds(changes, trace.Time(truth.Requests[int(config.Incident.Onset*float64(config.Requests))].ArrivalNs))
 }
 
-// The interval of the time of a change holds the onset that the simulator planted.
+// The interval of a change's time contains the onset that the simulator planted.
 func TestTimeOfChange(t *testing.T) {
 	for seed := range uint64(3) {
 		set, truth := testset.Simulated(t, simulator.DefaultConfig(seed))
@@ -169,7 +169,7 @@ func TestTimeOfChange(t *testing.T) {
 	}
 }
 
-// The notes of the table of changes have slow phases, which no row has: they come and go.
+// Slow phases come and go, so that they have no row in the table of changes, but a note.
 func TestSlowPhasesAreNoted(t *testing.T) {
 	set, truth := testset.Clustered(t, cluster.Find("slow_every_40"), 84001)
 	noted := testset.Text(t, change.Find(place.Of(set)).Report(), table.FormatText, table.Style{Width: 1000})

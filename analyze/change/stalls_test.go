@@ -11,7 +11,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// standing is a server that decodes answers of about a second each, and stands still for some time at some times.
+// standing is a server that decodes answers of about a second each, and stands still for length at each of the given times.
 func standing(rnd *rand.Rand, length trace.Time, at ...trace.Time) *observer {
 	const answers, second = 400, trace.Time(1e9)
 	w := &observer{from: 0, to: 120 * second, set: &request.Set{}, within: []*request.Request{}}
@@ -23,7 +23,7 @@ func standing(rnd *rand.Rand, length trace.Time, at ...trace.Time) *observer {
 		usual, to := float64(took), from+took
 		for _, t := range at {
 			switch {
-			case from >= t && from < t+length: // it waits to begin
+			case from >= t && from < t+length: // it waits to start
 				to += t + length - from
 				from = t + length
 			case from < t && to > t:
@@ -36,8 +36,8 @@ func standing(rnd *rand.Rand, length trace.Time, at ...trace.Time) *observer {
 	return w
 }
 
-// A server that stands still for half a second is told if it does so several times, all of them at once; once or
-// twice, every process does.
+// A server that stands still for half a second is reported if that happens at least
+// three times, as one finding. Every process stands still briefly once or twice.
 func TestServerStandsStillNowAndThen(t *testing.T) {
 	const second = trace.Time(1e9)
 	rnd := rand.New(rand.NewPCG(1, 2))

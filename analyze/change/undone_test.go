@@ -7,7 +7,8 @@ import (
 	"github.com/sgtrace/sgtrace/internal/changepoint"
 )
 
-// What only ends a change is told with it: where its series rose, whatever led that.
+// A change that only undoes another is reported with that one: the change in which
+// its series rose, even if another shift leads it.
 func TestUndone(t *testing.T) {
 	waits := Shift{Stage: "decode_transferred", Metric: MedianChanged, Before: Level{P50: 10}, After: Level{P50: 900}}
 	fell := Shift{Stage: "decode_transferred", Metric: TailChanged, Back: true, Before: Level{Share: 0.5}, After: Level{Share: 0.01}}
@@ -29,7 +30,7 @@ func TestUndone(t *testing.T) {
 	}
 }
 
-// What users see the end of, where its beginning is evidence of a server that was slower for a while, is evidence, too.
+// If a spell of a slow server explains the rise of a latency, it explains the fall as well: both are evidence.
 func TestUndoneEvidence(t *testing.T) {
 	steps := func(before, after int64, back bool) []Shift {
 		return []Shift{{Stage: "decode_loop", Metric: MedianChanged, Sized: true, Back: back, Before: Level{P50: before}, After: Level{P50: after}}}
@@ -45,7 +46,7 @@ func TestUndoneEvidence(t *testing.T) {
 	}
 }
 
-// Prompts that are as long as before again are no change by themselves: they say until when they were longer.
+// Prompts that return to their old length are no change by themselves: they mark the end of the longer prompts.
 func TestUndoneLengths(t *testing.T) {
 	found := []Shift{{Metric: PromptChanged, Sized: true, Time: 1000, Before: Level{Rate: 1000}, After: Level{Rate: 2600}}, {Metric: PromptChanged, Sized: true, Time: 9000, Before: Level{Rate: 2600}, After: Level{Rate: 1200}}}
 	markReturns(found)
@@ -53,7 +54,7 @@ func TestUndoneLengths(t *testing.T) {
 	if got := c.Findings(nil); len(got) != 1 || got[0].Until != 9000 || !strings.Contains(got[0].Text, ", until ") || len(got[0].Evidence) != 2 {
 		t.Errorf("findings: %+v", got)
 	}
-	found[1].After.Rate, found[1].Back = 400, false // shorter than ever
+	found[1].After.Rate, found[1].Back = 400, false // shorter than ever before
 	if got := c.Findings(nil); len(got) != 2 {
 		t.Errorf("findings: %+v", got)
 	}

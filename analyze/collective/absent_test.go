@@ -12,8 +12,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A rank that waits a tenth of its time for ranks without files is found where sizes say
-// that it has no more to send.
+// A rank that spends at least a tenth of its time waiting for ranks without files is
+// found, if equal sizes show that it has no more to send.
 func TestAbsentRanks(t *testing.T) {
 	const us = 1000
 	s := newSyncPoints("TP0", "TP1")
@@ -22,7 +22,7 @@ func TestAbsentRanks(t *testing.T) {
 		s.part(1, "allreduce", i*1000*us, 20*us, true)
 	}
 	s.part(0, "allreduce", 20_000*us, 5_020*us, false)
-	s.part(1, "allreduce", 20_000*us, 5_020*us, true) // for TP0, say
+	s.part(1, "allreduce", 20_000*us, 5_020*us, true) // for TP0, for example
 	devices := func(ms int64) *gpu.GPUs {
 		return &gpu.GPUs{GPUs: []gpu.GPU{{RankIndex: 0, Last: trace.Time(ms * 1000 * us)}, {RankIndex: 1, Last: trace.Time(3 * ms * 1000 * us)}}}
 	}
@@ -38,7 +38,7 @@ func TestAbsentRanks(t *testing.T) {
 		t.Errorf("less than a tenth: %+v", found)
 	}
 	for i := range s.met.Kernels {
-		s.met.Kernels[i].Dtype = 0 // now the size is unknown
+		s.met.Kernels[i].Dtype = 0 // makes the size unknown
 	}
 	if found, _ := Measure(s.Set, 0, 0).Absent(devices(20)); len(found) != 1 {
 		t.Errorf("of unknown size, 250 times as long as those around: %+v", found)
@@ -55,12 +55,12 @@ func TestAbsentRanks(t *testing.T) {
 	}
 }
 
-// A wait of less than a hundredth of the time in collectives is not worth a sentence, nor is what one
-// kernel of each kind took beyond itself.
+// Waits of less than a hundredth of the time in collectives are not reported, and
+// neither is the time of a kernel that is the only one of its kind.
 func TestShortWaitsAreNotTold(t *testing.T) {
 	const us = 1000
 	for _, c := range []struct {
-		wait int64 // us, of one kernel, beside 99 that take 1 ms
+		wait int64 // us, of one of ten broadcasts; 99 all-reduces of 1 ms are the rest
 		told int
 	}{{5000, 1}, {3000, 1}, {500, 0}} {
 		s := newSyncPoints("a")
@@ -82,13 +82,13 @@ func TestShortWaitsAreNotTold(t *testing.T) {
 	}
 }
 
-// Where all ranks that were recorded have come, and a collective goes on for far longer than others of its
-// kind, they wait for one that was not: if its group has more ranks than were there, as its size says, or as
-// groups of this size cannot make up the job.
+// If a collective goes on for far longer than others of its kind after all recorded ranks have
+// arrived, they wait for a rank that was not recorded. That requires a group with more ranks than
+// were seen, according to its size, or because groups of the seen size could not divide the job.
 func TestAllThatAreThereWait(t *testing.T) {
 	const us = 1000
 	for name, c := range map[string]struct {
-		size, job int // of the group, and of the job; -1 is unknown
+		size, job int // of the group and of the job; -1 is unknown
 		wait      int64
 		want      float64 // of GPU time
 	}{
@@ -112,7 +112,7 @@ func TestAllThatAreThereWait(t *testing.T) {
 			at := i * 5000 * us
 			x := s.meet(at, took+200*us, at+100*us, took+100*us, at+200*us, took)
 			if x.GroupSize = int32(c.size); c.size < 0 {
-				x.Dtype = 0 // the kernels of graphs do not tell
+				x.Dtype = 0 // as for kernels in graphs
 			}
 		}
 		g := &gpu.GPUs{}
@@ -139,16 +139,17 @@ func TestAllThatAreThereWait(t *testing.T) {
 	}
 }
 
-// A rank that most collectives of all others lack is told, unless its own kernels may be of these, or it is in no group of theirs.
+// A rank that is absent from most collectives of its peers is reported, unless its own unmatched kernels
+// may belong to them, or it is not in their group.
 func TestLackingRanks(t *testing.T) {
 	for _, c := range []struct {
 		name        string
 		ranks       []string
-		without     int // of 40 collectives, those that the last rank is not in
+		without     int // of 40 collectives, those without the last rank
 		sized       bool
-		alone       int  // kernels of the last rank of which no other one was found
-		noDevice    bool // of a fourth rank
-		wantN, want int  // of Lack; 0 is none
+		alone       int  // unmatched kernels of the last rank
+		noDevice    bool // there is a fourth rank without a device
+		wantN, want int  // fields of Lack; 0 means no finding
 	}{
 		{"half of them", []string{"rank 0", "rank 1", "rank 2"}, 20, true, 0, false, 20, 40},
 		{"half of them, beside processes without devices", []string{"rank 0", "rank 1", "rank 2"}, 20, true, 0, true, 20, 40},

@@ -14,7 +14,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// lateRank are four ranks that meet every millisecond, of which TP2 comes 100 us late.
+// lateRank returns four ranks that meet every millisecond; TP2 arrives 100 us late.
 func lateRank() *Collectives {
 	r := rand.New(rand.NewPCG(7, 7))
 	s := newSyncPoints("TP0", "TP1", "TP2", "TP3", "TP9")
@@ -33,7 +33,8 @@ func lateRank() *Collectives {
 	return Measure(s.Set, 0, 0)
 }
 
-// devices are what the four ranks were busy with in 400 ms. extra adds to TP2.
+// devices returns the time of the four ranks' devices over 400 ms. TP2 has extra
+// time in kernels, and host and other add to its idle time.
 func devices(extra map[string]int64, host, other int64) *gpu.GPUs {
 	g := &gpu.GPUs{}
 	for rank := range int32(4) {
@@ -64,7 +65,7 @@ func devices(extra map[string]int64, host, other int64) *gpu.GPUs {
 	return g
 }
 
-// The cause of a lateness is what makes most of it.
+// The cause of a straggler is the largest part of its lateness.
 func TestCauseOfStraggler(t *testing.T) {
 	const moe = "void fused_moe<float, 8>(int*)"
 	for _, c := range []struct {
@@ -93,7 +94,7 @@ func TestCauseOfStraggler(t *testing.T) {
 			t.Errorf("%s: %s, want %s", c.name, found[0].Cause, c.want)
 		}
 	}
-	once := devices(map[string]int64{moe: 40_000_000}, 0, 0) // as above, but in one of its kernels
+	once := devices(map[string]int64{moe: 40_000_000}, 0, 0) // the same excess, but in a single kernel
 	for i := range once.Kernels {
 		k := &once.Kernels[i]
 		if k.Summary.Max = 250_000; k.RankIndex == 2 && k.Name == moe {
@@ -103,7 +104,7 @@ func TestCauseOfStraggler(t *testing.T) {
 	if found := lateRank().Stragglers(once); found[0].Cause != "compute-bound: one of its `fused_moe` kernels runs for 40.2 ms" {
 		t.Errorf("one kernel once: %s", found[0].Cause)
 	}
-	for want, names := range map[string][]string{ // that run as much more often as they take longer in all
+	for want, names := range map[string][]string{ // kernels that run more often, in proportion to their excess
 		"it runs `fused_moe` 1.40 times as often, each time for as long":          {moe},
 		"it runs nearly all of its kernels 1.40 times as often, each for as long": {moe, "gemm", "norm"},
 	} {
@@ -124,20 +125,20 @@ func TestCauseOfStraggler(t *testing.T) {
 	meets := devices(nil, 40_000_000, 0)
 	for i := range meets.GPUs {
 		if g := &meets.GPUs[i]; g.RankIndex == 2 {
-			g.Waits.Time[gpu.Meeting] = 40_000_000 // of what its host was late
+			g.Waits.Time[gpu.Meeting] = 40_000_000 // all of its host's delay
 		}
 	}
 	if found := lateRank().Stragglers(meets); found[0].Cause != "its GPU idles longer while its host is in gloo collectives" {
 		t.Errorf("in gloo: %s", found[0].Cause)
 	}
-	found := lateRank().Stragglers(devices(map[string]int64{moe: 36_000_000}, 8_000_000, -390_000)) // 0.975 us of 100 are not worth a word
+	found := lateRank().Stragglers(devices(map[string]int64{moe: 36_000_000}, 8_000_000, -390_000)) // -0.975 us of 100 is too little to mention
 	want := "per collective it arrives 100 us later than the median of the other ranks; it computes 90 us longer; it idles 20 us longer while it waits for a launch"
 	if got := found[0].Evidence[len(found[0].Evidence)-1].Text; got != want {
 		t.Errorf("evidence %s, want %s", got, want)
 	}
 }
 
-// What a straggler costs, in words and as a finding.
+// The cost of a straggler appears in words and in its finding.
 func TestVerdictOnCollectives(t *testing.T) {
 	c := lateRank()
 	found := c.Stragglers(nil)
@@ -187,7 +188,7 @@ func TestWhereIs(t *testing.T) {
 	}
 }
 
-// A rank that several groups wait for is told once, of the one that loses most.
+// A rank that several groups wait for is reported once, for the group that loses the most time.
 func TestStragglerOfTwoGroups(t *testing.T) {
 	s := newSyncPoints("TP0", "TP1", "TP2", "TP3")
 	for end := int64(1_000_000); end < 400_000_000; end += 1_000_000 {

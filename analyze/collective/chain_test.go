@@ -10,7 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Steps without a slow rank take what they take in the same run without it.
+// The steps without a slow rank that Play predicts take as long as in the same simulated run without it.
 func TestRateOfSavedSteps(t *testing.T) {
 	for _, c := range testset.TPServers {
 		t.Run(c.Name, func(t *testing.T) {
@@ -46,7 +46,7 @@ func TestRateOfSavedSteps(t *testing.T) {
 	}
 }
 
-// Without a change, a chain comes out as it was recorded.
+// Without a change, Play reproduces the recorded times.
 func TestUnchanged(t *testing.T) {
 	for _, c := range testset.TPServers {
 		for _, follow := range []bool{false, true} {
@@ -60,7 +60,7 @@ func TestUnchanged(t *testing.T) {
 	}
 }
 
-// A rank that is as fast as its peers until some time launches no later than that from then on: what was saved stays so.
+// If a slow rank were as fast as its peers until some time, the time saved by then would stay saved.
 func TestSavedUntil(t *testing.T) {
 	s := testset.TPServer{Seed: 2, Ranks: 4, Steps: 40, Segments: 24, Compute: 45e3, Noise: 0.03, Launch: 80e3, Transfer: 10e3, Factor: 1, Lag: 2, Slow: 1}
 	r := ReadChain(s.Play())
@@ -74,7 +74,7 @@ func TestSavedUntil(t *testing.T) {
 	}
 }
 
-// What cannot be played is refused, with the reason.
+// Chains that cannot be replayed are refused, with the reason.
 func TestRefused(t *testing.T) {
 	s := testset.TPServer{Seed: 1, Ranks: 2, Steps: 10, Segments: 10, Compute: 50e3, Launch: 9e3, Transfer: 8e3, Factor: 1, Lag: 1}
 	for _, c := range []struct {

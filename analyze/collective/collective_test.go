@@ -16,11 +16,10 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// syncPointsOf makes a set of ranks that meet. SyncPoints are given by starts and
-// durations in ns, of rank 0, 1, ...; a start of -1 is a rank that was not there.
+// syncPointsOf is a set of ranks that meet.
 type syncPointsOf struct {
 	*profile.Set
-	met *testset.CollectiveMatches // of the set
+	met *testset.CollectiveMatches // the collectives of the set
 }
 
 func newSyncPoints(ranks ...string) syncPointsOf {
@@ -28,7 +27,8 @@ func newSyncPoints(ranks ...string) syncPointsOf {
 	return syncPointsOf{&profile.Set{Syms: trace.NewSymbols(), Ranks: ranks, Collectives: met}, met}
 }
 
-// meet adds an all-reduce of 1000 elements of two bytes.
+// meet adds an all-reduce of 1000 elements of two bytes. The arguments are start and
+// duration in ns of rank 0, 1, ...; a start of -1 means that the rank was absent.
 func (s syncPointsOf) meet(startsAndDurations ...int64) *profile.CollectiveMatch {
 	x := profile.CollectiveMatch{
 		Name: s.Syms.Intern("ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)"),
@@ -45,8 +45,8 @@ func (s syncPointsOf) meet(startsAndDurations ...int64) *profile.CollectiveMatch
 	return &s.met.Points[len(s.met.Points)-1]
 }
 
-// threeRanks meet six times: c comes last twice, a once, a and b together once, once
-// they need not wait, and once somebody is gone before the last one comes.
+// threeRanks meet six times: c comes last twice, a once, a and b together once. Once
+// they need not wait, and once one rank has left before another comes.
 func threeRanks() syncPointsOf {
 	s := newSyncPoints("a", "b", "c", "alone")
 	s.meet(100, 50, 110, 40, 130, 20)
@@ -86,7 +86,7 @@ func TestCollectives(t *testing.T) {
 		t.Fatalf("kinds %+v", c.Kinds)
 	}
 	k := c.Kinds[0]
-	// The fourth rank of the group was never there: it may have come last, and the data gone faster.
+	// The fourth rank of the group was never recorded: it may have come last, and then the data moved faster.
 	if k.Name() != "allreduce" || k.Kernel != "ncclDevKernel_AllReduce_Sum_bf16_RING_LL" || k.Bytes != 2000 || k.N != 4 || k.Ranks != 3 ||
 		k.Transfer.P50 != 15 || k.Transfer.Max != 30 || k.Last != "c" || k.LastN != 2 || k.Whole != 0 || k.BusBandwidth() != 0 {
 		t.Errorf("all-reduce: %+v, %v GB/s", k, k.BusBandwidth())
@@ -102,7 +102,7 @@ func TestCollectives(t *testing.T) {
 	}
 }
 
-// A window of time takes the sync points that overlap it.
+// A time window selects the sync points that overlap it.
 func TestCollectivesInWindow(t *testing.T) {
 	s := threeRanks()
 	for _, c := range []struct {
@@ -115,8 +115,8 @@ func TestCollectivesInWindow(t *testing.T) {
 	}
 }
 
-// Nothing depends on the clocks of hosts where they are not known: ranks leave
-// together, and who ran longer came earlier.
+// Where the clocks of hosts are unknown, they do not affect the result: ranks leave
+// together, so that the rank with the longest kernel came first.
 func TestCollectivesWithoutClocks(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	one, two := newSyncPoints("a", "b", "c", "d"), newSyncPoints("a", "b", "c", "d")
@@ -147,7 +147,7 @@ func TestCollectivesWithoutClocks(t *testing.T) {
 	}
 }
 
-// Every wait is somebody's blame, unless several came last together.
+// Every wait is attributed to one rank, unless several came last together.
 func TestWaitsAddUp(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	s := newSyncPoints("a", "b", "c", "d", "e")
@@ -181,7 +181,7 @@ func TestWaitsAddUp(t *testing.T) {
 	}
 }
 
-// Replicas call their groups the same, and are told apart.
+// Replicas with equally named groups are kept apart.
 func TestKindsOfReplicas(t *testing.T) {
 	s := newSyncPoints("TP0-DP0", "TP1-DP0", "TP0-DP1", "TP1-DP1")
 	for i := range int64(20) {
@@ -198,14 +198,14 @@ func TestKindsOfReplicas(t *testing.T) {
 	}
 }
 
-// What nccl-tests print for these sizes and times.
+// Bus bandwidths match what nccl-tests prints for these sizes and times.
 func TestBusBandwidth(t *testing.T) {
 	s := newSyncPoints(make([]string, 8)...)
 	for _, c := range []struct {
 		op, dtype string
 		in, out   int64
 		bytes     int64
-		busbw     float64 // in 1000 ns, GB/s
+		busbw     float64 // GB/s, if it takes 1000 ns
 	}{
 		{"allreduce", "Float", 1000, 1000, 4000, 7},
 		{"allreduce_coalesced", "Half", 1000, 1000, 2000, 3.5},
@@ -214,10 +214,10 @@ func TestBusBandwidth(t *testing.T) {
 		{"all_to_allv", "Byte", 8000, 8000, 8000, 7},
 		{"broadcast", "Long", 1000, 1000, 8000, 8},
 		{"reduce", "Double", 1000, 1000, 8000, 8},
-		{"allgather", "bytes", 1000, -1, 8000, 7}, // exports have what NCCL counts: the part of a rank
+		{"allgather", "bytes", 1000, -1, 8000, 7}, // exports have NCCL's count: the part of one rank
 		{"reducescatter", "bytes", 1000, -1, 8000, 7},
 		{"allreduce", "bytes", 8000, -1, 8000, 14},
-		{"allreduce", "QInt8", 1000, 1000, -1, 0}, // a type without a size
+		{"allreduce", "QInt8", 1000, 1000, -1, 0}, // a type of unknown size
 		{"allreduce", "Float", -1, -1, -1, 0},
 		{"fused_something", "Float", 1000, 1000, 4000, 0},
 	} {
@@ -230,9 +230,8 @@ func TestBusBandwidth(t *testing.T) {
 	}
 }
 
-// Collectives at which a rank was not seen say nothing about links: the transfer of 60 ns
-// may have been a wait for it. Of the others, each of three ranks sends 4/3 of 2000 bytes in
-// 20 ns.
+// Collectives with an unseen rank reveal nothing about links: the transfer of 60 ns may have been
+// a wait for that rank. In the others, each of three ranks sends 4/3 of 2000 bytes in 20 ns.
 func TestBusBandwidthOfWholeGroups(t *testing.T) {
 	s := newSyncPoints("a", "b", "c")
 	for start := range int64(4) {
@@ -254,8 +253,8 @@ func TestBusBandwidthOfWholeGroups(t *testing.T) {
 	}
 }
 
-// Ranks whose recordings begin later are missing at some sync points of their peer group;
-// ranks that meet without others often are a peer group of their own.
+// Ranks whose recordings begin later are absent from some sync points of their peer
+// group. Ranks that often meet without others are a peer group of their own.
 func TestPeerGroups(t *testing.T) {
 	s := newSyncPoints("a", "b", "c", "d")
 	for i := range int64(100) {
@@ -278,7 +277,7 @@ func TestPeerGroups(t *testing.T) {
 	}
 }
 
-// Columns of the tables are there for programs: they are only ever added to.
+// Programs read these tables: columns are only ever added.
 func TestCollectiveReports(t *testing.T) {
 	want := []string{
 		"rank,all,n,last,last_share,late_p50_ns,late_p99_ns,took_ns,wait_ns,wait_share,transfer_ns,blame_ns",
@@ -306,7 +305,7 @@ func TestCollectiveReports(t *testing.T) {
 	}
 }
 
-// A few of many ranks are named, without the one that they wait for.
+// Up to three peers are named, without the rank that they wait for.
 func TestPeerGroupPeers(t *testing.T) {
 	for _, c := range []struct {
 		ranks int
@@ -329,11 +328,11 @@ func TestPeerGroupPeers(t *testing.T) {
 	}
 }
 
-// Transfers stand still where a few take far longer than others of their kind and size at which all ranks are, and where those
-// make up most of what is transferred.
+// Transfers stall if a few take far longer than others of the same kind and size with all ranks
+// present, and these make up more than half of the transfer time.
 func TestTransfersStandStill(t *testing.T) {
 	const ms = 1_000_000
-	kind := func(bytes int64, whole int, long int64) Kind { // of 50, that take 1 ms, but for one
+	kind := func(bytes int64, whole int, long int64) Kind { // 50 collectives of 1 ms each, except for one
 		k := Kind{Op: "allreduce", Bytes: bytes, GroupSize: 8, N: 50, Whole: whole}
 		k.Transfer.N, k.Transfer.P50, k.Transfer.Max, k.Transfer.Total = 50, ms, long, 49*ms+long
 		return k

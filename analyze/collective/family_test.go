@@ -13,7 +13,7 @@ import (
 	"github.com/sgtrace/sgtrace/testkit/testinput"
 )
 
-// allReduceKernels are how servers reduce over the memory of other devices.
+// allReduceKernels are the kernels with which servers reduce through peer memory, without NCCL.
 var allReduceKernels = []string{
 	"void sglang::cross_device_reduce_1stage<__nv_bfloat16, 8, 512>(sglang::RankData*, sglang::RankSignals)",
 	"_ZN5aiter26cross_device_reduce_1stageIDF16bLi8EEEvPNS_8RankDataENS_11RankSignalsE",
@@ -23,8 +23,7 @@ var allReduceKernels = []string{
 	"void mori::moe::EpDispatchIntraNodeKernel<__hip_bfloat16>(mori::moe::EpDispatchArgs)",
 }
 
-// Ranks that reduce without NCCL, and without any metadata, meet as often and wait as long
-// as they did with NCCL.
+// Ranks that reduce without NCCL, and without any metadata, meet as often and wait as long as with NCCL.
 func TestWaitsWithoutNCCL(t *testing.T) {
 	config := simulator.DefaultConfig(3)
 	config.Mode, config.Requests = simulator.Unified, 100
@@ -50,7 +49,7 @@ func TestWaitsWithoutNCCL(t *testing.T) {
 	}
 }
 
-// rewritten copies the files of a folder with other words.
+// rewritten copies the files of a folder with words replaced.
 func rewritten(t *testing.T, dir string, words *strings.Replacer) string {
 	t.Helper()
 	to := t.TempDir()
@@ -70,7 +69,7 @@ func rewritten(t *testing.T, dir string, words *strings.Replacer) string {
 	return to
 }
 
-// The only public set with all ranks of one run, with what TraceLens says about it. Its
+// The only public set with all ranks of one run agrees with TraceLens. Its
 // all-to-alls are SendRecv kernels, which annotations explain.
 func TestCollectivesOfDLRM(t *testing.T) {
 	set := readTraces(t, testinput.Shared(t, "data", "reality", "dlrm"))

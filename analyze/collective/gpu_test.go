@@ -10,7 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/profile/kernelname"
 )
 
-// exposedFor is a device of 100 ms that communicates for so many ms with nothing to hide it.
+// exposedFor is a device of 100 ms with ms of communication that nothing hides.
 func exposedFor(rank string, ms int64) gpu.GPU {
 	g := gpu.GPU{Rank: rank, Last: 100_000_000, Rows: 100}
 	g.Running[1<<kernelname.ClassCommunication] = ms * 1_000_000
@@ -18,14 +18,14 @@ func exposedFor(rank string, ms int64) gpu.GPU {
 	return g
 }
 
-// How much of exposed communication is waiting is told where ranks were seen to meet.
+// Evidence says how much of the exposed communication is waiting, if ranks were seen to meet.
 func TestExposedEvidence(t *testing.T) {
 	g := gpu.GPUs{GPUs: []gpu.GPU{exposedFor("TP0", 30), exposedFor("TP1", 40)}}
 	const shares = "from 30 % on TP0 to 40 % on TP1"
 	if got := exposedEvidence(&g, nil); !slices.Equal(got, []string{shares}) {
 		t.Errorf("no collectives: %q", got)
 	}
-	// Of 395 + 145 ns ranks wait for 290 + 40.
+	// The ranks wait for 290 + 40 of 500 + 120 ns.
 	s := newSyncPoints("TP0", "TP1")
 	s.meet(0, 395, 290, 105)
 	s.meet(1040, 40, 1000, 80)

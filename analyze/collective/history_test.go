@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// The parts of a history add up to the waits of the whole time, however many there are.
+// The parts of a history add up to the waits of the whole time, whatever their number.
 func TestWaitHistoryAddsUp(t *testing.T) {
 	set := threeRanks().Set
 	c := Measure(set, 0, 0)

@@ -8,9 +8,9 @@ import (
 	"github.com/sgtrace/sgtrace/testkit/testset"
 )
 
-// A rank that comes late is found in logs of NCCL Inspector, whether they say when collectives were or only
-// how long each took. Since when is said where that is known, as precisely as it is, and nothing is said of
-// healthy ranks.
+// A late rank is found in logs of NCCL Inspector, whether they record the times of
+// collectives or only durations. The start of its lateness is reported as precisely
+// as it is known, and healthy ranks are not reported.
 func TestRateOfLateRankInInspector(t *testing.T) {
 	for _, x := range []struct {
 		name string
@@ -38,7 +38,7 @@ func TestRateOfLateRankInInspector(t *testing.T) {
 	}
 }
 
-// inspected reports whether logs of a run lead to what is true.
+// inspected reports whether the logs of a run lead to the right result.
 func inspected(t *testing.T, c torch.InspectorConfig) bool {
 	t.Helper()
 	dir := t.TempDir()

@@ -10,7 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// passing are collectives of eight ranks of which nothing is held.
+// passing is a stream of n collectives of eight ranks, none of which it keeps in memory.
 type passing struct {
 	set *profile.Set
 	n   int
@@ -45,8 +45,8 @@ func (p passing) Parts() iter.Seq[*profile.Part] {
 	}
 }
 
-// What is held of an arrival is when it was, for the judge of stragglers: 14 bytes, and the room
-// in which tables grow.
+// For each arrival, only its time is kept, for the straggler test: 14 bytes, plus
+// the slack of growing tables.
 func TestMemoryOfArrivals(t *testing.T) {
 	set := &profile.Set{Syms: trace.NewSymbols(), Ranks: []string{"a", "b", "c", "d", "e", "f", "g", "h"}}
 	live := func(n int) int64 {
@@ -65,7 +65,7 @@ func TestMemoryOfArrivals(t *testing.T) {
 	}
 }
 
-// BenchmarkMeasureRanks says who is late of 40,000 arrivals.
+// BenchmarkMeasureRanks measures how late ranks are at 40,000 arrivals.
 func BenchmarkMeasureRanks(b *testing.B) {
 	const n = 5_000
 	set := &profile.Set{Syms: trace.NewSymbols(), Ranks: []string{"a", "b", "c", "d", "e", "f", "g", "h"}}

@@ -9,7 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// part adds a kernel of an operation of 1000 elements of two bytes on eight ranks.
+// part adds a kernel for 1000 elements of two bytes in a group of eight ranks.
 func (s syncPointsOf) part(rank int32, op string, start, dur int64, met bool) *profile.Part {
 	s.met.Kernels = append(s.met.Kernels, profile.Part{Rank: rank, Matched: met, Collective: profile.Collective{
 		Name: s.Syms.Intern("ncclDevKernel_" + op), Op: s.Syms.Intern(op), Dtype: s.Syms.Intern("BFloat16"), Group: s.Syms.Intern("tp"),
@@ -18,7 +18,7 @@ func (s syncPointsOf) part(rank int32, op string, start, dur int64, met bool) *p
 	return &s.met.Kernels[len(s.met.Kernels)-1]
 }
 
-// Of a rank alone: what was long waited for others, which are not in the files.
+// With only one rank in the files, its long kernels waited for ranks without files.
 func TestLongKernelsOfOneRank(t *testing.T) {
 	s := newSyncPoints("a")
 	const us = 1000
@@ -61,7 +61,7 @@ func TestLongKernelsOfOneRank(t *testing.T) {
 	}
 }
 
-// Kernels that are a little long, or few, say nothing.
+// Kernels that are only slightly long, or too few, do not count as waits.
 func TestKernelsThatAreNotLong(t *testing.T) {
 	s := newSyncPoints("a", "b")
 	for i := range int64(20) {
@@ -81,8 +81,8 @@ func TestKernelsThatAreNotLong(t *testing.T) {
 	}
 }
 
-// What ranks send each other is what their splits say, and what the receivers get is
-// compared with the mean.
+// The matrix of an all-to-all follows the splits, and the amounts that receivers get
+// are compared with their mean.
 func TestAllToAllMatrix(t *testing.T) {
 	s := newSyncPoints("a", "b")
 	send := func(rank int32, in int64, splits string) {
@@ -92,7 +92,7 @@ func TestAllToAllMatrix(t *testing.T) {
 	send(0, 100, "[1, 3]") // 25 and 75 elements
 	send(0, 40, "[]")      // 20 each
 	send(1, 60, "[5, 0]")
-	send(1, 8, "[1, 1, ...]") // cut off: nobody knows better than 4 each
+	send(1, 8, "[1, 1, ...]") // cut off: assumed to be 4 each
 	s.part(1, "allreduce", 0, 10, true)
 	want := []AllToAll{
 		{Rank: "a", Group: "tp", To: 0, N: 2, Bytes: 90}, {Rank: "a", Group: "tp", To: 1, N: 2, Bytes: 190},
@@ -110,7 +110,7 @@ func TestAllToAllMatrix(t *testing.T) {
 	}
 }
 
-// Waits of prefill and decode are told apart, and add up to those of the whole.
+// Waits are separated by prefill and decode, and add up to the total.
 func TestWaitsByKindOfStep(t *testing.T) {
 	s := newSyncPoints("a", "b")
 	s.meet(100, 50, 130, 20).Step = profile.StepPrefill
@@ -141,11 +141,11 @@ func TestWaitsByKindOfStep(t *testing.T) {
 	}
 }
 
-// Where ranks leave when they have their own part, one that left early waited until then,
-// and without clocks nobody knows who came when.
+// In collectives that each rank may leave once it has its own part, a rank waits until
+// it leaves or the last rank arrives. Without clocks, the order of arrivals is unknown.
 func TestRanksThatLeaveApart(t *testing.T) {
 	s := newSyncPoints("a", "b", "c")
-	s.meet(100, 50, 110, 100, 130, 60).Apart = true // a has its part 20 after c came
+	s.meet(100, 50, 110, 100, 130, 60).Apart = true // a receives its part 20 ns after c came
 	s.meet(1000, 20, 1010, 100, 1060, 30).Apart = true
 	x := s.meet(2000, 50, 2010, 40, 2020, 30)
 	x.Apart, x.Bound = true, -1

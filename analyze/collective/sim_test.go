@@ -26,7 +26,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A tracedRun is a simulated run whose ranks were recorded.
+// A tracedRun is a simulated run with recorded ranks.
 type tracedRun struct {
 	set   *profile.Set
 	truth *torch.Truth
@@ -50,7 +50,7 @@ func traceRun(t *testing.T, config simulator.Config, change func(*torch.Config))
 	return &tracedRun{readTraces(t, filepath.Join(dir, "torch")), truth}
 }
 
-// readTraces reads the traces of a folder, and what their ranks did together.
+// readTraces reads the traces of a folder and matches the collectives of their ranks.
 func readTraces(t *testing.T, dir string) *profile.Set {
 	t.Helper()
 	files, err := inputs.Find([]string{dir})
@@ -70,8 +70,8 @@ func readTraces(t *testing.T, dir string) *profile.Set {
 	return &e.Profiles
 }
 
-// of returns the truth about a rank, by its name: "decode TP0-DP1 (host)", with the
-// parts that there are several of.
+// of returns the truth about a rank by its name, such as "decode TP0-DP1 (host)"; a
+// name has only the parts that differ between ranks.
 func (r *tracedRun) of(t *testing.T, name string) *torch.FileTruth {
 	t.Helper()
 	name, host, _ := strings.Cut(name, " (")
@@ -94,7 +94,7 @@ func (r *tracedRun) of(t *testing.T, name string) *torch.FileTruth {
 	return nil
 }
 
-// collectiveRuns are kinds of runs, of seeds that have a straggler or none.
+// collectiveRuns are kinds of runs, with seeds for runs with a straggler and without.
 var collectiveRuns = []struct {
 	name  string
 	seed  func(c *simulator.Config, r *rand.Rand)
@@ -115,8 +115,8 @@ var collectiveRuns = []struct {
 	}, func(*torch.Config) {}},
 }
 
-// A rank that is slow is found in the collectives of simulated runs, with the reason,
-// and none where all are alike.
+// A slow rank is found by the collectives of simulated runs, with its cause, and
+// none is found if all ranks are equally fast.
 func TestRateOfCollectiveStragglers(t *testing.T) {
 	for _, c := range collectiveRuns {
 		t.Run(c.name, func(t *testing.T) {
@@ -160,7 +160,7 @@ func TestRateOfCollectiveStragglers(t *testing.T) {
 	}
 }
 
-// isAt reports whether the rank that was found is the one that was planted.
+// isAt reports whether the rank found is the planted one.
 func isAt(s *straggler.Straggler, c *simulator.Config) bool {
 	at := s.Location
 	return at.Rank.TP == int16(c.Straggler.TP) && max(0, at.Rank.DP) == int16(c.Straggler.DP) && (at.Role == request.Decode) == (c.Mode != simulator.Unified)
@@ -170,8 +170,7 @@ func (r *tracedRun) stragglers() []straggler.Straggler {
 	return collective.Measure(r.set, 0, 0).Stragglers(gpu.Measure(r.set, gpu.Options{}))
 }
 
-// How long the ranks of a simulated run waited for each other, and which one was last
-// how often, is found again.
+// Measure finds how long the ranks of a simulated run waited for each other, and how often each one was last.
 func TestWaitsOfSimulatedCollectives(t *testing.T) {
 	for _, c := range collectiveRuns {
 		for _, factor := range []float64{1, 1.3} {
@@ -185,8 +184,8 @@ func TestWaitsOfSimulatedCollectives(t *testing.T) {
 	}
 }
 
-// compareWaits compares with the truth. On one host that is exact but for the nearest
-// nanosecond of each time. The clocks of several are matched, by ends that have jitter.
+// compareWaits compares waits with the truth. On one host they are exact up to
+// rounding to ns. With several hosts, clocks are matched by ends that have jitter.
 func compareWaits(t *testing.T, run *tracedRun, severalHosts bool) {
 	t.Helper()
 	got := collective.Measure(run.set, 0, 0)
@@ -220,8 +219,8 @@ func compareWaits(t *testing.T, run *tracedRun, severalHosts bool) {
 	}
 }
 
-// Eight ranks on two hosts whose clocks differ by 1.7 ms and 12 ppm, one of them 6 %
-// slower, as a generator independent of ours made them of a real trace.
+// Eight ranks on two hosts, with clocks that differ by 1.7 ms and 12 ppm, and one
+// rank that is 6 % slower. An independent generator made the traces from a real one.
 func TestCollectivesOfTwoHosts(t *testing.T) {
 	var truth struct {
 		Last map[string]int `json:"last_arrival_count_by_rank"`
@@ -237,7 +236,7 @@ func TestCollectivesOfTwoHosts(t *testing.T) {
 	set := readTraces(t, testinput.Shared(t, "data", "torch", "tp8_skew_2host"))
 	got := collective.Measure(set, 0, 0)
 	for i, r := range got.Ranks {
-		// The drift of the clock makes 4 us of the difference.
+		// The clock's drift causes 4 us of the difference.
 		if off := r.Took - truth.Took[i]; r.Last != truth.Last[strconv.Itoa(i)] || max(off, -off) > 10_000 {
 			t.Errorf("%s: last %d times, took %d ns, want %d, %d", r.Rank, r.Last, r.Took, truth.Last[strconv.Itoa(i)], truth.Took[i])
 		}

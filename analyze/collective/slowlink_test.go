@@ -12,19 +12,19 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Eight ranks that reduce large messages: a link is slow where the shortest kernel of all is, not
-// where the others wait for a rank, nor where a network may be between them.
+// Eight ranks reduce large messages. A link is slow if even the shortest kernels are
+// slow, but not if ranks wait for another rank, or a network may connect them.
 func TestSlowLinks(t *testing.T) {
 	const ms = 1_000_000
 	for name, c := range map[string]struct {
 		gpu      string
 		hosts    int
 		elements int64
-		small    int64 // of them, in every second call
+		small    int64 // elements, in every second call
 		dur      func(call, rank int) int64
-		ranks    int // that were recorded
+		ranks    int // how many were recorded
 		want     string
-		silent   bool // nothing can be judged
+		silent   bool // there is no basis for a judgment
 	}{
 		"slow": {gpu: "AMD Instinct MI300X", hosts: 1, elements: 8_800_000, dur: func(int, int) int64 { return 88 * ms / 10 }, ranks: 8,
 			want: "`allreduce` calls of 17.6 MB on 8 AMD Instinct MI300X of one host move data at 3.50 GB/s (bus bandwidth), every time, and at 3.50 GB/s at most: a slow link, not a late rank; the links between these give 448 GB/s"},

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Of kernels of unknown size, those are long that are neither among those around them nor among
-// those at the same place of other steps.
+// A kernel of unknown size is long if it takes longer than those around it and than
+// those at the same position in other steps.
 func TestLongKernelsOfUnknownSize(t *testing.T) {
 	const us = 1000
 	steps := func(n int, step ...int64) (took []int64) {
@@ -17,9 +17,9 @@ func TestLongKernelsOfUnknownSize(t *testing.T) {
 		return took
 	}
 	step := slices.Repeat([]int64{20 * us}, 24)
-	step[3], step[4], step[17] = 900*us, 2000*us, 700*us // more to send
+	step[3], step[4], step[17] = 900*us, 2000*us, 700*us // these send more
 	waits := steps(6, step...)
-	waits[30] += 5000 * us // beside a place that is always long
+	waits[30] += 5000 * us // next to a position that is always long
 	waits[4*24+17] += 9000 * us
 	for _, c := range []struct {
 		name   string
@@ -47,8 +47,7 @@ func TestLongKernelsOfUnknownSize(t *testing.T) {
 	}
 }
 
-// A period that was planted is found among kernels that are long by chance, and none is found
-// where there is none.
+// A planted period is found among kernels that are long by chance, and no period is found if there is none.
 func TestPeriodOfLongKernels(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	found, byChance := 0, 0

@@ -13,8 +13,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// addUp checks that the parts of each request add up to its E2E, and that its pieces follow each other from its
-// start to its end, to the ns. It returns how many requests have a path.
+// addUp checks that the parts of each request add up to its E2E, and that its pieces are contiguous
+// from its start to its end, to the ns. It returns the number of requests that have a path.
 func addUp(t *testing.T, s *request.Set, r *replay.Run) (n int) {
 	t.Helper()
 	for i := range s.Requests {
@@ -50,7 +50,7 @@ func addUp(t *testing.T, s *request.Set, r *replay.Run) (n int) {
 	return n
 }
 
-// addsUp is addUp of nearly all requests.
+// addsUp calls addUp, and checks that nearly all requests have a path.
 func addsUp(t *testing.T, s *request.Set) *replay.Run {
 	t.Helper()
 	r := replay.Read(s)
@@ -78,7 +78,7 @@ func TestPathsAddUp(t *testing.T) {
 	}
 }
 
-// Without trace level 3, decoding is no way back to the user.
+// Without trace level 3, decoding still counts as decoding, and not as the way back to the user.
 func TestDecodingWithoutSteps(t *testing.T) {
 	c := testset.Calm(3)
 	c.Level = 2
@@ -91,7 +91,7 @@ func TestDecodingWithoutSteps(t *testing.T) {
 	}
 }
 
-// planted are faults, and who is to blame for what slow requests wait for.
+// planted are faults, and who must be blamed for the waits of slow requests.
 var planted = []struct {
 	name  string
 	why   replay.WaitReason
@@ -115,7 +115,7 @@ var planted = []struct {
 	{"slow server", replay.Decoding, alone(clustered("one_slower_always")), atHost},
 }
 
-// simulated plays a run of the simulator, with or without a plant.
+// simulated plays a run of the simulator, with or without the planted fault.
 func simulated(plant func(c *simulator.Config)) func(*testing.T, uint64, bool) (*request.Set, []string) {
 	return func(t *testing.T, seed uint64, planted bool) (*request.Set, []string) {
 		c := testset.Calm(seed)
@@ -128,7 +128,7 @@ func simulated(plant func(c *simulator.Config)) func(*testing.T, uint64, bool) (
 	}
 }
 
-// clustered plays a scenario; without its plant, one of healthy servers.
+// clustered plays a scenario of the cluster; without its fault, one of healthy servers.
 func clustered(name string) func(*testing.T, uint64, bool) (*request.Set, []string) {
 	return func(t *testing.T, seed uint64, planted bool) (*request.Set, []string) {
 		if !planted {
@@ -140,7 +140,7 @@ func clustered(name string) func(*testing.T, uint64, bool) (*request.Set, []stri
 	}
 }
 
-// alone plays no run without a plant, which who is to blame does not need.
+// alone plays nothing without the fault, for faults that need no comparison.
 func alone(play func(*testing.T, uint64, bool) (*request.Set, []string)) func(*testing.T, uint64, bool) (*request.Set, []string) {
 	return func(t *testing.T, seed uint64, planted bool) (*request.Set, []string) {
 		if !planted {
@@ -152,7 +152,7 @@ func alone(play func(*testing.T, uint64, bool) (*request.Set, []string)) func(*t
 
 func atHost(_ *request.Set, p *Part, hosts []string) bool { return strings.Contains(p.At, hosts[0]) }
 
-// promptOf is how many tokens the prompt of a request has.
+// promptOf returns the number of tokens in the prompt of a request.
 func promptOf(s *request.Set, rid string) int64 {
 	for i := range s.Requests {
 		if s.Text(s.Requests[i].RID) == rid {
@@ -162,7 +162,7 @@ func promptOf(s *request.Set, rid string) int64 {
 	return 0
 }
 
-// Who is waited for is who was planted.
+// The blame for slow requests falls on the planted fault.
 func TestRateOfBlame(t *testing.T) {
 	seeds := testset.FirstSeeds(t, 2)
 	for _, p := range planted {
@@ -186,7 +186,7 @@ func TestRateOfBlame(t *testing.T) {
 	}
 }
 
-// mostNamed is the largest part of a kind of the slow requests, by request that is waited for.
+// mostNamed returns the largest part of a kind in the slow requests, by the request that they wait for.
 func mostNamed(r *replay.Run, why replay.WaitReason) *Part {
 	s := sum{run: r, index: map[key]int{}}
 	list := r.Whole()
@@ -196,7 +196,7 @@ func mostNamed(r *replay.Run, why replay.WaitReason) *Part {
 	return most(&Summary{Parts: s.list}, why)
 }
 
-// most is the largest part of a kind.
+// most returns the largest part of a kind.
 func most(s *Summary, why replay.WaitReason) (part *Part) {
 	for i := range s.Parts {
 		if p := &s.Parts[i]; p.Why == why && (part == nil || p.Ns > part.Ns) {

@@ -12,14 +12,14 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A late rank is planted in the profiles of a server: for so long others wait for it in each decode step.
+// A plantedStall is a time in a decode step during which TP0 waits for TP1, which is late.
 type plantedStall struct {
 	from, until trace.Time
-	host        bool // its host allocates memory, and launches late; else its device computes longer
+	host        bool // its host allocates memory and launches late; else its device computes longer
 }
 
-// profiled writes what profilers would have recorded of two ranks in the decode steps of an engine: a kernel, and a
-// collective to which TP1 comes late, in every other step because of its host.
+// profiled writes what profilers would record of two ranks in the decode steps of an engine: a kernel and
+// a collective in each step. TP1 comes late to the collective, in every other step because of its host.
 func profiled(r *replay.Run) (*profile.Set, []plantedStall) {
 	set := testset.SetOf(trace.NewSymbols(), []string{"TP0", "TP1"})
 	rows, meetings := &testset.RowStream{}, &testset.CollectiveMatches{}
@@ -60,10 +60,10 @@ func profiled(r *replay.Run) (*profile.Set, []plantedStall) {
 		}
 		meetings.Points = append(meetings.Points, point)
 	}
-	return set, list[1:] // what was before the first one, nobody knows
+	return set, list[1:] // the time before the first one is unknown
 }
 
-// What requests wait for in collectives is for whom they waited, and what its host was in, to the ns.
+// Waits in collectives are attributed to the late rank, and to what its host was doing, to the ns.
 func TestHosts(t *testing.T) {
 	for seed := range uint64(3) {
 		c := testset.Calm(seed)
@@ -108,7 +108,7 @@ func TestHosts(t *testing.T) {
 	}
 }
 
-// waitedIn is for how long a request waited in what was planted: between its first and its last token.
+// waitedIn returns how long a request waited in planted stalls between its first and its last token.
 func waitedIn(s *request.Set, i int, stalls []plantedStall) (byHost, byDevice int64) {
 	first, last := trace.Time(0), trace.Time(0)
 	for _, p := range s.PartsOf(&s.Requests[i]) {
@@ -137,7 +137,7 @@ func waitedIn(s *request.Set, i int, stalls []plantedStall) (byHost, byDevice in
 	return byHost, byDevice
 }
 
-// Profiles of one rank, or of another time, have no information, and that is said.
+// Profiles of one rank, or of another time, contain no such waits, and the report says so.
 func TestHostsMissing(t *testing.T) {
 	c := testset.Calm(1)
 	c.Mode = simulator.Unified

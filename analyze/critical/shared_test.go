@@ -12,7 +12,7 @@ import (
 	"github.com/sgtrace/sgtrace/testkit/testset"
 )
 
-// Paths add up in every OTLP dump of the shared data, the damaged ones, too.
+// Paths add up in every OTLP dump of the shared data, even in damaged ones.
 func TestSharedPathsAddUp(t *testing.T) {
 	for _, path := range sharedDumps(t) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
@@ -29,7 +29,7 @@ func TestSharedPathsAddUp(t *testing.T) {
 	}
 }
 
-// sharedDumps are those in an encoding that the test reads: others hold the same spans.
+// sharedDumps are the dumps in encodings that the test reads; those in other encodings have the same spans.
 func sharedDumps(t *testing.T) (list []string) {
 	t.Helper()
 	for _, folder := range []string{"otel", "otel2", "merge"} {
@@ -46,7 +46,7 @@ func sharedDumps(t *testing.T) (list []string) {
 	return list
 }
 
-// countFinished counts the requests that finished and have all of their spans.
+// countFinished counts the finished requests that have all of their spans.
 func countFinished(s *request.Set) (n int) {
 	for i := range s.Requests {
 		if q := &s.Requests[i]; q.Status == request.Finished && q.Complete() && q.Metrics.E2E >= 0 {

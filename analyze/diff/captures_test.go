@@ -9,14 +9,14 @@ import (
 	"github.com/sgtrace/sgtrace/testkit/testset"
 )
 
-// collect is what a comparison needs of one capture.
+// collect collects what a comparison needs from one capture.
 func collect(c Capture) *Collected {
 	d := NewCollected(0)
 	d.Add(c)
 	return d
 }
 
-// day is what a healthy deployment did on one of several days.
+// day returns the requests of a healthy deployment on one of several days.
 func day(t *testing.T, seed uint64, alter func(*simulator.Config)) *request.Set {
 	t.Helper()
 	config := testset.Calm(seed)
@@ -26,7 +26,7 @@ func day(t *testing.T, seed uint64, alter func(*simulator.Config)) *request.Set 
 	return set
 }
 
-// calm collects some days as one side.
+// calm collects several days as one side.
 func calm(t *testing.T, seeds []uint64, alter func(*simulator.Config)) *Collected {
 	t.Helper()
 	side := NewCollected(len(seeds))
@@ -38,8 +38,8 @@ func calm(t *testing.T, seeds []uint64, alter func(*simulator.Config)) *Collecte
 	return side
 }
 
-// Days count as one each: what differs among them is no change, and what is larger is. Counts
-// and percentiles are of all of them together.
+// Each day counts as one sample: differences as large as those between days are no
+// change, but larger ones are. Counts and percentiles cover all days of a side.
 func TestSeveralCaptures(t *testing.T) {
 	same := func(*simulator.Config) {}
 	longer := func(c *simulator.Config) { c.Output.Median *= 3 }

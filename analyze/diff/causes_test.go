@@ -16,8 +16,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// serving returns a capture of a server whose steps have an operator in another one. The inner
-// one launches a kernel, which takes as long as it is told.
+// serving returns a capture of a server whose steps run one operator inside another.
+// The inner one takes inner ns and launches a kernel of kernel ns.
 func serving(inner, kernel int64) *profile.Set {
 	syms := trace.NewSymbols()
 	s := &testset.RowStream{}
@@ -35,8 +35,8 @@ func serving(inner, kernel int64) *profile.Set {
 	return testset.SetOf(syms, []string{"TP0"}, s)
 }
 
-// Operators are compared by their own time, so that one that is slower does not make those
-// around it slower; and only where they are asked for.
+// Operators are compared by their own time, so that a slower one does not make those
+// around it slower, and only if the options ask for them.
 func TestDiffOfOperators(t *testing.T) {
 	before, after := Capture{Profiles: serving(1000, 9000), Operators: true}, Capture{Profiles: serving(3000, 4500), Operators: true}
 	d := Compare(collect(before), collect(after), Options{})
@@ -62,7 +62,7 @@ func TestDiffOfOperators(t *testing.T) {
 			}
 		}
 	}
-	// Tokens per second: 8 of each step, which takes as long as its kernel.
+	// Each step yields 8 tokens and takes as long as its kernel.
 	if len(d.Load) != 1 || d.Load[0].Name != "tokens per second in decode steps" || math.Abs(d.Load[0].Change.Change.Ratio-2) > 0.01 ||
 		math.Abs(d.Load[0].Before-8/9002e-9) > 100 || !d.Load[0].Change.Matters() {
 		t.Errorf("%+v", d.Load)
@@ -79,8 +79,8 @@ func TestDiffOfOperators(t *testing.T) {
 	}
 }
 
-// A copy that the host makes in every second step since some version is what GPUs wait for
-// longer, and a healthy pair differs in nothing.
+// If the host copies data in every second step since some version, GPUs wait longer
+// for that copy. Healthy pairs do not differ.
 func TestDiffOfGaps(t *testing.T) {
 	before := collect(Capture{Profiles: testset.Stalled(t, 3, torch.Stall{}), Gaps: true})
 	same := collect(Capture{Profiles: testset.Stalled(t, 4, torch.Stall{}), Gaps: true})
@@ -95,7 +95,7 @@ func TestDiffOfGaps(t *testing.T) {
 	if worst.Kind != HostCause || !worst.Changed() || worst.Moved() <= 0 || !strings.HasSuffix(worst.Name, ": pageable copy, cudaMemcpyAsync under aten::to in process_batch_result() (scheduler.py)") {
 		t.Errorf("%+v", worst)
 	}
-	// All rows together are what report --gaps says of late launches.
+	// All rows add up to the late launches that report --gaps shows.
 	collector := gaps.Collect(set)
 	gpu.Measure(set, gpu.Options{Gaps: collector.Add})
 	sum, late := int64(0), collector.Measure(gaps.Options{}).Late

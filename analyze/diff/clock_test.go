@@ -9,7 +9,8 @@ import (
 	"github.com/sgtrace/sgtrace/internal/significance"
 )
 
-// Kernels that all take longer by as much look like a lower clock; one of them does not, nor do changes that may be chance.
+// If all kernels are slower by the same factor, the clock may be lower. That does not hold for one
+// slow kernel, nor for changes that may be chance.
 func TestLikeClock(t *testing.T) {
 	names := []string{"gemm", "rms_norm", "silu_and_mul", "flash_fwd_kernel", "ncclDevKernel_AllReduce_Sum_bf16_RING_LL"}
 	for name, c := range map[string]struct {
@@ -38,7 +39,8 @@ func TestLikeClock(t *testing.T) {
 	}
 }
 
-// What GPUs take longer since some moment of one capture is told before sums over all of it, and not if both captures have it.
+// Kernels that become slower within one capture are reported before totals over the whole capture,
+// unless both captures have the same change.
 func TestDevicesWithin(t *testing.T) {
 	was := recorded{rank: "r", steps: 400, bare: true, runs: map[string]func(int) int64{"gemm": about(300)}}
 	became := was

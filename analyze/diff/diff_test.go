@@ -15,14 +15,14 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A recorded makes captures of one rank by hand: a step every us, and what runs in it.
+// A recorded makes captures of one rank by hand: a step every us, and kernels in it.
 type recorded struct {
 	steps int
 	rank  string
-	held  int64 // the most durations that are held; 0 is as many as ever
+	held  int64 // the maximum number of durations to hold; 0 is the default
 	// bare captures have no annotations of steps.
 	bare bool
-	runs map[string]func(step int) int64 // kernels by name, one a step, with their durations
+	runs map[string]func(step int) int64 // the duration of each kernel by name and step; each runs once per step
 }
 
 func (c *recorded) capture() *Collected {
@@ -49,7 +49,7 @@ func (c *recorded) capture() *Collected {
 	return d
 }
 
-// about is a duration that changes a little from step to step.
+// about returns durations that vary slightly from step to step.
 func about(ns int64) func(int) int64 { return func(step int) int64 { return ns + int64(step*7%5) } }
 
 // find returns the row of a name.
@@ -64,8 +64,8 @@ func find(t *testing.T, d *Diff, name string) *Row {
 	return nil
 }
 
-// Captures of different length are compared by step; what only one has is told, and what
-// it may be called on the other side.
+// Captures of different lengths are compared per step. Kernels that only one side
+// has are reported, together with their likely counterparts on the other side.
 func TestDiffByHand(t *testing.T) {
 	before := recorded{rank: "monday", steps: 10, runs: map[string]func(int) int64{
 		"gemm": about(100), "norm": about(50), "void moe<(int)64>(float *)": about(30), "old": about(20),
@@ -75,7 +75,7 @@ func TestDiffByHand(t *testing.T) {
 	}}
 	for _, byRank := range []bool{false, true} {
 		d := Compare(before.capture(), after.capture(), Options{ByRank: byRank})
-		// The durations are 100 to 104 ns, each as often as the others.
+		// Durations are 100 to 104 ns, all equally often.
 		gemm := find(t, d, "gemm")
 		if want := (Stat{N: 10, P50: 102, P99: 104, Mean: 1020, PerUnit: 1020}); gemm.Before != want {
 			t.Errorf("gemm before: %+v", gemm.Before)
@@ -105,34 +105,34 @@ func TestDiffByHand(t *testing.T) {
 		}
 		on := ""
 		if byRank {
-			on = " on monday" // the only rank of either, whatever it is called
+			on = " on monday" // each side has only this rank, whatever its name is
 		}
-		// The work of a step is gemm, norm, memset, moe, and old before.
+		// A step runs gemm, norm, memset, moe, and, before the change, old.
 		v := d.verdict
 		if !strings.HasPrefix(v, "GPU busy"+on+" total per step 142 -> 192 ns (") || !strings.Contains(v, "; gemm"+on+" total per step 102 -> 152 ns (+49.0 %, CI ") || !strings.Contains(v, "; 1 new and 2 gone") {
 			t.Errorf("verdict: %s", v)
 		}
-		// What is gone took 32 and 22 ns, and what came instead takes 33.
+		// The kernels that are gone took 32 and 22 ns; their replacement takes 33 ns.
 		if swap := "void moe<(int)64>(float *) and 1 other kernel gave way to void moe<128>(float *): 54 -> 33 ns per step (certain)"; !byRank && !strings.Contains(v, swap) {
 			t.Errorf("verdict: %s", v)
 		}
 	}
 }
 
-// Without steps, totals are for as many launches, and a capture of half the length shows the
-// same, though it idles as long again.
+// Without steps, totals are normalized to equal numbers of launches, so that a
+// capture of half the length shows no change.
 func TestDiffByLaunches(t *testing.T) {
 	runs := map[string]func(int) int64{"gemm": about(100)}
 	long, short := recorded{rank: "r", steps: 201, bare: true, runs: runs}, recorded{rank: "r", steps: 101, bare: true, runs: runs}
 	d := Compare(long.capture(), short.capture(), Options{})
 	r := find(t, d, "gemm")
-	// Kernels of 102 ns: 201 of them, and 101.
+	// There are 201 and 101 kernels of 102 ns.
 	if r.Before.PerUnit/10 != 20_500 || r.After.PerUnit/10 != 20_498 || r.Changed() || d.per != perSecond || !d.work.known || math.Abs(d.work.ratio-101.0/201) > 1e-9 {
 		t.Errorf("%+v", r)
 	}
 }
 
-// Three steps that are all faster than four others are so by chance in 2 of 35 cases.
+// If three steps are all faster than four others, that is chance in 2 of 35 cases: too little data.
 func TestDiffOfTooLittle(t *testing.T) {
 	before := recorded{rank: "r", steps: 3, runs: map[string]func(int) int64{"gemm": about(100)}}
 	after := recorded{rank: "r", steps: 4, runs: map[string]func(int) int64{"gemm": about(900)}}
@@ -145,8 +145,8 @@ func TestDiffOfTooLittle(t *testing.T) {
 	}
 }
 
-// With less memory than values, means and totals stay exact, percentiles are off by 0.4 % at
-// most, and what changed is the same.
+// If memory holds fewer durations than there are, means and totals stay exact,
+// percentiles are off by at most 0.4 %, and the same changes are found.
 func TestDiffInLittleMemory(t *testing.T) {
 	wide := func(scale int64) func(int) int64 {
 		return func(step int) int64 { return scale * (1000 + int64(step*7919%5003)) }
@@ -172,8 +172,8 @@ func TestDiffInLittleMemory(t *testing.T) {
 	}
 }
 
-// Six steps that are all slower than six others are told, with the sums first: many short
-// copies have a lower mean and a higher total.
+// If six steps are all slower than six others, that is a change. Totals come first:
+// many short copies lower the mean while they raise the total.
 func TestDiffOfFewSteps(t *testing.T) {
 	before := recorded{rank: "r", steps: 6, runs: map[string]func(int) int64{"gemm": about(100), "norm": about(300)}}
 	after := recorded{rank: "r", steps: 6, runs: map[string]func(int) int64{"gemm": about(600), "norm": about(300)}}
@@ -219,7 +219,7 @@ func TestDiffWords(t *testing.T) {
 	}
 }
 
-// Of two annotations of one forward pass, the one that tells more counts.
+// If one forward pass has two annotations, the more detailed one counts.
 func TestStepsCountOnce(t *testing.T) {
 	const execute = "execute_15360_context_15(sq1sk1sqsq1sqsk1)_generation_0(sq0sk0sqsq0sqsk0)"
 	for _, test := range []struct {

@@ -10,9 +10,9 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// slotServer plays a server that works at each request by itself: a prefill of 20 ms and 50 us for each token, then 20 ms
-// for each of 50 tokens. From half of the time on prompts have four times as many tokens. If it holds, decoding
-// stands still while prompts are computed.
+// slotServer plays a server that works on each request separately: a prefill of 20 ms plus 50 us
+// per token, then 50 tokens of 20 ms each. In the second half, prompts have four times as many
+// tokens. With holds, decoding stands still during prefills.
 func slotServer(holds bool) (*observer, *workload) {
 	const n = 600
 	r := rand.New(rand.NewPCG(3, 3))
@@ -36,7 +36,7 @@ func slotServer(holds bool) (*observer, *workload) {
 	for i, p := range x.prefills {
 		took := trace.Time(1e9 * math.Exp(0.03*r.NormFloat64()))
 		to := p.To + took
-		if holds { // until it has had as much time of its own
+		if holds { // until it has had its full decoding time
 			for k := 0; k < 50; k++ {
 				to = p.To + took + trace.Time(covered.Overlap(p.To, to))
 			}
@@ -46,8 +46,8 @@ func slotServer(holds bool) (*observer, *workload) {
 	return w, x
 }
 
-// Where prefills hold up nothing, longer prompts do not seem to make decoding faster, nor do prompts that are computed
-// side by side seem to be those of one batch; where they hold decoding up, they do not seem to make it slower.
+// Where prefills do not hold up decoding, longer prompts do not make decoding seem faster, and concurrent
+// prefills are not mistaken for one batch. Where they do hold it up, they do not make decoding seem slower.
 func TestPaceOfSlots(t *testing.T) {
 	for _, holds := range []bool{false, true} {
 		w, x := slotServer(holds)
@@ -81,7 +81,7 @@ func TestPaceOfSlots(t *testing.T) {
 	}
 }
 
-// Three burdens are told from each other where they vary, and one that makes nothing longer has no part.
+// The costs of three burdens can be separated if they vary, and a burden that makes nothing longer costs nothing.
 func TestBurdensOfAPace(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 4))
 	want := Burden{20_000, 0.5, 0}
@@ -89,7 +89,7 @@ func TestBurdensOfAPace(t *testing.T) {
 	for i := range 400 {
 		tokens, context, running := 100+900*rnd.Float64(), 20_000*rnd.Float64(), 8*rnd.Float64()
 		x := Piece{From: trace.Time(i) * 1e9, Units: 1, Burden: Burden{tokens, tokens * context, running}}
-		x.NS = 5e6 - 1e4*running // more of that takes no time: it is not less
+		x.NS = 5e6 - 1e4*running // its real cost is negative, which is reported as 0
 		for k := range want {
 			x.NS += want[k] * x.Burden[k]
 		}
@@ -103,8 +103,8 @@ func TestBurdensOfAPace(t *testing.T) {
 	}
 }
 
-// Where batches are full, all take as long, and a prompt that goes on in the next one is in both, in parts that nobody knows:
-// how many tokens each batch is taken to have has no information about what a token costs.
+// Full batches all take about equally long. A prompt that continues in the next batch is split in unknown
+// proportions, so that the assumed sizes of these batches reveal nothing about the cost of a token.
 func TestBurdensWhereBatchesAreFull(t *testing.T) {
 	const base, perToken, full, off = 12e6, 170_000, 4096, 1000
 	rnd := rand.New(rand.NewPCG(5, 6))
@@ -115,7 +115,7 @@ func TestBurdensWhereBatchesAreFull(t *testing.T) {
 		if known = tokens; i < 100 {
 			now += 1e9
 		} else {
-			next := off * (2*rnd.Float64() - 1) // that the next one is taken to have too few of
+			next := off * (2*rnd.Float64() - 1) // tokens that the next batch really has and is not credited with
 			tokens, known, too = full, full-too+next, next
 		}
 		ns := (base + perToken*tokens) * (1 + 0.03*rnd.NormFloat64())
@@ -127,8 +127,8 @@ func TestBurdensWhereBatchesAreFull(t *testing.T) {
 	}
 }
 
-// A batch with a prompt of which nobody knows the size has no information about how long prompts take; one with a prompt of a request
-// that was given up later does.
+// A batch that contains a prompt of unknown size reveals nothing about the cost of prompts. One with a
+// prompt of a request that was given up later does.
 func TestKnownPrefills(t *testing.T) {
 	const ms = 1_000_000
 	x := workload{

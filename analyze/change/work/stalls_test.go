@@ -6,7 +6,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A scheduler stands still from 10 to 22 s. What piled up is computed first then, which those that it held up see, too.
+// A scheduler stands still from 10 to 22 s. It computes the backlog first, so that the
+// requests that it held up see a longer stall; the backlog does not count.
 func TestWhatPiledUpIsNoPartOfAStall(t *testing.T) {
 	const second = trace.Time(1e9)
 	ends := Ends{[]trace.Time{8 * second, 10 * second, 22 * second, 22300e6, 22600e6, 23 * second, 24 * second}, []trace.Time{8 * second, 10 * second, 23200e6, 24 * second}}
@@ -18,7 +19,7 @@ func TestWhatPiledUpIsNoPartOfAStall(t *testing.T) {
 		{ends, 10 * second, 10100e6, 12e9},
 		{Ends{all: []trace.Time{8 * second, 10 * second, 15 * second, 22 * second}}, 10 * second, 10100e6, 0},
 		{Ends{ends.all, []trace.Time{8 * second, 10 * second, 22 * second, 22500e6}}, 10 * second, 10100e6, 0}, // it went on at once
-		{ends, 10 * second, 24 * second, 0}, // nobody knows when it began
+		{ends, 10 * second, 24 * second, 0}, // the start is uncertain
 	} {
 		x := Stall{First: c.first, Last: c.last, Length: 13e9}
 		if got := c.ends.StandStill(&x); got != (c.want > 0) || got && x.Length != c.want {
@@ -27,7 +28,8 @@ func TestWhatPiledUpIsNoPartOfAStall(t *testing.T) {
 	}
 }
 
-// Six of 60 prefills take half a second longer than their tokens explain; the one that takes as long as these has nine times as many.
+// Six of 60 prefills take half a second longer than their tokens explain. Another prefill takes just as
+// long, but has enough tokens to explain it.
 func TestPrefillsThatStandStill(t *testing.T) {
 	var list []Piece
 	for i := range 60 {
