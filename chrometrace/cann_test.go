@@ -9,8 +9,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Arrows join calls of CANN to the tasks of a device, also where only some categories are kept, and
-// its threads are those of the process of Python.
+// Arrows connect CANN calls to device tasks, even if only some categories are kept, and CANN
+// threads belong to the Python process.
 func TestCallsOfCANN(t *testing.T) {
 	name := func(pid int, process string) string {
 		return fmt.Sprintf(`{"ph":"M","name":"process_name","pid":%d,"tid":0,"args":{"name":%q}}`, pid, process)
@@ -31,7 +31,7 @@ func TestCallsOfCANN(t *testing.T) {
 		slice("Computing", overlap, 0, 55, 30, ""),
 		arrow("s", 1, cann, 5, 40), arrow("f", 1, device, 3, 55), arrow("f", 2, device, 3, 60), arrow("s", 2, cann, 5, 45),
 		arrow("s", 3, cann, 6, 75), arrow("f", 3, device, 3, 80),
-		arrow("s", 4, cann, 6, 85), arrow("f", 4, device, 3, 95), // no call is around it
+		arrow("s", 4, cann, 6, 85), arrow("f", 4, device, 3, 95), // no call encloses its start
 		arrow("f", 5, device, 3, 97),
 	}, ",\n") + "]"
 	for _, cats := range [][]string{nil, {"kernel", "privateuse1_runtime", "cpu_op"}} {

@@ -14,13 +14,13 @@ import (
 	"github.com/sgtrace/sgtrace/testkit/testinput"
 )
 
-// tiny has pieces of an event or less, so that every kind of border is met.
+// tiny has pieces of at most one event, so that every kind of boundary occurs.
 var tiny = parse.Limits{Block: 64, Record: 1 << 20}
 
 // small is for tests that read many short inputs.
 var small = parse.Limits{Block: 4096, Record: 1 << 20}
 
-// ragged gives a random number of bytes at a time.
+// ragged returns a random number of bytes per read.
 type ragged struct {
 	r   io.Reader
 	rng *rand.Rand
@@ -30,7 +30,7 @@ func (r *ragged) Read(p []byte) (int, error) {
 	return r.r.Read(p[:min(len(p), 1+r.rng.IntN(100))])
 }
 
-// chunkings are ways to get at the same bytes.
+// chunkings are ways to read the same bytes.
 var chunkings = []struct {
 	name    string
 	limits  parse.Limits
@@ -47,7 +47,7 @@ var chunkings = []struct {
 	{"small pieces", parse.Limits{Block: 500, Record: 1 << 20}, 3, iotest.HalfReader},
 }
 
-// damagedDocs are inputs with all that a parser can meet.
+// damagedDocs are inputs with everything that a parser can meet.
 func damagedDocs() map[string]string {
 	docs := map[string]string{}
 	for _, c := range dialects {
@@ -68,8 +68,8 @@ func damagedDocs() map[string]string {
 	return docs
 }
 
-// How an input is cut into pieces, and how many workers read them, changes
-// nothing: not an event, not the number of a row, not a diagnostic.
+// How an input is split into pieces, and how many workers read them, changes nothing: no event, no
+// row number, no diagnostic.
 func TestChunkIndependence(t *testing.T) {
 	for name, data := range damagedDocs() {
 		t.Run(name, func(t *testing.T) {
@@ -84,7 +84,7 @@ func TestChunkIndependence(t *testing.T) {
 	}
 }
 
-// Pieces of every size, so that every byte is a border.
+// Pieces of every size put a boundary at every byte.
 func TestEveryPieceSize(t *testing.T) {
 	for name, data := range map[string]string{"sound": kinetoDoc(12), "damaged": kinetoDoc(5) + malformed[0].data + kinetoDoc(5)[300:]} {
 		want := readWith(Options{Workers: 1}, parse.Usual, same, []byte(data)).everything()
@@ -97,8 +97,8 @@ func TestEveryPieceSize(t *testing.T) {
 	}
 }
 
-// A bound on times needs the base, which pieces cannot know that are read at the
-// same time as the header.
+// A time bound needs the base, which is unknown in pieces that are read concurrently with the
+// header.
 func TestChunkIndependenceOfTimes(t *testing.T) {
 	second := strings.Replace(kinetoDoc(20), "1775078550000000000", "1775078560000000000", 1)
 	for _, f := range []profile.Filter{
@@ -119,8 +119,8 @@ func TestChunkIndependenceOfTimes(t *testing.T) {
 	}
 }
 
-// An event that is longer than any real one is lost, however much of it is there
-// at a time, and nothing behind it.
+// An event longer than any real one is lost, in whatever pieces it is read, and nothing after it
+// is.
 func TestRecordLimit(t *testing.T) {
 	l := parse.Limits{Block: 64, Record: 1000}
 	ok := func(name string) string { return `{"ph":"X","name":"` + name + `","pid":1,"tid":1,` + abs + `}` }
@@ -139,7 +139,7 @@ func TestRecordLimit(t *testing.T) {
 	}
 }
 
-// Many workers on a real amount of data.
+// Many workers read a realistic amount of data.
 func TestWorkers(t *testing.T) {
 	data := testinput.KinetoLike(20_000)
 	want := readWith(Options{Workers: 1}, parse.Usual, same, data)

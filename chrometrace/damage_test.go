@@ -8,7 +8,7 @@ import (
 	"github.com/sgtrace/sgtrace/chrometrace/internal/parse"
 )
 
-// around puts text between two sound events, a and z, in a document.
+// around puts text between two valid events, a and z, in a document.
 func around(text string) string {
 	ev := func(name string) string {
 		return "  {\n    \"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"" + name + "\", \"pid\": 7, \"tid\": 7,\n    \"ts\": 100.000, \"dur\": 5.000,\n    \"args\": {\n      \"External id\": 3\n    }\n  }"
@@ -16,18 +16,18 @@ func around(text string) string {
 	return "{\n  \"schemaVersion\": 1,\n  \"baseTimeNanoseconds\": 1775078550000000000,\n  \"traceEvents\": [\n" + ev("a") + ",\n" + text + ",\n" + ev("z") + "\n  ],\"traceName\": \"/tmp/x.json\" }"
 }
 
-// odd is an event whose name, or the rest of whose members, is given as it is.
+// oddEvent is an event with the given raw text as its name, or as its further members.
 func oddEvent(name, args string) string {
 	return "  {\n    \"ph\": \"X\", \"cat\": \"python_function\", \"name\": \"" + name + "\", \"pid\": 7, \"tid\": 7,\n    \"ts\": 101.000, \"dur\": 5.000,\n    \"args\": {\n      " + args + "\n    }\n  }"
 }
 
-const oddAt = 239 // where the text begins
+const oddAt = 239 // offset of the text
 
-// malformed are what producers are known to write, and what crashes leave.
+// malformed are inputs as producers are known to write them and crashes leave them.
 var malformed = []struct {
 	name, data string
 	names      string // of the events
-	args       string // of the second, if it matters
+	args       string // of the second event, if it matters
 	codes      string
 }{
 	{"unescaped quotes (pytorch#146900)", around(oddEvent(`{"device": "cpu", "dtype": "float32"}(12): run`, `"Python id": 5`)),

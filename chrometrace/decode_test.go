@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// file is Chrome JSON as encoding/json sees it.
+// file is Chrome JSON decoded by encoding/json.
 type file struct {
 	DisplayTimeUnit     string
 	BaseTimeNanoseconds int64
@@ -49,7 +49,7 @@ func decode(t testing.TB, data []byte) *file {
 	return &f
 }
 
-// nanos reads microseconds with three decimals, without a float.
+// nanos converts microseconds with three decimals to ns without using floats.
 func nanos(t testing.TB, n json.Number) int64 {
 	t.Helper()
 	whole, rest, _ := strings.Cut(string(n), ".")
@@ -63,7 +63,7 @@ func nanos(t testing.TB, n json.Number) int64 {
 	return ns
 }
 
-// thread is where an event of ph "X" or "i" goes.
+// thread is the thread of an "X" or "i" event.
 type thread struct{ pid, tid int }
 
 // names returns the names of processes and threads.
@@ -93,10 +93,10 @@ type drawn struct {
 	from, to *jsonEvent
 }
 
-// arrows draws all arrows by the rules of trace_processor v58: events ordered by
-// time, slices first and longest first; an event "s" or "f" belongs to the top
-// of its thread's stack, from which slices that are over go only when the next
-// slice or instant comes; the slice that starts first is the source.
+// arrows returns all arrows by the rules of trace_processor v58: events are ordered by time, slices
+// first, longest first; an "s" or "f" event belongs to the top of its thread's stack, which
+// finished slices leave only when the next slice or instant arrives; the slice that starts first is
+// the source.
 func (f *file) arrows(t testing.TB) []drawn {
 	t.Helper()
 	events := slices.Clone(f.TraceEvents)

@@ -14,7 +14,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A reading is what Read made of an input, with what is needed to look at it.
+// A reading is the result of Read, with the tables needed to print it.
 type reading struct {
 	*profile.Profile
 	opt   Options
@@ -36,7 +36,7 @@ func readWith(opt Options, l parse.Limits, wrap func(io.Reader) io.Reader, data 
 	return r
 }
 
-// parse reads data with one worker and pieces of the usual size.
+// parsed reads data with one worker and pieces of the default size.
 func parsed(t testing.TB, data string) reading {
 	t.Helper()
 	r := readWith(Options{Workers: 1}, parse.Usual, same, []byte(data))
@@ -46,7 +46,7 @@ func parsed(t testing.TB, data string) reading {
 	return r
 }
 
-// codes returns the codes of the diagnostics with count and position.
+// codes returns the codes of the diagnostics with counts and positions.
 func (r reading) codes() string {
 	var out []string
 	for _, d := range r.diags {
@@ -65,8 +65,7 @@ func (r reading) loss() bool {
 
 func (r reading) name(s trace.Sym) string { return plainText([]byte(r.opt.Syms.Name(s))) }
 
-// plainText returns s as Go writes it, each invalid byte as U+FFFD, which is what
-// encoding/json makes of it.
+// plainText returns s with each invalid byte replaced by U+FFFD, as encoding/json does.
 func plainText(s []byte) string { return string([]rune(string(s))) }
 
 // row returns the identity of a row.
@@ -130,8 +129,7 @@ func (r reading) names() string {
 	return strings.Join(out, " ")
 }
 
-// records returns all events as text, in a form that does not depend on numbers
-// of rows.
+// records returns all events as text that does not depend on row numbers.
 func (r reading) records() []string {
 	out := r.events()
 	for _, x := range r.Instants {
@@ -157,7 +155,7 @@ func (r reading) records() []string {
 	return append(out, work...)
 }
 
-// links returns how many calls and how much work have correlations.
+// links returns the number of launch calls and of GPU work items with correlations.
 func (r reading) links() (launches, work int) {
 	for i := range r.Events {
 		switch e := &r.Events[i]; {
@@ -170,7 +168,7 @@ func (r reading) links() (launches, work int) {
 	return launches, work
 }
 
-// everything returns all there is of a reading.
+// everything returns all contents of a reading.
 func (r reading) everything() []string {
 	if r.err != nil {
 		return []string{"error " + r.err.Error()}
@@ -196,7 +194,7 @@ func (r reading) everything() []string {
 	return append(out, fmt.Sprintf("meta %+v %d %d %d", r.Meta, r.First, r.Last, r.Total))
 }
 
-// diff returns the first difference of two lists; "" if there is none.
+// diff returns the first difference between two lists, or "".
 func diff(got, want []string) string {
 	for i := range max(len(got), len(want)) {
 		g, w := "nothing", "nothing"

@@ -10,7 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// What devices of producers without categories ran is told by the names of processes and rows.
+// Device work of producers without categories is recognized by the names of processes and rows.
 func TestDevicesByName(t *testing.T) {
 	const meta = `{"ph":"M","name":"process_name","pid":2,"args":{"name":"Ascend Hardware"}},{"ph":"M","name":"process_name","pid":3,"args":{"name":"/device:TPU:0"}},` +
 		`{"ph":"M","name":"thread_name","pid":3,"tid":1,"args":{"name":"XLA Ops"}},{"ph":"M","name":"thread_name","pid":3,"tid":2,"args":{"name":"XLA Modules"}},`
@@ -36,10 +36,10 @@ func TestDevicesByName(t *testing.T) {
 	}
 }
 
-// A collective of Ascend is one event on a row of its group, which is a stream of the device that ran it; the waits and
-// copies that it consists of are on another stream, and are no work of their own.
+// An Ascend collective is one event on the row of its group, which acts as a stream of its device.
+// The waits and copies it consists of are on another stream, and do not count as work.
 func TestCollectivesOfAscend(t *testing.T) {
-	const base = 437 << 10 // CANN: the pid of the process, then the layer, then the device
+	const base = 437 << 10 // CANN's pid: process, then layer, then device
 	device := func(layer, number int) int { return base | layer<<5 | number }
 	var lines []string
 	add := func(format string, values ...any) { lines = append(lines, fmt.Sprintf(format, values...)) }

@@ -13,10 +13,10 @@ import (
 	"github.com/sgtrace/sgtrace/profile"
 )
 
-// What the dialects have in common, one per producer and era. Times are in ns.
+// dialects has one case per producer and era. Times are in ns.
 var dialects = []struct {
 	name, data string
-	events     string // row, category, name, time and duration of each
+	events     string // row, category, name, time, and duration of each
 	codes      string
 }{
 	{"base before", `{"schemaVersion":1,"baseTimeNanoseconds":1775078550000000000,"traceEvents":[{"ph":"X","cat":"cpu_op","name":"a","pid":1,"tid":2,"ts":100.007,"dur":5.000}],"traceName":"x"}`,
@@ -149,7 +149,7 @@ func TestRowNames(t *testing.T) {
 	}
 }
 
-// A thread without a name is called by its tid if that is text.
+// A thread without a name is named after its tid if that is text.
 func TestRowNamesFromText(t *testing.T) {
 	r := parsed(t, `[{"ph":"X","cat":"Kernel","name":"a","pid":0,"tid":"stream 7",`+abs+`},{"ph":"X","name":"b","pid":1,"tid":"main thread",`+abs+`},
 		{"ph":"X","name":"c","pid":1,"tid":"24572",`+abs+`},{"ph":"X","name":"d","pid":1,"tid":-3,`+abs+`},{"ph":"X","name":"e","pid":1,"tid":"io",`+abs+`},
@@ -238,8 +238,8 @@ func TestArrows(t *testing.T) {
 	}
 }
 
-// Where nothing has a correlation, an "External id" that one call has is that of what it launched; one that several
-// have is an operator's.
+// If no event has a correlation, an "External id" that only one call has identifies its launch; one
+// that several calls have identifies an operator.
 func TestExternalIDs(t *testing.T) {
 	event := func(cat, id string) string {
 		return `{"ph":"X","cat":"` + cat + `","name":"x","pid":1,"tid":1,` + abs + `,"dur":1,"args":{` + id + `}}`
@@ -262,7 +262,7 @@ func TestExternalIDs(t *testing.T) {
 	}
 }
 
-// Flows that slices bear themselves.
+// Arrows may be given by flow ids within the slices.
 func TestBoundArrows(t *testing.T) {
 	slice := func(ph, cat, more string) string {
 		return `{"ph":"` + ph + `","cat":"` + cat + `","name":"x","id":5,"pid":1,"tid":1,` + abs + `,"dur":2` + more + `}`
@@ -276,7 +276,7 @@ func TestBoundArrows(t *testing.T) {
 	}{
 		{profile.Filter{}, []string{`s 7 1`, `t 7 2`, `f 0x7 3`, `s 8 4`}},
 		{profile.Filter{Cats: []string{"b"}}, []string{`t 7 0`, `f 0x7 1`}},
-		{profile.Filter{MinDur: 1}, []string{`s 7 1`, `t 7 2`, `s 8 3`}}, // the pair has no duration
+		{profile.Filter{MinDur: 1}, []string{`s 7 1`, `t 7 2`, `s 8 3`}}, // a pair has no duration
 		{profile.Filter{IndexOnly: true}, nil},
 	} {
 		r := readWith(Options{Workers: 1, Filter: c.filter}, parse.Usual, same, []byte(data[:len(data)-1]+`,{"ph":"i","name":"last",`+strings.Replace(abs, "321", "399", 1)+`}]`))
@@ -339,7 +339,7 @@ func TestNoTrace(t *testing.T) {
 	if !errors.Is(r.err, broken) {
 		t.Error(r.err)
 	}
-	// What was read before an error is kept.
+	// Everything read before an error is kept.
 	data := dialects[0].data
 	r = readWith(Options{}, parse.Usual, func(r io.Reader) io.Reader { return io.MultiReader(r, iotest.ErrReader(io.ErrUnexpectedEOF)) }, []byte(data[:len(data)-17]))
 	if r.err != nil || len(r.Events) != 1 || r.codes() != fmt.Sprintf("trace-truncated@%d", len(data)-17) {

@@ -7,12 +7,12 @@ import (
 	"testing"
 )
 
-// A file is cut off at every byte, since its writer was killed. What is complete
-// before is there, and the loss is reported once.
+// A file is cut off at every byte because its writer was killed. Everything complete before the cut
+// is read, and the loss is reported once.
 func TestCutOffAtEveryByte(t *testing.T) {
 	data := kinetoDoc(6)
 	whole := parsed(t, data)
-	begins, ends := 0, []int{} // of the list, of events
+	begins, ends := 0, []int{} // begin of the list, ends of events
 	begins = strings.Index(data, `"traceEvents": [`) + len(`"traceEvents": [`)
 	for at := 0; ; {
 		i := strings.Index(data[at:], "    }\n  }")
@@ -44,8 +44,7 @@ func TestCutOffAtEveryByte(t *testing.T) {
 	}
 }
 
-// The beginning of a file is missing, at every byte: what begins behind the cut
-// is there.
+// The beginning of a file is cut off at every byte: events that begin after the cut are read.
 func TestHeadCutOffAtEveryByte(t *testing.T) {
 	data := kinetoDoc(6)
 	for cut := 1; cut < strings.Index(data, `"e4"`); cut++ {
@@ -64,9 +63,8 @@ func TestHeadCutOffAtEveryByte(t *testing.T) {
 	}
 }
 
-// Every byte is damaged in many ways. All events but the one that is hit and its
-// neighbor stay as they are, whatever was hit: the header, a comma, a quote.
-// Nothing is made up.
+// Every byte is damaged in many ways. All events except the damaged one and its neighbor are
+// unaffected, whether the header, a comma, or a quote was hit. No data is made up.
 func TestEveryByteDamaged(t *testing.T) {
 	const n = 5
 	data := []byte(kinetoDoc(n))
@@ -113,8 +111,8 @@ func TestEveryByteDamaged(t *testing.T) {
 	}
 }
 
-// Two ranks write into one file: a document stands inside another one, at every
-// byte. It is whole, and of the other one an event or two are lost at most.
+// Two ranks write into one file, so that a document stands inside another, at every byte. The inner
+// document is read completely, and the outer one loses at most two events.
 func TestInterleavedWriters(t *testing.T) {
 	outer, inner := kinetoDoc(5), strings.ReplaceAll(kinetoDoc(3), `"name": "e`, `"name": "i`)
 	wantInner := parsed(t, inner).events()

@@ -30,7 +30,7 @@ func TestFilters(t *testing.T) {
 		name   string
 		filter profile.Filter
 		events string
-		others string // how many instants, samples and arrows
+		others string // number of instants, samples, and arrows
 	}{
 		{"nothing", profile.Filter{}, all, "1 1 1"},
 		{"categories", profile.Filter{Cats: []string{"KERNEL", "fwdbwd"}}, "ncclDevKernel_AllReduce", "0 0 1"},
@@ -53,7 +53,7 @@ func TestFilters(t *testing.T) {
 			if got := fmt.Sprint(len(r.Instants), len(r.Samples), len(r.Arrows)); got != c.others {
 				t.Errorf("%s instants, samples and arrows, want %s", got, c.others)
 			}
-			// What the filter leaves out is in the tables nevertheless.
+			// Filtered events still count in the tables.
 			if r.First != base+9000 || r.Last != base+72000 || r.Total != 12 || len(r.Rows) != 5 {
 				t.Errorf("%d events of %d rows in [%d, %d]", r.Total, len(r.Rows), r.First, r.Last)
 			}
@@ -87,8 +87,8 @@ func TestArgsModes(t *testing.T) {
 	}
 }
 
-// The base that a first pass found makes times right in a second one, where the
-// file tells it behind its events.
+// With the base found in a first pass, a second pass gets the times right in a file whose base
+// comes after its events.
 func TestFilterWithBaseBehind(t *testing.T) {
 	data := `{"traceEvents":[{"ph":"X","name":"a","pid":1,"tid":1,"ts":10,"dur":1},{"ph":"X","name":"b","pid":1,"tid":1,"ts":20,"dur":1}],"baseTimeNanoseconds":1775078550000000000}`
 	first := parsed(t, data)
@@ -96,7 +96,7 @@ func TestFilterWithBaseBehind(t *testing.T) {
 	if r := readWith(Options{Filter: f, Base: first.Meta.Base}, parse.Usual, same, []byte(data)); r.names() != "b" || r.Events[0].Time != first.Events[1].Time {
 		t.Errorf("%s", r.events())
 	}
-	// A base that only the caller knows.
+	// Only the caller knows the base.
 	r := readWith(Options{Base: 5e9}, parse.Usual, same, []byte(`[{"ph":"X","name":"a","ts":10}]`))
 	if r.Events[0].Time != 5e9+10_000 || r.Meta.Origin != profile.OriginUnix || len(r.diags) > 0 {
 		t.Errorf("%s %v", r.events(), r.diags)

@@ -14,7 +14,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// fuzzArgs saves the fuzzer from making an arena for every input.
+// fuzzArgs spares the fuzzer from allocating an arena for every input.
 var fuzzArgs = trace.NewArgs()
 
 func readFuzzed(opt Options, l parse.Limits, wrap func(io.Reader) io.Reader, data []byte) reading {
@@ -25,11 +25,11 @@ func readFuzzed(opt Options, l parse.Limits, wrap func(io.Reader) io.Reader, dat
 	return readWith(opt, l, wrap, data)
 }
 
-// mostMemory is how many bytes it takes to read an input five times and compare what was
-// read: blocks of all goroutines, and some for each byte of the input.
+// mostMemory bounds the bytes needed to read an input five times and compare the results: blocks of
+// all goroutines, plus some per byte of input.
 func mostMemory(size int) uint64 { return 32<<20 + 5000*uint64(size) }
 
-// checkFuzzed checks what holds for every input.
+// checkFuzzed checks the invariants that hold for every input.
 func checkFuzzed(t *testing.T, data []byte) reading {
 	got := readFuzzed(Options{Workers: 1}, parse.Limits{Block: 1 << 16, Record: 1 << 20}, same, data)
 	want := got.everything()
@@ -55,7 +55,7 @@ func checkFuzzed(t *testing.T, data []byte) reading {
 			t.Fatalf("a diagnostic out of place: %+v", d)
 		}
 	}
-	// Without arguments there are the same events.
+	// The events are the same without arguments.
 	none := readFuzzed(Options{Workers: 1, Filter: profile.Filter{Args: profile.ArgsNone}}, parse.Usual, same, data)
 	launches, work := got.links()
 	otherLaunches, otherWork := none.links()
@@ -69,7 +69,7 @@ func checkFuzzed(t *testing.T, data []byte) reading {
 func checkRead(t *testing.T, data []byte) {
 	got := checkFuzzed(t, data)
 	want, err := reference(data)
-	if err != nil || strings.Count(string(data), "[")+strings.Count(string(data), "{") > 128 { // nested deeper is damage
+	if err != nil || strings.Count(string(data), "[")+strings.Count(string(data), "{") > 128 { // deeper nesting counts as damage
 		return
 	}
 	if got.err != nil {
@@ -92,10 +92,10 @@ func checkRead(t *testing.T, data []byte) {
 	}
 }
 
-// wholeEvent is an event with all it needs, whatever is around it.
+// wholeEvent matches an event that is complete, whatever surrounds it.
 var wholeEvent = regexp.MustCompile(`\{"ph": ?"X", ?"cat": ?"\w+", ?"name": ?"\w*", ?"pid": ?\d{1,6}, ?"tid": ?\d{1,6}, ?"ts": ?\d{1,17}, ?"dur": ?\d{1,9}(, ?"args": ?\{\s*\})?\s*\}`)
 
-// checkLost checks that where fewer events are read than are there, something is said.
+// checkLost checks that a diagnostic is reported if fewer events are read than exist.
 func checkLost(t *testing.T, data []byte) {
 	got := checkFuzzed(t, data)
 	if got.err != nil || slices.ContainsFunc(got.diags, func(d trace.Diag) bool { return d.Severity >= trace.DataLoss }) {
@@ -131,7 +131,7 @@ func FuzzReadDamaged(f *testing.F) {
 	})
 }
 
-// The corpus holds without the fuzzer, too.
+// The fuzz corpus passes without the fuzzer, too.
 func TestAgainstReference(t *testing.T) {
 	for name, data := range damagedDocs() {
 		t.Run(name, func(t *testing.T) { checkRead(t, []byte(data)) })

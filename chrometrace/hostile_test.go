@@ -7,8 +7,8 @@ import (
 	"github.com/sgtrace/sgtrace/chrometrace/internal/parse"
 )
 
-// Inputs that are made to take long do not: work that grows with the square of the size would take
-// longer than any test may.
+// Inputs built to be slow are not: work that grows quadratically with the size would exceed the
+// time limit of tests.
 func TestHostileInputs(t *testing.T) {
 	const size = 800 << 10
 	event := `{"ph":"X","name":"a","pid":1,"tid":1,"ts":5,"args":{"x":[`

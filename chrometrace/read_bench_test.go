@@ -12,8 +12,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// BenchmarkRead reads a trace of some 60 MB on one core, with all arguments and
-// with none.
+// BenchmarkRead reads a trace of about 60 MB on one core, with all arguments and with none.
 func BenchmarkRead(b *testing.B) {
 	data := testinput.KinetoLike(200_000)
 	for name, mode := range map[string]profile.ArgsMode{"all": profile.ArgsAll, "min": profile.ArgsMin, "none": profile.ArgsNone} {
@@ -48,8 +47,7 @@ type wireEvent struct {
 	Args map[string]any `json:"args"`
 }
 
-// BenchmarkSonic and BenchmarkEncodingJSON decode the same trace into structs and
-// keep nothing of it.
+// BenchmarkSonic and BenchmarkEncodingJSON decode the same trace into structs and discard them.
 func BenchmarkSonic(b *testing.B)        { benchWith(b, sonic.Config{CaseSensitive: true}.Froze().Unmarshal) }
 func BenchmarkEncodingJSON(b *testing.B) { benchWith(b, json.Unmarshal) }
 

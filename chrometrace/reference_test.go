@@ -15,11 +15,10 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// The reference reads valid documents through encoding/json, one token after the
-// other and without hurry. It knows neither pieces nor damage.
+// The reference reads valid documents with encoding/json, token by token and slowly. It handles
+// neither pieces nor damage.
 
-// errOutside says that the reference does not know what should come of a document
-// that is valid JSON.
+// errOutside means that the reference does not define the result for a valid JSON document.
 var errOutside = errors.New("outside of what the reference knows")
 
 type refMember struct {
@@ -53,7 +52,7 @@ func refElements(raw []byte) (out []json.RawMessage, err error) {
 	return out, err
 }
 
-// A refDoc is a document with its events. Times are in ns, as they are written.
+// A refDoc is a document with its events. Times are in ns, as written.
 type refDoc struct {
 	base     int64
 	known    bool
@@ -71,7 +70,7 @@ type refEvent struct {
 	timed          bool
 	id             string
 	bp             bool
-	bind           string // "" is none
+	bind           string // "" if none
 	in, out        bool
 	args           []refMember
 	correlation    string
@@ -114,11 +113,11 @@ func refDocument(raw []byte) (*refDoc, error) {
 	}
 	for _, m := range members {
 		if m.key != "traceEvents" && bytes.Contains(m.value, []byte(`"ph"`)) {
-			return nil, errOutside // events in a wrong place
+			return nil, errOutside // misplaced events
 		}
 		switch m.key {
 		case "ph":
-			return nil, errOutside // an event without a list
+			return nil, errOutside // an event outside a list
 		case "traceEvents":
 			if m.value[0] == '[' {
 				err = d.read(m.value)
@@ -146,7 +145,7 @@ func refDocument(raw []byte) (*refDoc, error) {
 		}
 	}
 	if d.own && bytes.Contains(raw, []byte(`"part"`)) {
-		return nil, errOutside // rows of ranks, which TestOwnRanksComeBack has
+		return nil, errOutside // rows of ranks; see TestOwnRanksComeBack
 	}
 	d.kineto = d.kineto && !d.own
 	return d, nil
@@ -178,7 +177,7 @@ func (d *refDoc) read(list []byte) error {
 	return nil
 }
 
-// refOne reads an event; nil is one without a time, or of no interest.
+// refOne reads an event. It returns nil for one without a time or that does not matter.
 func refOne(raw []byte) (*refEvent, error) {
 	members, err := refMembers(raw)
 	if err != nil {
@@ -190,7 +189,7 @@ func refOne(raw []byte) (*refEvent, error) {
 		}
 		for _, key := range outerKeys {
 			if bytes.Contains(m.value, []byte(`"ph"`)) || bytes.Contains(m.value, []byte(`"`+key+`"`)) {
-				return nil, errOutside // something else inside
+				return nil, errOutside // the event contains something else
 			}
 		}
 	}
@@ -254,7 +253,7 @@ func refOne(raw []byte) (*refEvent, error) {
 		e.cat = known.Now
 	}
 	if e.cat == "cpu_op" && strings.HasPrefix(e.name, "ProfilerStep#") {
-		e.cat = "user_annotation" // which there was none of in 2021
+		e.cat = "user_annotation" // a category that did not exist in 2021
 	}
 	for _, a := range e.args {
 		if a.key == "correlation" {
@@ -277,13 +276,12 @@ func refOne(raw []byte) (*refEvent, error) {
 	return e, nil
 }
 
-// refLast returns members without those that are null, and those of a name that
-// comes again.
+// refLast returns the members that are not null, the last one of each name.
 func refLast(members []refMember) (out []refMember, err error) {
 	at := map[string]int{}
 	for i, m := range members {
 		if _, again := at[m.key]; again && strings.Contains(m.key, "\uFFFD") {
-			return nil, errOutside // may be another one
+			return nil, errOutside // the invalid bytes may differ
 		}
 		if string(m.value) != "null" {
 			at[m.key] = i
@@ -297,13 +295,13 @@ func refLast(members []refMember) (out []refMember, err error) {
 	return out, nil
 }
 
-// outerKeys are the keys of a document, of which none is one of arguments.
+// outerKeys are the keys of a document. None is a key of arguments.
 var outerKeys = []string{
 	"schemaVersion", "traceEvents", "deviceProperties", "computeProperties", "distributedInfo",
 	"displayTimeUnit", "baseTimeNanoseconds", "traceName", "systemTraceEvents",
 }
 
-// refPart splits what SGLang merges into the pid of a rank.
+// refPart splits the pid in a file merged by SGLang into rank and pid.
 func refPart(pid string) (part, rest string) {
 	if m := refMerged.FindStringSubmatch(pid); m != nil {
 		return m[1], m[2]
@@ -352,7 +350,7 @@ var (
 	timeNumber  = regexp.MustCompile(`^-?[0-9]+(\.[0-9]*)?([eE][-+]?[0-9]+)?$`)
 )
 
-// refInt returns the value of a whole number, or of the text of one.
+// refInt returns the value of a whole number, possibly quoted.
 func refInt(raw []byte) (int64, bool) {
 	text := strings.Trim(string(raw), `"`)
 	if !wholeNumber.MatchString(text) {
@@ -370,7 +368,7 @@ func refInt(raw []byte) (int64, bool) {
 	return r.Num().Int64(), true
 }
 
-// refTime returns a number of microseconds in ns, rounded half away from zero.
+// refTime converts microseconds to ns, rounding half away from zero.
 func refTime(raw []byte) (int64, bool) {
 	text := string(raw)
 	if raw[0] == '"' {
@@ -403,7 +401,7 @@ func refTime(raw []byte) (int64, bool) {
 	return n.Int64(), true
 }
 
-// refValue returns a value like reading.plain; "" is null.
+// refValue returns a value in the format of reading.plain; "" for null.
 func refValue(raw json.RawMessage) string {
 	switch raw[0] {
 	case '"':
@@ -451,7 +449,7 @@ func refArgs(members []refMember) (out []string) {
 	return out
 }
 
-// refRecords puts the events of all documents together.
+// refRecords combines the events of all documents.
 func refRecords(docs []*refDoc) ([]string, error) {
 	var slices, instants, counters, flows, late, launches, work []string
 	open := map[string][]*refEvent{}

@@ -16,7 +16,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// rewritten returns what is written of a trace.
+// rewritten returns the file that Write writes for a trace.
 func rewritten(t *testing.T, tr *trace.Trace) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -26,8 +26,7 @@ func rewritten(t *testing.T, tr *trace.Trace) []byte {
 	return b.Bytes()
 }
 
-// What Write writes is read again: every slice, instant and value at its
-// absolute time.
+// The output of Write can be read again: every slice, instant, and value has its absolute time.
 func TestOwnOutputComesBack(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for range 30 {
@@ -97,8 +96,8 @@ func (r reading) drawnArrows(t *testing.T) (out []string) {
 	return out
 }
 
-// checkArrows compares the arrows of a reading with the flows that were written. Those
-// that slices bear themselves have no name.
+// checkArrows compares the arrows of a reading with the flows that were written. Arrows given
+// within slices have no name.
 func (r reading) checkArrows(t *testing.T, tr *trace.Trace) {
 	t.Helper()
 	named := map[string]int{}
@@ -124,8 +123,8 @@ func (r reading) checkArrows(t *testing.T, tr *trace.Trace) {
 	}
 }
 
-// Two ranks, whose correlation ids are the same, and a collective between them:
-// all arrows come back, and no others. The first launch starts with a child.
+// Two ranks with the same correlation ids, and a collective between them: exactly the written
+// arrows come back. The first launch starts with a child.
 func TestOwnArrowsComeBack(t *testing.T) {
 	b := trace.NewBuilder(trace.NewSymbols(), trace.NewArgs(), &trace.Diags{})
 	slice := func(track trace.TrackID, cat, name string, from, dur, correlation int64) trace.SliceID {
@@ -164,13 +163,13 @@ func TestOwnArrowsComeBack(t *testing.T) {
 		}
 		r.checkArrows(t, tr)
 	}
-	// A filter does not bring wrong links back.
+	// A filter does not restore wrong links.
 	r := readWith(Options{Filter: profile.Filter{Cats: []string{"kernel", "cuda_runtime"}}}, parse.Usual, same, data)
 	if launches, work := r.links(); launches+work > 0 {
 		t.Errorf("%d launches with a filter", launches)
 	}
-	// If another producer wrote the file, or there are no such arrows, correlations
-	// are all there is.
+	// If the file is from another producer, or has no such arrows, launches are linked by
+	// correlations only.
 	for _, other := range [][]byte{
 		bytes.ReplaceAll(data, []byte(`"base_time_ns"`), []byte(`"base_time_xx"`)),
 		bytes.ReplaceAll(bytes.ReplaceAll(data, []byte(`"launch"`), []byte(`"other"`)), []byte("flow_out"), []byte("flow_xxx")),
@@ -181,8 +180,8 @@ func TestOwnArrowsComeBack(t *testing.T) {
 	}
 }
 
-// What is drawn of ranks comes back as parts with their processes, threads and streams,
-// once; launches are told by correlations, not by the arrows that were drawn of them.
+// Ranks that were written come back as parts with their processes, threads, and streams, once.
+// Launches are linked by correlations, not by their arrows.
 func TestOwnRanksComeBack(t *testing.T) {
 	b := trace.NewBuilder(trace.NewSymbols(), trace.NewArgs(), &trace.Diags{})
 	group := b.Track(trace.Track{Kind: trace.KindGroup, Name: b.Intern(profile.ByRank)})
@@ -233,7 +232,7 @@ func TestOwnRanksComeBack(t *testing.T) {
 			t.Errorf("diagnostics %s", codes)
 		}
 	}
-	// Without the header of our writer, the rows are those of any program.
+	// Without our writer's header, the rows are read like those of any program.
 	r := readWith(Options{}, parse.Usual, same, bytes.ReplaceAll(data, []byte(`"base_time_ns"`), []byte(`"base_time_xx"`)))
 	if len(r.Events) != 8 || r.Meta.Parts != nil {
 		t.Errorf("of another program: %d events, parts %v", len(r.Events), r.Meta.Parts)

@@ -11,8 +11,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// rankDocument is what one rank writes: n kernels of its own duration, on the pids and
-// with the correlations that all ranks have.
+// rankDocument is the trace of one rank: n kernels with a rank-specific duration, on the same pids
+// and correlations as in all ranks.
 func rankDocument(rank, n int, headerFirst bool) string {
 	header := fmt.Sprintf(`"distributedInfo": {"backend": "nccl", "rank": %d, "world_size": 4}, "host_name": "node%d"`, rank, rank/2)
 	var events []string
@@ -31,22 +31,22 @@ func rankDocument(rank, n int, headerFirst bool) string {
 	return `{"schemaVersion": 1, "baseTimeNanoseconds": 1787000000000000000, ` + list + "}\n"
 }
 
-// ranklessDocument is what a process writes that has no rank.
+// ranklessDocument is the trace of a process without a rank.
 func ranklessDocument(n int) string {
 	text := rankDocument(0, n, true)
 	at := strings.Index(text, `"traceEvents"`)
 	return `{"schemaVersion": 1, "baseTimeNanoseconds": 1787000000000000000, ` + text[at:]
 }
 
-// Ranks that wrote one document after another stay apart, though their pids, rows and
-// correlations are equal.
+// Ranks that wrote concatenated documents stay separate, though their pids, rows, and correlations
+// are equal.
 func TestDocumentsOfSeveralRanks(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		text   string
-		durs   map[string]int64          // total of kernels in µs, by part
-		labels map[string]string         // of parts
-		codes  map[*trace.Message]string // what is said
+		durs   map[string]int64          // total kernel time in µs, by part
+		labels map[string]string         // labels of parts
+		codes  map[*trace.Message]string // expected diagnostics
 	}{
 		{"one", rankDocument(3, 5, true), map[string]int64{"": 5 * 13}, nil, nil},
 		{"two", rankDocument(0, 5, true) + rankDocument(1, 6, true), map[string]int64{"rank 0": 50, "rank 1": 66},
@@ -98,8 +98,8 @@ func TestDocumentsOfSeveralRanks(t *testing.T) {
 	}
 }
 
-// fusedDocument is what TraceLens makes of ranks: their pids are moved apart, and the names
-// of processes tell the ranks.
+// fusedDocument is TraceLens's fusion of ranks: their pids are shifted apart, and process names
+// contain the ranks.
 func fusedDocument(names ...string) string {
 	events := []string{`{"ph": "i", "name": "Iteration Start: PyTorch Profiler", "pid": "Traces", "tid": "Trace PyTorch Profiler", "ts": 1000}`}
 	for i, name := range names {
@@ -117,12 +117,12 @@ func fusedDocument(names ...string) string {
 	return `{"traceEvents": [` + strings.Join(events, ",\n") + `]}`
 }
 
-// Processes that are called after ranks are those of ranks, if there are several ranks.
+// Processes named after ranks belong to these ranks if there are several.
 func TestProcessesNamedAfterRanks(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		text  string
-		parts map[string]int64 // total of kernels in µs
+		parts map[string]int64 // total kernel time in µs
 	}{
 		{"two", fusedDocument("RANK 0", "RANK 3"), map[string]int64{"rank 0": 50, "rank 3": 55}},
 		{"lower case", fusedDocument("rank 12", "rank 4"), map[string]int64{"rank 12": 50, "rank 4": 55}},

@@ -16,7 +16,7 @@ import (
 	"github.com/sgtrace/sgtrace/testkit/testinput"
 )
 
-// shared returns the content of a file, unpacked as far as that is possible.
+// shared returns the content of a file, decompressed as far as possible.
 func shared(t *testing.T, path string) []byte {
 	t.Helper()
 	f, err := os.Open(path)
@@ -37,11 +37,11 @@ func shared(t *testing.T, path string) []byte {
 	return data
 }
 
-// betweenEvents is where an event ends and another one begins.
+// betweenEvents matches the end of an event and the beginning of the next.
 var betweenEvents = regexp.MustCompile(`\}\s*,\s*(\{)\s*"(?:ph|name|cat|pid|args|ts|tid)"`)
 
-// someEvents returns a document with all members of a long one, but only the first
-// and the last of its events: encoding/json takes its time.
+// someEvents returns a long document with all members but only its first and last events, because
+// encoding/json is slow.
 func someEvents(data []byte) []byte {
 	const part = 300 << 10
 	if len(data) < 3*part {
@@ -57,7 +57,7 @@ func someEvents(data []byte) []byte {
 	return slices.Concat(data[:head], data[tail:])
 }
 
-// Real traces are read as encoding/json reads them, and without a word.
+// Real traces are read as encoding/json reads them, without diagnostics.
 func TestSharedTraces(t *testing.T) {
 	for _, pattern := range []string{"torch/real/*", "torch/tp8_skew_2host/*-TP-5-*.gz", "merge/*.trace.json.gz"} {
 		paths, _ := filepath.Glob(testinput.Shared(t, "data", pattern))
@@ -92,7 +92,7 @@ func TestSharedTraces(t *testing.T) {
 	}
 }
 
-// Damaged traces have a known number of events and known messages.
+// Damaged traces have the expected number of events and diagnostics.
 func TestSharedMalformed(t *testing.T) {
 	dir := testinput.Shared(t, "data", "torch", "malformed")
 	for name, want := range map[string]struct {

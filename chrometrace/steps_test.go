@@ -9,8 +9,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Steps are annotations, though they had no category of their own before 2022; parts of
-// steps count where no server annotated the whole ones.
+// Steps are annotations, though they had no separate category before 2022. Parts of steps count
+// only if the server annotated no whole steps.
 func TestStepsOfProducers(t *testing.T) {
 	event := func(cat, name string, ts int) string {
 		return fmt.Sprintf(`{"ph": "X", "cat": %q, "name": %q, "pid": 1, "tid": 1, "ts": %d, "dur": 50}`, cat, name, ts)
@@ -43,8 +43,8 @@ func TestStepsOfProducers(t *testing.T) {
 	}
 }
 
-// A recording ends where libkineto says so, unless something began, or ran on a device, later.
-// What threads were in then goes on in the file, and is open for reports.
+// A recording ends where libkineto says, unless something began, or ran on a device, later. Ranges
+// that threads were in extend past that end in the file, and are open for reports.
 func TestEndOfRecording(t *testing.T) {
 	const window = `,{"ph": "i", "s": "g", "name": "Record Window End", "pid": "", "tid": "", "ts": 1100}`
 	event := func(cat, name string, ts, dur int) string {
@@ -53,7 +53,7 @@ func TestEndOfRecording(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		events string
-		until  trace.Time // us; 0 is not told, or the last event
+		until  trace.Time // us; 0 if not recorded, or equal to the end of the last event
 		open   bool
 	}{
 		{"a step that goes on", event("kernel", "gemm", 1010, 5) + window, 1100, true},

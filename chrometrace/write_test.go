@@ -36,7 +36,7 @@ func newBuilder() *trace.Builder {
 	return trace.NewBuilder(trace.NewSymbols(), trace.NewArgs(), &trace.Diags{})
 }
 
-// trackOf returns the number at the end of a name that [readback.NumberedModel] gave.
+// trackOf returns the number at the end of a name given by [readback.NumberedModel].
 func trackOf(t testing.TB, name string) trace.TrackID {
 	t.Helper()
 	n, err := strconv.Atoi(name[strings.LastIndexByte(name, ' ')+1:])
@@ -46,12 +46,12 @@ func trackOf(t testing.TB, name string) trace.TrackID {
 	return trace.TrackID(n)
 }
 
-// row is an event as text, for comparing lists of them.
+// row formats an event as text, to compare lists of events.
 func row(track trace.TrackID, kind, name, cat string, start, dur int64, args any) string {
 	return fmt.Sprintf("%d %s %q %q %d+%d %v", track, kind, name, cat, start, dur, args)
 }
 
-// written returns the events of a file as rows, and the slices.
+// written returns the events of a file as rows, and its slices.
 func written(t testing.TB, f *file) (rows []string, xs []*jsonEvent) {
 	t.Helper()
 	_, threads := f.names(t)
@@ -77,8 +77,8 @@ func written(t testing.TB, f *file) (rows []string, xs []*jsonEvent) {
 	return rows, xs
 }
 
-// wanted returns the events of a trace as rows, its slices in the order in
-// which they are to be written.
+// wanted returns the events of a trace as rows, with slices in the order in which they must be
+// written.
 func wanted(tr *trace.Trace) (rows []string, ids []trace.SliceID) {
 	name := func(s trace.Sym) string { return readback.Valid(tr.Syms.Name(s)) }
 	for id, s := range tr.Slices[1:] {
@@ -96,7 +96,7 @@ func wanted(tr *trace.Trace) (rows []string, ids []trace.SliceID) {
 	return rows, ids
 }
 
-// normal returns a value so that what JSON cannot tell apart is equal.
+// normal normalizes a value so that values which JSON cannot distinguish are equal.
 func normal(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -159,8 +159,8 @@ func checkRoundTrip(t testing.TB, tr *trace.Trace) {
 	checkArrows(t, tr, f, xs, ids)
 }
 
-// checkArrows compares the arrows that Perfetto draws with the flows of tr;
-// xs[i] is the slice ids[i].
+// checkArrows compares the arrows that Perfetto draws with the flows of tr. xs[i] is the slice
+// ids[i].
 func checkArrows(t testing.TB, tr *trace.Trace, f *file, xs []*jsonEvent, ids []trace.SliceID) {
 	t.Helper()
 	id := map[*jsonEvent]trace.SliceID{}
@@ -193,7 +193,7 @@ func checkArrows(t testing.TB, tr *trace.Trace, f *file, xs []*jsonEvent, ids []
 	}
 }
 
-// innermost returns the slice to which an arrow's event at the start of s goes.
+// innermost returns the slice that an arrow's event at the start of s attaches to.
 func innermost(tr *trace.Trace, s trace.SliceID) trace.SliceID {
 	for id := trace.SliceID(1); int(id) < len(tr.Slices); id++ {
 		if tr.Slices[id].Track == tr.Slices[s].Track && tr.Slices[id].Time == tr.Slices[s].Time && before(tr, s, id) {
@@ -203,7 +203,7 @@ func innermost(tr *trace.Trace, s trace.SliceID) trace.SliceID {
 	return s
 }
 
-// An arrow from a request to another one, both of which start with a child.
+// An arrow connects two requests, each of which starts with a child.
 func TestArrowsOfSlicesThatStartWithAChild(t *testing.T) {
 	b := newBuilder()
 	slice := func(track trace.TrackID, name string, from, dur int64) trace.SliceID {
@@ -338,7 +338,7 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-// fullDisk takes n bytes.
+// fullDisk accepts n bytes.
 type fullDisk struct{ n int }
 
 var errFull = errors.New("disk full")
@@ -388,8 +388,7 @@ FROM flow JOIN slice o ON o.id = slice_out JOIN slice i ON i.id = slice_in`, wan
 	}
 }
 
-// threads returns n slices on four tracks, a half of them children, with
-// arguments and arrows.
+// threads returns n slices on four tracks, half of them children, with arguments and arrows.
 func threads(n int) *trace.Trace {
 	b := newBuilder()
 	var tracks [4]trace.TrackID
@@ -431,8 +430,8 @@ func BenchmarkWrite(b *testing.B) {
 	b.ReportMetric(float64(size)/slices, "B/slice")
 }
 
-// Over years, whole microseconds keep slices nested, which nanoseconds that
-// importers round would not.
+// In traces that span years, whole microseconds keep slices nested; nanoseconds, which importers
+// round, would not.
 func TestLongTracesHaveWholeMicroseconds(t *testing.T) {
 	b := newBuilder()
 	track := b.Track(trace.Track{Kind: trace.KindThread, Name: b.Intern("t")})

@@ -17,8 +17,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
-// rankFile is a PyTorch trace of one kernel; a world of 0 ranks is one that no header
-// tells of.
+// rankFile is a PyTorch trace of one kernel. A world of 0 means that no header states the number of
+// ranks.
 func rankFile(rank, world int) string {
 	header := ""
 	if world > 0 {
@@ -36,7 +36,7 @@ func TestAbsences(t *testing.T) {
 		what  string
 		world int
 		files map[string]int // rank by name
-		ranks string         // selected
+		ranks string         // the selected ranks
 		want  []profile.MissingRanks
 	}{
 		{what: "whole", world: world, files: map[string]int{name(one, 0): 0, name(one, 1): 1, name(one, 2): 2, name(one, 3): 3}},
@@ -80,8 +80,7 @@ func TestAbsences(t *testing.T) {
 	}
 }
 
-// However many ranks are missing, the ones that are named and those that are counted are
-// all of them.
+// However many ranks are missing, the named and the counted ones add up to all of them.
 func TestEveryAbsenceIsNamed(t *testing.T) {
 	dir := t.TempDir()
 	for rank := 0; rank < 100; rank += 2 {
@@ -99,13 +98,13 @@ func TestEveryAbsenceIsNamed(t *testing.T) {
 	}
 	defer e.Close()
 	a := e.Profiles.MissingRanks[0]
-	// 32 single odd numbers are named; 17 more of these, and 100 to 999 behind 99.
+	// 32 odd ranks below 100 are named; the other 18, and ranks 100 to 999, are counted.
 	if a.Seen != 50 || a.Size != 1000 || len(a.Missing) != 32 || a.Missing[1] != "rank 3" || a.More != 1000-50-32 {
 		t.Errorf("%+v", a)
 	}
 }
 
-// What slows hosts down while they are recorded is known to reports.
+// Reports know which recording options slow down the hosts.
 func TestBurdensAreTold(t *testing.T) {
 	file := func(rank int, more string) string {
 		return strings.Replace(rankFile(rank, 2), "{", "{"+more, 1)

@@ -16,15 +16,15 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Clocks that the simulator has set wrong are recovered within the bound that is
-// printed, nearly always, from requests, from collectives and from both.
+// Wrong clocks in simulated runs are nearly always recovered within the printed bound, from
+// requests, from collectives, and from both.
 func TestRateOfClocks(t *testing.T) {
 	for _, c := range []struct {
 		name         string
 		otlp, torch  bool
 		change       func(c *simulator.Config, r *rand.Rand)
 		changeTorch  func(c *torch.Config)
-		offset, ppms float64 // bounds that would be too wide to help, in ns and ppm
+		offset, ppms float64 // maximum useful bounds, in ns and ppm
 	}{
 		{name: "requests through a gateway", otlp: true, offset: 5e6, // to the farther end
 			change: func(c *simulator.Config, _ *rand.Rand) { c.Mode = simulator.PDGateway }},
@@ -64,8 +64,8 @@ func TestRateOfClocks(t *testing.T) {
 	}
 }
 
-// checkClocks merges a simulated run and returns how many clocks were matched, and
-// how many of them are outside of their bounds.
+// checkClocks merges a simulated run and returns the number of matched clocks, and how many of them
+// are outside their bounds.
 func checkClocks(t *testing.T, config simulator.Config, otlp, traces bool, changeTorch func(*torch.Config), widest float64) (n, missed int) {
 	t.Helper()
 	run, err := simulator.Play(config)
@@ -130,8 +130,8 @@ func checkClocks(t *testing.T, config simulator.Config, otlp, traces bool, chang
 	return n, missed
 }
 
-// A decode host whose clock gains 20 us a second for twelve minutes is told to do so, by
-// reports as on timelines, and its requests are moved by that.
+// A decode host's clock gains 20 us per second for twelve minutes. Reports and timelines state the
+// drift, and requests are corrected for it.
 func TestDriftOfLongDumps(t *testing.T) {
 	for _, mode := range testset.DisaggregatedModes {
 		config := testset.Calm(uint64(mode) + 1)
@@ -171,8 +171,8 @@ func TestDriftOfLongDumps(t *testing.T) {
 	}
 }
 
-// The stage of a request in which its scheduler made a batch leads to the step that
-// ran it, on the same rank, of the same size.
+// An arrow connects the stage in which a request was scheduled to the step that ran the batch, on
+// the same rank and with the same batch size.
 func TestBatchesOfSimulatedRun(t *testing.T) {
 	config := simulator.DefaultConfig(3)
 	config.Requests = 100
@@ -222,7 +222,7 @@ func TestBatchesOfSimulatedRun(t *testing.T) {
 	}
 }
 
-// A clock that requests do not contradict stays where it is.
+// A clock that agrees with the requests is not corrected.
 func TestAgreeingClockIsNotMoved(t *testing.T) {
 	config := simulator.DefaultConfig(5)
 	config.Requests, config.PrefillSkew, config.DecodeSkew = 100, 0, 6*time.Millisecond

@@ -14,8 +14,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A PyTorch trace that begins later and ends earlier than the export of the same
-// process adds nothing to what the export has, of no kind.
+// A PyTorch trace that lies within the export of the same process adds no events of any kind.
 func TestDeduplicate(t *testing.T) {
 	run, err := simulator.Play(simulator.DefaultConfig(3))
 	if err != nil {

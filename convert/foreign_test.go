@@ -14,7 +14,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// What people give in the place of an input is told by what to do about it.
+// Files that people mistake for inputs are recognized, and the error says what to do.
 func TestForeignInputs(t *testing.T) {
 	var text bytes.Buffer
 	binary.Write(&text, binary.LittleEndian, utf16.Encode([]rune("\ufeff{\"resourceSpans\":[]}")))

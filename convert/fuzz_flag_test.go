@@ -8,8 +8,8 @@ import (
 	"github.com/sgtrace/sgtrace/convert/ranks"
 )
 
-// FuzzGivenRank reads what users say about processes of exports: what is printed of it is
-// read as the same.
+// FuzzGivenRank parses ranks that users give for processes of exports. Printing and parsing a
+// result gives it again.
 func FuzzGivenRank(f *testing.F) {
 	for _, text := range []string{"4100=TP3", "node1:4100=TP3-DP0", "pid4100=3", "::1:7=rank 2", "4100=node1", "4100", "=TP0", "0=1", "-5=TP0", "4100=node1/TP3", "+7=1"} {
 		f.Add(text)

@@ -11,7 +11,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Logs and dumps of flight recorders are listed, too: each file with what it has and lacks.
+// Logs and flight recorder dumps are listed, too, each file with what it contains and lacks.
 func TestInspectLogs(t *testing.T) {
 	dir := t.TempDir()
 	var paths []string

@@ -14,8 +14,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
-// Who comes last to collectives, and how long the others wait, is found on two hosts
-// whose clocks differ: from traces, from exports, and from both, which count once.
+// For two hosts with different clocks, the report finds which rank arrives last at collectives, and
+// how long the others wait: from traces, from exports, and from both, which count once.
 func TestSyncPointsOfSimulatedRuns(t *testing.T) {
 	for _, seed := range testset.Seeds(t) {
 		run := record(t, seed+1, nil)
@@ -47,8 +47,8 @@ func TestSyncPointsOfSimulatedRuns(t *testing.T) {
 				if i < 0 {
 					t.Fatalf("no rank %s among %v", f.Rank, ranks)
 				}
-				// Clocks that are right to about a microsecond mix up who was last where two
-				// ranks came together.
+				// Clocks are aligned to about a microsecond, so near ties may name the wrong rank
+				// as last.
 				if d := last[i] - f.LastArrivals; max(d, -d)*20 > all {
 					t.Errorf("seed %d, %s: %s came last %d times, want %d of %d", seed, name, f.Rank, last[i], f.LastArrivals, all)
 				}
@@ -60,7 +60,7 @@ func TestSyncPointsOfSimulatedRuns(t *testing.T) {
 	}
 }
 
-// Ranks that are not wanted know about clocks, but meet nobody.
+// Ranks that were not selected still align the clocks, but do not take part in collectives.
 func TestSyncPointsOfWantedRanks(t *testing.T) {
 	run := record(t, 1, nil)
 	all, _ := readSyncPoints(t, ranks.Options{}, run.traces())
@@ -111,7 +111,7 @@ func readSyncPoints(t *testing.T, want ranks.Options, globs ...string) ([]profil
 	return list, e.Profiles.Ranks
 }
 
-// indexOfRank finds the rank that begins with the TP rank of the given one.
+// indexOfRank finds the rank with the TP rank of the given one.
 func indexOfRank(ranks []string, of string) int {
 	for i, name := range ranks {
 		if len(name) >= 3 && name[:3] == of[:3] {

@@ -30,7 +30,7 @@ func rankNames(m *merged) (names []string) {
 	return names
 }
 
-// Captures of one rank, one after the other, are one rank with a gap.
+// Consecutive captures of one rank become one rank with a gap.
 func TestCapturesOfOneRank(t *testing.T) {
 	early := fakeRank{rank: 0, steps: 5, host: "node0"}
 	late := fakeRank{rank: 0, steps: 7, host: "node0", first: 500_000_000}
@@ -45,8 +45,8 @@ func TestCapturesOfOneRank(t *testing.T) {
 	}
 }
 
-// Two servers whose ranks, pids and devices are equal, and whose hosts are not
-// known, were captured at the same time: they are not one rank.
+// Two servers with equal ranks, pids, and devices, on unknown hosts, were captured at the same
+// time: their ranks stay separate.
 func TestEqualRanksOfTwoServers(t *testing.T) {
 	a, b := fakeRank{rank: 0, steps: 5}, fakeRank{rank: 0, steps: 7}
 	prefill := strings.ReplaceAll(a.write(), "DECODE bs", "EXTEND bs")
@@ -66,7 +66,7 @@ func TestEqualRanksOfTwoServers(t *testing.T) {
 	}
 }
 
-// Two servers, whose pids differ, were captured one after the other, and do different work: they are not one rank.
+// Two servers with different pids were captured one after the other, and do different work: their ranks stay separate.
 func TestRanksOfTwoServersInTurn(t *testing.T) {
 	a, b := fakeRank{rank: 0, steps: 5}, fakeRank{rank: 0, steps: 7, first: 500_000_000}
 	m, _ := mergeAll(t, writeFiles(t, map[string]string{
@@ -77,7 +77,7 @@ func TestRanksOfTwoServersInTurn(t *testing.T) {
 	}
 }
 
-// Rank 0 of one job is not that of another, which has more ranks, or other accelerators: none of them lacks the other's.
+// Rank 0 of one job is not rank 0 of another with more ranks or other accelerators, and neither job lacks the other's ranks.
 func TestEqualRanksOfTwoJobs(t *testing.T) {
 	device := func(name, text string) string {
 		return strings.Replace(text, `"baseTime`, `"deviceProperties": [{"id": 0, "name": "`+name+`"}], "baseTime`, 1)
@@ -98,7 +98,7 @@ func TestEqualRanksOfTwoJobs(t *testing.T) {
 	}
 }
 
-// rankOf returns the group of a rank that slice s is drawn in.
+// rankOf returns the group of the rank in which slice s is drawn.
 func rankOf(tr *trace.Trace, s trace.SliceID) trace.TrackID {
 	id := tr.Slices[s].Track
 	for tr.Tracks[id].Kind != trace.KindProcess && id != 0 {
@@ -107,8 +107,8 @@ func rankOf(tr *trace.Trace, s trace.SliceID) trace.TrackID {
 	return id
 }
 
-// SGLang's merger writes all ranks into one file, with the rank in front of every
-// pid, and does not renumber anything.
+// SGLang's merger writes all ranks into one file, prefixes every pid with the rank, and renumbers
+// nothing.
 func TestSGLangMergedFile(t *testing.T) {
 	var events []string
 	for rank := range 2 {
@@ -143,7 +143,7 @@ func TestSGLangMergedFile(t *testing.T) {
 	}
 }
 
-// Labels decide where names do not tell, and against them.
+// Labels complete names, and override them.
 func TestLabels(t *testing.T) {
 	a, b := fakeRank{rank: 0, steps: 3}, fakeRank{rank: 1, steps: 3}
 	dir := writeFiles(t, map[string]string{"a.json": a.write(), "b.json": b.write()})
@@ -153,8 +153,8 @@ func TestLabels(t *testing.T) {
 	}
 }
 
-// Flow events join the slices that the format says they belong to: a start the one
-// around it, an end the one around it or the next one.
+// Flow events connect the slices that the format defines: a start binds to the enclosing slice, an
+// end to the enclosing or the next slice.
 func TestFlowEventsOfChromeTraces(t *testing.T) {
 	_, tr := mergeAll(t, writeFiles(t, map[string]string{"any.json": `[
 {"ph":"X","name":"outer","pid":1,"tid":1,"ts":0,"dur":100},
@@ -179,7 +179,7 @@ func TestFlowEventsOfChromeTraces(t *testing.T) {
 	}
 }
 
-// Events of one row that overlap without nesting are drawn whole, on lanes.
+// Overlapping events of one row that do not nest are drawn in full, on separate lanes.
 func TestOverlappingKernelsKeepTheirTimes(t *testing.T) {
 	_, tr := mergeAll(t, writeFiles(t, map[string]string{"any.json": `{"baseTimeNanoseconds": 1775078550000000000, "traceEvents": [
 {"ph":"X","cat":"kernel","name":"a","pid":0,"tid":7,"ts":10.001,"dur":10.000},
@@ -196,8 +196,8 @@ func TestOverlappingKernelsKeepTheirTimes(t *testing.T) {
 	}
 }
 
-// An event that begins a nanosecond before its sibling is over, and ends after what
-// is around both, does not fit on their lane.
+// An event that begins a nanosecond before its sibling ends, and ends after their parent, does not
+// fit on their lane.
 func TestOverlapBehindATolerableOne(t *testing.T) {
 	_, tr := mergeAll(t, writeFiles(t, map[string]string{"any.json": `{"baseTimeNanoseconds": 1775078550000000000, "traceEvents": [
 {"ph":"X","cat":"gpu_user_annotation","name":"annotation","pid":0,"tid":7,"ts":1.000,"dur":1000.000},

@@ -12,14 +12,14 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Eight ranks on two hosts, made from a real trace by other code, with the clock of
-// the second host ahead and drifting.
+// Eight ranks on two hosts, generated from a real trace by other code: the second host's clock is
+// ahead and drifts.
 func TestSharedRanksAlign(t *testing.T) {
 	dir := testinput.Shared(t, "data", "torch", "tp8_skew_2host")
 	var truth struct {
 		Offsets []float64 `json:"clock_offset_ns"`
 		Drifts  []float64 `json:"clock_drift_ppm"`
-		T0      int64     `json:"clock_t0_ns"` // since the base of the files
+		T0      int64     `json:"clock_t0_ns"` // relative to the base of the files
 	}
 	data, err := os.ReadFile(filepath.Join(dir, "ground_truth.json"))
 	if err == nil {

@@ -22,22 +22,22 @@ import (
 	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
-// A fakeRank writes a small PyTorch trace: steps with kernels on two streams, an
-// all-reduce in each, launches, a copy and a counter.
+// A fakeRank writes a small PyTorch trace: steps with kernels on two streams and an all-reduce
+// each, launches, a copy, and a counter.
 type fakeRank struct {
 	rank   int
 	host   string
-	offset int64   // ns that its clock is ahead
-	drift  float64 // of its clock
-	late   int64   // ns that it arrives late at every collective
+	offset int64   // how far its clock is ahead, ns
+	drift  float64 // of its clock, as a fraction
+	late   int64   // how late it arrives at every collective, ns
 	steps  int
-	first  int64 // ns at which the first step begins, after a second
+	first  int64 // ns; the first step starts at 1 s + first
 	comms  bool  // collectives have ids
 }
 
 const fakeBase = 1775078550_000000000
 
-// clock returns what the clock of the rank shows at true time t, in µs since base.
+// clock returns what the rank's clock shows at true time t, in µs since base.
 func (r *fakeRank) clock(t int64) string {
 	local := t + r.offset + int64(r.drift*float64(t))
 	return fmt.Sprintf("%d.%03d", local/1000, local%1000)
@@ -90,7 +90,7 @@ func (r *fakeRank) write() string {
 	return strings.TrimSuffix(b.String(), ",") + "\n]}\n"
 }
 
-// fakeRanks writes four ranks on two hosts into a folder and returns their names.
+// fakeRanks writes four ranks on two hosts into a folder, and returns the folder.
 func fakeRanks(t *testing.T, change func(r *fakeRank)) (dir string) {
 	dir = t.TempDir()
 	for rank := range 4 {
@@ -112,7 +112,7 @@ func fakeRanks(t *testing.T, change func(r *fakeRank)) (dir string) {
 	return dir
 }
 
-// merged is what files hold, on its way to a timeline.
+// merged is the contents of files on the way to a timeline.
 type merged struct {
 	in     *inputs.Loaded
 	of     *ranks.Assignment
@@ -177,7 +177,7 @@ func mergeAll(t *testing.T, args ...string) (*merged, *trace.Trace) {
 	return m, tr
 }
 
-// paths returns the tracks that hold slices, with their number.
+// paths returns the tracks with slices, and how many they have.
 func paths(tr *trace.Trace) map[string]int {
 	n := map[string]int{}
 	for _, s := range tr.Slices[1:] {
@@ -231,7 +231,7 @@ func TestMergeDrawsRanks(t *testing.T) {
 	}
 }
 
-// The last arrow of a collective ends at the rank that came last.
+// The last arrow of a collective ends at the rank that arrived last.
 func TestCollectivesEndAtTheLastToArrive(t *testing.T) {
 	_, tr := mergeAll(t, fakeRanks(t, nil))
 	from := map[trace.SliceID]bool{}
@@ -255,7 +255,7 @@ func TestMergeAlignsHosts(t *testing.T) {
 		t.Fatalf("clocks: %+v", clocks)
 	}
 	node1 := clocks[1]
-	// At true time t (since the base) the clock shows t + offset + drift*t.
+	// At true time t (since the base), the clock shows t + offset + drift*t.
 	true0 := float64(node1.T0-fakeBase) / (1 + 12e-6)
 	want := 1_734_500 + 12e-6*true0
 	if off := float64(node1.Offset) - want; off > 500 || off < -500 {
@@ -264,7 +264,7 @@ func TestMergeAlignsHosts(t *testing.T) {
 	if ppb := node1.DriftPPB; ppb < 11_000 || ppb > 13_000 {
 		t.Errorf("the drift is %d ppb, want 12000", ppb)
 	}
-	// On the common clock, steps of all ranks begin together.
+	// On the common clock, steps begin at the same time on all ranks.
 	starts := map[string][]trace.Time{}
 	for _, s := range tr.Slices[1:] {
 		parent := tr.Tracks[tr.Tracks[s.Track].Parent]
@@ -283,7 +283,7 @@ func TestMergeAlignsHosts(t *testing.T) {
 	}
 }
 
-// Without host names, the offsets tell which ranks are of one host.
+// Without host names, the clock offsets reveal which ranks share a host.
 func TestMergeFindsHosts(t *testing.T) {
 	m, _ := mergeAll(t, fakeRanks(t, func(r *fakeRank) { r.host = "" }))
 	clocks := m.clocks.Report(m.of).Clocks
@@ -305,7 +305,7 @@ func TestNoAlignLeavesClocks(t *testing.T) {
 	}
 }
 
-// The order of inputs and the number of cores decide nothing.
+// The order of inputs and the number of cores change nothing.
 func TestMergeIsDeterministic(t *testing.T) {
 	dir := fakeRanks(t, nil)
 	names, _ := filepath.Glob(filepath.Join(dir, "*"))
@@ -329,8 +329,7 @@ func TestMergeIsDeterministic(t *testing.T) {
 	}
 }
 
-// A window read in a second pass has what the window of the whole has, on the
-// common clock.
+// A window read in a second pass has the events of that window in the whole, on the common clock.
 func TestReadWindow(t *testing.T) {
 	dir := fakeRanks(t, nil)
 	from := trace.Time(fakeBase + 1_000_000_000 + 20*10_000_000 - 500_000)
@@ -378,7 +377,7 @@ func TestRepeatedInputIsLeftOut(t *testing.T) {
 	}
 }
 
-// A drift that is given leaves the offset to be found out.
+// If the drift is given, the offset is still estimated.
 func TestGivenDrift(t *testing.T) {
 	m, _ := readAll(t, inputs.Options{}, fakeRanks(t, nil))
 	if err := m.align([]clocks.Given{{Host: "node1", DriftPPB: 12_000}}, true); err != nil {
@@ -391,7 +390,7 @@ func TestGivenDrift(t *testing.T) {
 	}
 }
 
-// What has ids is joined even where a given clock says that it cannot be.
+// Collectives with ids are joined even if a given clock offset makes that impossible.
 func TestGivenOffsetKeepsCollectives(t *testing.T) {
 	m, _ := readAll(t, inputs.Options{}, fakeRanks(t, nil))
 	if err := m.align([]clocks.Given{{Host: "node1", HasOffset: true, Offset: 9_000_000}}, true); err != nil {
@@ -408,7 +407,7 @@ func TestGivenOffsetKeepsCollectives(t *testing.T) {
 	}
 }
 
-// One rank alone lies where it lies beside the others.
+// A rank that is selected alone is drawn at the same time as among the others.
 func TestWantedRankStaysInPlace(t *testing.T) {
 	dir := fakeRanks(t, nil)
 	_, whole := mergeAll(t, dir)

@@ -16,15 +16,16 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Hosts that a dump knows by the IDs of machines are called as their logs and metrics are: by what each computed and counted, or by the addresses
-// to which the gateway sends requests. Where all prompts are of one length, nothing tells, and IDs stay.
+// Hosts that a dump knows only by machine ID get the names in their logs and metrics. They are matched by the tokens each computed and
+// counted, or by the addresses in the gateway's requests. If all prompts have the same length, nothing distinguishes them, and the IDs
+// stay.
 func TestNamesOfServers(t *testing.T) {
 	for _, c := range []struct {
 		name          string
 		gateway, logs bool
 		metric        string
 		sigma         float64
-		by            string // "" is not known
+		by            string // "" if they cannot be matched
 	}{
 		{"by prompts", false, true, "", 1, "the prompts"},
 		{"by addresses", true, false, "sglang:num_running_reqs", 1, "the address"},
@@ -111,7 +112,7 @@ func TestNamesOfServers(t *testing.T) {
 	}
 }
 
-// answered returns how many tokens the prompts have that a server answered by some time.
+// answered returns the number of prompt tokens that a server has answered by a time.
 func answered(run *cluster.Run, server int, by int64) (tokens int) {
 	for _, q := range run.Requests {
 		if h := q.Halves[0]; h.Server == server && h.End > 0 && h.End <= by && !q.Health {

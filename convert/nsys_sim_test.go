@@ -24,7 +24,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// recorded is a simulated run that was recorded by several profilers.
+// recorded is a simulated run recorded by several profilers.
 type recorded struct {
 	dir   string
 	truth *golden.Truth
@@ -32,8 +32,7 @@ type recorded struct {
 	nsys  *nsys.Truth
 }
 
-// record simulates a unified server of four ranks on two hosts, whose second clock is
-// ahead.
+// record simulates a unified server of four ranks on two hosts; the second host's clock is ahead.
 func record(t *testing.T, seed uint64, change func(n *nsys.Config)) recorded {
 	t.Helper()
 	config := simulator.DefaultConfig(seed)
@@ -66,7 +65,7 @@ func record(t *testing.T, seed uint64, change func(n *nsys.Config)) recorded {
 func (r *recorded) exports() string { return filepath.Join(r.dir, "nsys", "*.sqlite") }
 func (r *recorded) traces() string  { return filepath.Join(r.dir, "torch", "*.json") }
 
-// offset returns how far the clock of a host is ahead of the first host's.
+// offset returns how far the clock of a host is ahead of the first host's at a time.
 func (r *recorded) offset(host string, at int64) float64 {
 	show := func(h *simulator.HostTruth) float64 {
 		return float64(h.SkewNs) + h.DriftPPM*float64(at-r.truth.StartNs)/1e6
@@ -84,7 +83,7 @@ func (r *recorded) offset(host string, at int64) float64 {
 	return show(other) - show(first)
 }
 
-// drawnOn counts the slices of tracks of a rank whose path has a text in it.
+// drawnOn counts the slices on tracks of a rank whose path contains a text.
 func drawnOn(tr *trace.Trace, rank, text string) (n int) {
 	for path, count := range paths(tr) {
 		if strings.HasPrefix(path, "By rank > "+rank+" > ") && strings.Contains(path, text) {
@@ -113,13 +112,13 @@ func rankOfProcess(t *testing.T, m *merged, host string, pid int) *ranks.Track {
 	return found
 }
 
-// Ranks are recovered from whatever an export has, in all generations of the schema.
+// Ranks are recovered from any data an export has, in all generations of the schema.
 func TestNsysRanksOfSimulatedRuns(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(n *nsys.Config)
-		notice string // that says how ranks were counted; "" is none
-		hosts  int    // whose exports are merged
-		names  string // of the ranks
+		notice string // how ranks were counted; "" if no notice
+		hosts  int    // number of hosts whose exports are merged
+		names  string // expected names of the ranks
 	}{
 		"names of processes":           {func(*nsys.Config) {}, "", 2, "TP0 TP1 TP2 TP3"},
 		"names of processes of 2021":   {func(n *nsys.Config) { n.Schema = nsys.Schema2021 }, "", 2, "TP0 TP1 TP2 TP3"},
@@ -161,7 +160,7 @@ func TestNsysRanksOfSimulatedRuns(t *testing.T) {
 				for i := range f.Processes {
 					p := &f.Processes[i]
 					if f.Schema == int(nsys.Schema2021) {
-						continue // which host it is of is not told
+						continue // the export does not tell which host this is
 					}
 					rank := rankOfProcess(t, m, f.Host, p.PID)
 					var tp int
@@ -175,7 +174,7 @@ func TestNsysRanksOfSimulatedRuns(t *testing.T) {
 	}
 }
 
-// What the user says about a process goes before all else.
+// A rank given by the user for a process takes precedence.
 func TestGivenRanksOfProcesses(t *testing.T) {
 	r := record(t, 3, nil)
 	first, second := &r.nsys.Files[0], &r.nsys.Files[1]
@@ -209,9 +208,8 @@ func TestGivenRanksOfProcesses(t *testing.T) {
 	}
 }
 
-// Exports of two hosts are put on one clock by the collectives that their ranks share,
-// those inside of graphs by their order; and with the traces of PyTorch and requests
-// beside them.
+// Exports of two hosts are aligned by the collectives that their ranks share; those inside graphs
+// are matched by order. The same holds together with PyTorch traces and requests.
 func TestNsysClocksOfSimulatedRuns(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(n *nsys.Config)
@@ -274,8 +272,8 @@ func TestNsysClocksOfSimulatedRuns(t *testing.T) {
 	}
 }
 
-// What PyTorch's profiler and Nsight Systems both recorded of a process is one rank,
-// in which everything is drawn once.
+// A process recorded by both PyTorch's profiler and Nsight Systems is one rank, in which every
+// event is drawn once.
 func TestDuplicatesOfSimulatedRuns(t *testing.T) {
 	for name, change := range map[string]func(n *nsys.Config){
 		"one clock":             func(*nsys.Config) {},
@@ -301,15 +299,15 @@ func TestDuplicatesOfSimulatedRuns(t *testing.T) {
 					t.Errorf("%s has no ranges of NVTX", rank.Name)
 				}
 			}
-			if n := len(m.of.Tracks); n > len(r.torch.Files)+len(r.nsys.Files) { // and a machine for each export
+			if n := len(m.of.Tracks); n > len(r.torch.Files)+len(r.nsys.Files) { // plus a machine for each export
 				t.Errorf("there are ranks %v", rankNames(m))
 			}
 		})
 	}
 }
 
-// streamEvents returns how many kernels, copies and annotations of the GPU a process
-// has, recorded by whomever.
+// streamEvents returns the number of kernels, copies, and GPU annotations of a process, from any
+// profiler.
 func (r *recorded) streamEvents(f *torch.FileTruth) (n int) {
 	for _, e := range f.Events {
 		if slices.Contains(profile.WorkCategories, e.Name) || e.Name == "gpu_user_annotation" {
@@ -344,8 +342,8 @@ func TestNsysSameBytes(t *testing.T) {
 	}
 }
 
-// Nothing of an export but what is allowed reaches an output: no environment, command
-// lines or outputs of programs.
+// Only allowed data of an export reaches an output: no environment, command lines, or program
+// output.
 func TestNsysSecretsStayInside(t *testing.T) {
 	for _, schema := range nsys.Schemas {
 		r := record(t, 13, func(n *nsys.Config) { n.Schema = schema })
@@ -368,8 +366,8 @@ func TestNsysSecretsStayInside(t *testing.T) {
 	}
 }
 
-// Two servers on one host are told apart by their communicators, where nothing else
-// tells them.
+// Two servers on one host are distinguished by their communicators if nothing else distinguishes
+// them.
 func TestCommunicatorsOfTwoServers(t *testing.T) {
 	config := simulator.DefaultConfig(17)
 	config.Mode, config.Unified, config.Requests = simulator.Unified, simulator.Parallel{TP: 2, PP: 1, DP: 2}, 60

@@ -15,8 +15,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// nsysExport writes an export of two ranks of one server, as nsys 2024 makes it:
-// equal correlation ids in both, an unclosed range in the second.
+// nsysExport writes an export of two ranks of one server, like nsys 2024: both use the same
+// correlation ids, and the second has an unclosed range.
 func nsysExport(t *testing.T) string {
 	t.Helper()
 	var b strings.Builder
@@ -62,8 +62,7 @@ INSERT INTO ANALYSIS_DETAILS VALUES (0, 1000000000, 0, 1000000000);
 	return path
 }
 
-// An export that holds two ranks becomes two ranks, and launches are joined to
-// kernels by process and id.
+// An export with two ranks gives two ranks, and launches are joined to kernels by process and id.
 func TestNsysExport(t *testing.T) {
 	m, tr := mergeAll(t, nsysExport(t))
 	if names := rankNames(m); len(names) != 2 || names[0] != "TP0" || names[1] != "TP1" {
@@ -102,7 +101,7 @@ func TestNsysExport(t *testing.T) {
 	}
 }
 
-// A window of an export has what overlaps it.
+// A window of an export contains the events that overlap it.
 func TestNsysWindow(t *testing.T) {
 	m, _ := readAll(t, inputs.Options{}, nsysExport(t))
 	if err := m.align(nil, true); err != nil {
@@ -121,7 +120,7 @@ func TestNsysWindow(t *testing.T) {
 	}
 }
 
-// Every shared export is drawn.
+// Every shared export can be drawn.
 func TestSharedNsysExports(t *testing.T) {
 	for _, kind := range []string{"real", "synth"} {
 		names, _ := filepath.Glob(filepath.Join(testinput.Shared(t, "data", "nsys", kind), "*.sqlite"))

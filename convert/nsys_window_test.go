@@ -20,7 +20,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A window of exports, alone and beside traces, shows what the whole does.
+// A window of exports, alone and with traces, shows the same events as the whole.
 func TestNsysWindowOfSimulatedRuns(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(n *nsys.Config)
@@ -85,8 +85,7 @@ func TestNsysWindowOfSimulatedRuns(t *testing.T) {
 	}
 }
 
-// drawnSlices returns the slices that overlap a window, with the track that they are
-// on but for its lane.
+// drawnSlices returns the slices that overlap a window, with their tracks, ignoring lanes.
 func drawnSlices(tr *trace.Trace, from, to trace.Time) map[string]int {
 	all := map[string]int{}
 	for _, s := range tr.Slices[1:] {
@@ -103,8 +102,8 @@ func drawnSlices(tr *trace.Trace, from, to trace.Time) map[string]int {
 	return all
 }
 
-// What steps ran on the GPU, and what NCCL says about the kernels that it launched, is
-// what the simulator planted.
+// The steps found on the GPU, and NCCL's facts about the kernels it launched, equal those that the
+// simulator planted.
 func TestNsysStepsAndCollectives(t *testing.T) {
 	for _, schema := range nsys.Schemas {
 		for _, graphs := range []nsys.GraphTrace{"", nsys.GraphsByNode, nsys.GraphsWhole} {
@@ -187,8 +186,8 @@ func checkMessages(t *testing.T, m *merged, f *inputs.ProcessProfile, p *nsys.Pr
 	}
 }
 
-// Two traces of a process, one after the other, lie within one session of Nsight
-// Systems, which also recorded what was in between.
+// Two consecutive traces of a process lie within one Nsight Systems session, which also recorded
+// the time between them.
 func TestDuplicatesOfTwoTraces(t *testing.T) {
 	config := simulator.DefaultConfig(23)
 	config.Mode, config.Unified, config.Requests = simulator.Unified, simulator.Parallel{TP: 2, PP: 1, DP: 1}, 60
@@ -235,8 +234,7 @@ func TestDuplicatesOfTwoTraces(t *testing.T) {
 	}
 }
 
-// A trace that does not tell what its times count from is placed by the export of the
-// same process.
+// A trace with an unknown time base is placed by the export of the same process.
 func TestExportPlacesTrace(t *testing.T) {
 	r := record(t, 29, nil)
 	for i := range r.torch.Files {
@@ -265,8 +263,8 @@ func TestExportPlacesTrace(t *testing.T) {
 	}
 }
 
-// Of one server, some ranks were recorded by PyTorch's profiler and others by Nsight
-// Systems: kernels inside of graphs relate their clocks by their order.
+// Some ranks of a server were recorded by PyTorch's profiler and others by Nsight Systems: the
+// order of kernels inside graphs relates their clocks.
 func TestRanksOfBothKinds(t *testing.T) {
 	r := record(t, 31, func(n *nsys.Config) { n.Torch.Graphs, n.Payloads = true, false })
 	args := []string{filepath.Join(r.dir, "nsys", r.nsys.Files[1].Name)}

@@ -9,8 +9,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A file says how to open it, whatever its format, in the times that its viewer counts in:
-// those of Chrome JSON are relative to the first event.
+// A file of any format says how to open it, in the times of its viewer: in Chrome JSON, these are
+// relative to the first event.
 func TestOpeningOf(t *testing.T) {
 	const first = 1_700_000_000_000_000_000
 	dir := t.TempDir()

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// named makes outputs as they are where every file has a name.
+// named makes an output use a named temporary file, as on systems without unnamed ones.
 func named(t *testing.T, o *Output) *Output {
 	o.file.Close()
 	if err := o.openNamed(); err != nil {
@@ -30,7 +30,7 @@ func TestOutput(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			dir := t.TempDir()
 			name := filepath.Join(dir, "out.txt")
-			// New, then in place of the old one.
+			// First a new file, then a replacement.
 			for _, text := range []string{"first", "second"} {
 				o, err := CreateFileOutput(name, nil)
 				if err != nil {
@@ -54,7 +54,7 @@ func TestOutput(t *testing.T) {
 					t.Errorf("%q, %v; files %s", data, err, files(t, dir))
 				}
 			}
-			// Given up, before and after a failure.
+			// Abandoned, before and after a failure.
 			o, err := CreateFileOutput(name, nil)
 			if err != nil {
 				t.Fatal(err)
@@ -90,7 +90,7 @@ func files(t *testing.T, dir string) string {
 	return strings.Join(list, " ")
 }
 
-// Whatever ends the program, nothing is left.
+// However the program ends, no temporary file remains.
 func TestNamelessOutput(t *testing.T) {
 	dir := t.TempDir()
 	o, err := CreateFileOutput(filepath.Join(dir, "out.txt"), nil)
@@ -151,7 +151,7 @@ func TestSameFile(t *testing.T) {
 	}
 }
 
-// A full disk is one message, compressed or not.
+// A full disk gives one message, whether the output is compressed or not.
 func TestOutputFullDisk(t *testing.T) {
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {
@@ -163,7 +163,7 @@ func TestOutputFullDisk(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// Small and large: the rest in the buffers fails at the end.
+		// With little data, the error only shows when the buffers are flushed at the end.
 		for _, size := range []int{10, 10 << 20} {
 			file := o.file
 			o.file = full

@@ -18,8 +18,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// repeatedRank is a rank of one server with two hosts, the second of which is
-// ahead.
+// repeatedRank is a rank of a server on two hosts; the second host's clock is ahead.
 func repeatedRank(rank int) fakeRank {
 	r := fakeRank{rank: rank, steps: 40, comms: true, host: "node0"}
 	if rank >= 2 {
@@ -28,8 +27,8 @@ func repeatedRank(rank int) fakeRank {
 	return r
 }
 
-// mergedByStage is what SGLang's merger makes of files, by the rank of each: all
-// events in one list, with the rank in front of every pid.
+// mergedByStage merges files, given by rank, as SGLang does: all events in one list, with the rank
+// before every pid.
 func mergedByStage(files map[string][]string) string {
 	var events []string
 	for _, part := range slices.Sorted(maps.Keys(files)) {
@@ -46,7 +45,7 @@ func mergedByStage(files map[string][]string) string {
 	return head + `"traceEvents": [` + strings.Join(events, ",") + "]}"
 }
 
-// codes counts diagnostics.
+// codes counts diagnostics by code.
 func codes(diags *trace.Diags) map[string]int {
 	n := map[string]int{}
 	for _, d := range diags.All() {
@@ -57,7 +56,7 @@ func codes(diags *trace.Diags) map[string]int {
 	return n
 }
 
-// clockOf returns the line of the clock that a rank is on.
+// clockOf returns the clock record of a rank's host.
 func clockOf(t *testing.T, m *merged, rank string) clocks.ClockRecord {
 	t.Helper()
 	for _, l := range m.clocks.Report(m.of).Clocks {
@@ -69,8 +68,8 @@ func clockOf(t *testing.T, m *merged, rank string) clocks.ClockRecord {
 	return clocks.ClockRecord{}
 }
 
-// SGLang's output directory has the files of the ranks and all of them merged into
-// one. A rank is drawn once; one whose file is missing is taken from the merged one.
+// SGLang's output directory contains the files of the ranks, and one merged from all of them. Each
+// rank is drawn once; one whose own file is missing is taken from the merged file.
 func TestMergedFileBesideItsRanks(t *testing.T) {
 	files, parts := map[string]string{}, map[string][]string{}
 	for rank := range 4 {
@@ -107,7 +106,7 @@ func TestMergedFileBesideItsRanks(t *testing.T) {
 	}
 }
 
-// A copy beside the files of all ranks is left out, whatever its name: the rank then stays one of the job, and meets the others.
+// A copy beside the files of all ranks is left out, whatever its name: the rank stays in its job, and takes part in collectives.
 func TestCopyOfARank(t *testing.T) {
 	files := map[string]string{}
 	for rank := range 4 {
@@ -129,8 +128,7 @@ func arrowsOfCollectives(tr *trace.Trace) (n int) {
 	return n
 }
 
-// Of a capture by stages, the merged file has a part for each rank that is two
-// files together.
+// When a capture has several stages, each rank's part of the merged file equals two files.
 func TestMergedFileBesideStages(t *testing.T) {
 	files, parts := map[string]string{}, map[string][]string{}
 	for rank := range 2 {
@@ -169,7 +167,7 @@ func TestMergedFileBesideStages(t *testing.T) {
 		t.Fatal(err)
 	}
 	check("one stage of one rank is missing", map[string]int{"capture-repeated": 1, "capture-contained": 1})
-	// A copy that was cut off does not hide that the rest is the merged part.
+	// A truncated copy does not hide that the remaining files equal the merged part.
 	for _, c := range [][]byte{data, data[:len(data)*2/3]} {
 		if err := os.WriteFile(fmt.Sprintf("%s.%d.json", strings.TrimSuffix(name, ".json"), len(c)), c, 0o600); err != nil {
 			t.Fatal(err)
@@ -178,8 +176,7 @@ func TestMergedFileBesideStages(t *testing.T) {
 	check("with a copy that was cut off", map[string]int{"capture-repeated": 2, "capture-contained": 1, "trace-truncated": 1})
 }
 
-// A merged file alone repeats nothing, and its parts have the bounds of their own
-// events.
+// A merged file alone repeats nothing, and each part has the bounds of its own events.
 func TestMergedFileAlone(t *testing.T) {
 	early, late := fakeRank{rank: 0, steps: 5}, fakeRank{rank: 1, steps: 5, first: 700_000_000}
 	dir := writeFiles(t, map[string]string{
@@ -199,9 +196,8 @@ func TestMergedFileAlone(t *testing.T) {
 	}
 }
 
-// Captures with as many events and the same bounds are not the same capture. What
-// is not known to be of this server is not matched, and does not keep the others
-// from it.
+// Captures with the same number of events and the same bounds may still differ. One that may belong
+// to another server is not matched, and does not prevent matching the others.
 func TestDifferentEventsAreKept(t *testing.T) {
 	files := map[string]string{}
 	for rank := range 4 {
@@ -210,12 +206,12 @@ func TestDifferentEventsAreKept(t *testing.T) {
 	}
 	r := repeatedRank(1)
 	other := strings.ReplaceAll(r.write(), `"name": "gemm"`, `"name": "gemv"`)
-	other = strings.ReplaceAll(other, "norm", "silu") // more than a cut could explain
+	other = strings.ReplaceAll(other, "norm", "silu") // more than a truncation could explain
 	files["other-1758600000.5-TP-1.trace.json"] = other
 	dir := writeFiles(t, files)
 	for _, index := range []bool{false, true} {
 		if index {
-			// Where the index is all there is, it is what must differ.
+			// With only the index to compare, the index must differ.
 			name := filepath.Join(dir, "other-1758600000.5-TP-1.trace.json")
 			if err := os.WriteFile(name, []byte(strings.ReplaceAll(other, "DECODE bs=", "DECODE bs=1")), 0o600); err != nil {
 				t.Fatal(err)
@@ -237,14 +233,14 @@ func TestDifferentEventsAreKept(t *testing.T) {
 	}
 }
 
-// A copy that was cut off says nothing that the whole file does not.
+// A truncated copy adds nothing to the whole file.
 func TestCutOffCopyIsLeftOut(t *testing.T) {
 	dir := fakeRanks(t, nil)
 	data, err := os.ReadFile(filepath.Join(dir, "1758600000.5-TP-0.trace.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, part := range []int{9, 2} { // tenths; named to come before and after
+	for _, part := range []int{9, 2} { // tenths; the names sort before and after
 		name := filepath.Join(dir, fmt.Sprintf("%d-1758600000.5-TP-0.trace.json", part))
 		if err := os.WriteFile(name, data[:len(data)*part/10], 0o600); err != nil {
 			t.Fatal(err)
@@ -267,8 +263,8 @@ func TestCutOffCopyIsLeftOut(t *testing.T) {
 	}
 }
 
-// A copy with a label is one of the file without, which then is of that host; two
-// labels say that there are two.
+// A copy with a label duplicates the file without one, which then belongs to that host; two labels
+// mean two hosts.
 func TestCopiesWithLabels(t *testing.T) {
 	r := fakeRank{rank: 0, steps: 5}
 	dir := writeFiles(t, map[string]string{"a-TP-0.json": r.write(), "b-TP-0.json": r.write()})
@@ -281,8 +277,7 @@ func TestCopiesWithLabels(t *testing.T) {
 	}
 }
 
-// Captures whose times count from different things are not one after the other,
-// and the one that tells is the reference.
+// Captures with different time bases cannot be ordered; the one with a known base is the reference.
 func TestUnknownBase(t *testing.T) {
 	base := fmt.Sprintf(`"baseTimeNanoseconds": %d, `, int64(fakeBase))
 	r, other := fakeRank{rank: 0, steps: 5, host: "node0"}, fakeRank{rank: 0, steps: 5, first: 1_234_567}
@@ -291,7 +286,7 @@ func TestUnknownBase(t *testing.T) {
 	if names := rankNames(m); !slices.Equal(names, []string{"TP0 (node0)", "TP0"}) {
 		t.Errorf("ranks %v", names)
 	}
-	// A file that was cut off may have its base behind the cut.
+	// A truncated file may have its base after the cut.
 	late := func(r *fakeRank) string {
 		return strings.Replace(strings.ReplaceAll(r.write(), base, ""), "\n]}", "\n], "+strings.TrimSuffix(base, ", ")+"}", 1)
 	}
@@ -301,14 +296,14 @@ func TestUnknownBase(t *testing.T) {
 	if n := codes(diags); len(m.of.Tracks) != 1 || m.of.Tracks[0].Captures[0].File.Meta.Base != fakeBase || n["capture-contained"] != 1 {
 		t.Errorf("ranks %v, %v", rankNames(m), n)
 	}
-	// Without the whole file, it is not known to be one of another process.
+	// Without the whole file, it could belong to another process.
 	files["b-TP-0.json"] = late(&other)
 	if m, _ = readAll(t, inputs.Options{}, writeFiles(t, files)); len(m.of.Tracks) != 2 {
 		t.Errorf("ranks %v", rankNames(m))
 	}
 }
 
-// SGLang writes a file without events for a rank whose profiler failed.
+// A file without events, which SGLang writes for a rank whose profiler failed, is not a rank.
 func TestEmptyCaptureIsNoRank(t *testing.T) {
 	dir := fakeRanks(t, nil)
 	empty := filepath.Join(dir, "1758600000.5-TP-0.trace.json")
@@ -336,8 +331,8 @@ func TestEmptyCaptureIsNoRank(t *testing.T) {
 	}
 }
 
-// Servers that were captured under one profile id, as replicas are, share no
-// collective: labels or folders tell which ranks are of one.
+// Servers captured under one profile id, such as replicas, share no collectives: labels or folders
+// tell which ranks belong together.
 func TestReplicasOfOneProfile(t *testing.T) {
 	var dirs [2]string
 	for server := range 2 {
@@ -362,12 +357,12 @@ func TestReplicasOfOneProfile(t *testing.T) {
 	}
 }
 
-// jobs and rivals, by the facts about each rank.
+// This checks jobs and rivals for the facts about each rank.
 func TestJobs(t *testing.T) {
 	type known struct {
 		rank, host, run, role, dir string
 		global                     int32
-		from                       trace.Time // of its capture, which lasts 100
+		from                       trace.Time // start of its capture, which lasts 100
 	}
 	cases := []struct {
 		name   string
@@ -421,8 +416,8 @@ func TestJobs(t *testing.T) {
 	}
 }
 
-// Ranks that wrote into one file, one after the other, are ranks, and one that is there
-// twice counts once.
+// Ranks written one after another into one file are separate ranks, and a rank that occurs twice
+// counts once.
 func TestRanksInOneFile(t *testing.T) {
 	write := func(rank int) string {
 		r := repeatedRank(rank)

@@ -12,7 +12,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A file that is not what was written gets no name, and leaves what had it alone.
+// An output that fails verification gets no name, and an existing file with that name is kept.
 func TestVerifiedOutputsAppearOnlyIfTheyAreEqual(t *testing.T) {
 	model := readback.Model(bytes.Repeat([]byte("a model with some events in it"), 40))
 	for _, name := range []string{"out.pftrace", "out.pftrace.gz", "out.json", "out.json.gz"} {

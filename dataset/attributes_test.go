@@ -11,7 +11,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// randomList returns arguments of all kinds, nested.
+// randomList returns nested arguments of all kinds.
 func randomList(r *rand.Rand, syms *trace.Symbols, keyed bool, depth int) (list trace.ArgList) {
 	for range r.IntN(4) {
 		key := trace.Sym(0)
@@ -24,7 +24,7 @@ func randomList(r *rand.Rand, syms *trace.Symbols, keyed bool, depth int) (list 
 		case 1:
 			list = list.Int(key, int64(r.Uint64()))
 		case 2:
-			list = list.Uint(key, r.Uint64()|1<<63) // a smaller one is an Int
+			list = list.Uint(key, r.Uint64()|1<<63) // smaller values are stored as Int
 		case 3:
 			list = list.Float(key, []float64{0, -1, 1e300, 0.1, math.MaxInt64, r.NormFloat64(), math.Inf(1), math.Inf(-1)}[r.IntN(8)])
 		case 4:
@@ -49,7 +49,7 @@ func encode(syms *trace.Symbols, all func(func(trace.Arg) bool)) []byte {
 	return e.attributes(nil, all)
 }
 
-// Attributes come back as they were, to the byte, and are JSON.
+// Attributes survive a round trip byte for byte, and are JSON.
 func TestAttributes(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	syms := trace.NewSymbols()
@@ -76,7 +76,7 @@ func TestAttributes(t *testing.T) {
 	}
 }
 
-// What JSON has no number for, and bytes that are no text, survive, too.
+// Numbers that JSON cannot express and bytes that are not text survive, too.
 func TestOddAttributes(t *testing.T) {
 	syms := trace.NewSymbols()
 	key := syms.Intern("key")
@@ -89,7 +89,7 @@ func TestOddAttributes(t *testing.T) {
 	}
 }
 
-// FuzzAttributes reads anything, and what was read once more.
+// FuzzAttributes reads arbitrary data, and reads the result again.
 func FuzzAttributes(f *testing.F) {
 	f.Add([]byte(`{"a":1,"b":[1.5,"x",{"c":null}],"d":-1e999}`))
 	f.Fuzz(func(t *testing.T, text []byte) {

@@ -10,10 +10,10 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// benchRows is how many kernels the benchmarks write and read.
+// benchRows is the number of kernels that the benchmarks write and read.
 const benchRows = 1 << 20
 
-// kernelsOf is a stream of kernels of which durations and gaps vary as real ones do.
+// kernelsOf is a stream of kernels whose durations and gaps vary as in real traces.
 type kernelsOf struct {
 	profile.Stream
 	names []trace.Sym
@@ -69,6 +69,6 @@ func BenchmarkReadKernels(b *testing.B) {
 	if n != benchRows*b.N {
 		b.Fatal(n)
 	}
-	const columns = 8 // that Kernels reads
+	const columns = 8 // read by Kernels
 	b.ReportMetric(columns*float64(n)/b.Elapsed().Seconds(), "values/s")
 }

@@ -14,7 +14,7 @@ import (
 
 var update = flag.Bool("update", false, "write docs/DATASET.md")
 
-// docs/DATASET.md has the columns of all tables, and each says what it means.
+// docs/DATASET.md has the columns of all tables, and documents each.
 func TestReference(t *testing.T) {
 	const path, mark = "../docs/DATASET.md", "<!-- tables -->\n"
 	page, err := os.ReadFile(path)
@@ -67,7 +67,7 @@ func reference(tables []Table) string {
 	return b.String()
 }
 
-// The examples of docs/PYTHON.md name columns that the tables in them have.
+// The examples in docs/PYTHON.md use columns that exist in their tables.
 func TestPythonColumns(t *testing.T) {
 	page, err := os.ReadFile("../docs/PYTHON.md")
 	if err != nil {

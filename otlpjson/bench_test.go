@@ -11,8 +11,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// bench runs f on a simulated dump of some 20 MB; f returns how many spans it
-// found. Apart from MB/s it reports time and allocated memory per span.
+// bench runs f on a simulated dump of about 20 MB; f returns the number of spans it found. It
+// reports MB/s, and time and allocated memory per span.
 func bench(b *testing.B, prepare func(dump string) string, f func(data string) int) {
 	dump := simulated(b, 800)
 	spans := read(b, dump).Len()
@@ -42,9 +42,9 @@ func countSpans(data string) int {
 	return d.Len()
 }
 
-// BenchmarkRead reads a dump on as many cores as there are; the others use one,
-// so compare with -cpu 1. Give one number at a time: of a list like -cpu 1,2 the
-// first run has the cores of the largest, since b.Loop measures in the trial run.
+// BenchmarkRead reads a dump on all cores; the others use one, so compare with -cpu 1. Pass one
+// number at a time: with a list like -cpu 1,2, b.Loop measures the first run in the trial run, on
+// the largest number of cores.
 func BenchmarkRead(b *testing.B) { bench(b, unchanged, countSpans) }
 
 // BenchmarkReadProto reads the same spans from protobuf frames.
@@ -52,8 +52,8 @@ func BenchmarkReadProto(b *testing.B) {
 	bench(b, func(dump string) string { return frames(protoMessages(b, dump)...) }, countSpans)
 }
 
-// BenchmarkSonic and BenchmarkEncodingJSON decode the same lines into structs
-// and keep nothing: the least that a reader built on them would do.
+// BenchmarkSonic and BenchmarkEncodingJSON decode the same lines into structs and discard them: the
+// minimum work of a reader built on these libraries.
 func BenchmarkSonic(b *testing.B)        { bench(b, unchanged, countWith(sonicConfig.Unmarshal)) }
 func BenchmarkEncodingJSON(b *testing.B) { bench(b, unchanged, countWith(json.Unmarshal)) }
 

@@ -14,9 +14,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A plainSpan is a span with all that belongs to it, in a form that does not
-// depend on how it was read. Readers of three kinds make them: the package,
-// encoding/json and sonic.
+// A plainSpan is a span with everything that belongs to it, in a form that does not depend on how
+// it was read. Three readers produce it: the package, encoding/json, and sonic.
 type plainSpan struct {
 	trace, id, parent string // hex
 	name              string
@@ -33,8 +32,7 @@ func (s *plainSpan) String() string {
 		s.attrs, s.events, s.links, s.resource, quote(s.scope))
 }
 
-// quote prints a string. Bytes that are not UTF-8 become U+FFFD one by one, as
-// encoding/json does.
+// quote quotes a string. Each byte that is not valid UTF-8 becomes U+FFFD, as in encoding/json.
 func quote(s string) string { return strconv.Quote(string([]rune(s))) }
 
 func plainFloat(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) + "f" }
@@ -100,20 +98,20 @@ func plainEvent(name string, time int64, attrs string) string {
 
 func plainLink(trace, span string) string { return trace + "/" + span }
 
-// A reading is what a test looks at.
+// A reading is the result of reading some inputs.
 type reading struct {
 	*spantable.Table
 	diags []trace.Diag
 }
 
-// read reads inputs, one after the other, as files f1, f2, ...
+// read reads inputs in order, as files f1, f2, ...
 func read(t testing.TB, inputs ...string) reading {
 	t.Helper()
 	return readWith(t, usual, same, inputs...)
 }
 
-// readSmall does so with buffers that are quickly made, for tests that read some
-// thousand inputs.
+// readSmall is read with small buffers that are cheap to allocate, for tests that read thousands of
+// inputs.
 func readSmall(t testing.TB, inputs ...string) reading {
 	t.Helper()
 	args, known := arenas.Load(t)
@@ -128,12 +126,12 @@ func readSmall(t testing.TB, inputs ...string) reading {
 	return readInto(t, d, limits{block: 1 << 12, piece: 1 << 15, record: 1 << 20}, same, inputs...)
 }
 
-// arenas has an arena for each test, as making one takes longer than reading.
+// arenas has one arena per test, because allocating one takes longer than reading.
 var arenas sync.Map
 
 func same(r io.Reader) io.Reader { return r }
 
-// readWith does so with the given limits, from a reader that wrap makes.
+// readWith is read with the given limits, from readers that wrap makes.
 func readWith(t testing.TB, l limits, wrap func(io.Reader) io.Reader, inputs ...string) reading {
 	t.Helper()
 	var diags trace.Diags
@@ -151,7 +149,7 @@ func readInto(t testing.TB, d *spantable.Table, l limits, wrap func(io.Reader) i
 	return reading{d, d.Diags.All()}
 }
 
-// inOrder returns the spans, in the order in which they were read.
+// inOrder returns the spans in the order they were read.
 func (r reading) inOrder() []string {
 	out := make([]string, r.Len())
 	for i := range out {
@@ -160,7 +158,7 @@ func (r reading) inOrder() []string {
 	return out
 }
 
-// names returns the names of the spans, in the order in which they were read.
+// names returns the names of the spans in the order they were read.
 func (r reading) names() string {
 	var out []string
 	for i := range r.Len() {
@@ -169,8 +167,8 @@ func (r reading) names() string {
 	return strings.Join(out, " ")
 }
 
-// everything returns spans, files and diagnostics: all that must not depend on
-// how the input was cut.
+// everything returns spans, files, and diagnostics: all that must not depend on how the input was
+// split.
 func (r reading) everything() []string {
 	out := r.inOrder()
 	for i := range out {
@@ -185,7 +183,7 @@ func (r reading) everything() []string {
 	return out
 }
 
-// loss reports whether a diagnostic says that something is missing.
+// loss reports whether a diagnostic says that data is missing.
 func (r reading) loss() bool {
 	return slices.ContainsFunc(r.diags, func(d trace.Diag) bool { return d.Severity >= trace.DataLoss })
 }
@@ -203,7 +201,7 @@ func (r reading) codes() string {
 	return strings.Join(out, " ")
 }
 
-// diff returns the first lines in which two listings differ, or "".
+// diff returns the first lines that differ between two listings, or "".
 func diff(got, want []string) string {
 	if slices.Equal(got, want) {
 		return ""

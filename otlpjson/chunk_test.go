@@ -10,10 +10,10 @@ import (
 	"testing/iotest"
 )
 
-// tiny has pieces of a few spans, so that every kind of border is met.
+// tiny has pieces of a few spans, so that every kind of boundary occurs.
 var tiny = limits{block: 64, piece: 512, record: 1 << 20}
 
-// ragged gives a random number of bytes at a time.
+// ragged returns a random number of bytes per read.
 type ragged struct {
 	r   io.Reader
 	rng *rand.Rand
@@ -23,7 +23,7 @@ func (r *ragged) Read(p []byte) (int, error) {
 	return r.r.Read(p[:min(len(p), 1+r.rng.IntN(100))])
 }
 
-// chunkings are ways to get at the same bytes.
+// chunkings are ways to read the same bytes.
 var chunkings = []struct {
 	name   string
 	limits limits
@@ -39,7 +39,7 @@ var chunkings = []struct {
 	{"small pieces, large documents", limits{block: 4096, piece: 8192, record: 1 << 20}, iotest.HalfReader},
 }
 
-// chunkInputs are inputs with all that a parser can meet, damage included.
+// chunkInputs are inputs with everything that a parser can meet, including damage.
 func chunkInputs(t testing.TB) map[string]string {
 	ab, c := doc(span("a"), rich("b")), doc(rich("c"), span("d"))
 	lines := strings.Repeat(ab+"\n"+c+"\r\n\n", 4)
@@ -73,8 +73,7 @@ func chunkInputs(t testing.TB) map[string]string {
 	}
 }
 
-// How an input is split into reads and pieces changes nothing: not a span, not
-// its place, not a diagnostic.
+// How an input is split into reads and pieces changes nothing: no span, no position, no diagnostic.
 func TestChunkIndependence(t *testing.T) {
 	for name, data := range chunkInputs(t) {
 		t.Run(name, func(t *testing.T) {
@@ -88,7 +87,7 @@ func TestChunkIndependence(t *testing.T) {
 	}
 }
 
-// Documents of every length straddle the borders of blocks in every way.
+// Documents of every length straddle block boundaries in every way.
 func TestEveryBlockSize(t *testing.T) {
 	data := doc(span("a")) + "\n" + doc(rich("b"), span("c")) + "\n" + doc(span("d")) + "\n" + doc(span("e"))
 	want := read(t, data).everything()
@@ -119,8 +118,8 @@ func TestCoreIndependence(t *testing.T) {
 	}
 }
 
-// A document of 50 MB on one line, as a Collector without a batch limit writes
-// it, with a resource before and with a resource behind the spans.
+// A 50 MB document on one line, as a Collector without a batch limit writes it, is read with the
+// resource before or after the spans.
 func TestLongDocument(t *testing.T) {
 	body := simulated(t, 40)
 	body = strings.ReplaceAll(strings.TrimSpace(body), "]}\n{\"resourceSpans\":[", ",")

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What real damage looks like, and what is lost by it.
+// For damage found in real files, this checks what is lost.
 func TestDamage(t *testing.T) {
 	a, b, c, d := span("a"), rich("b"), span("c"), span("d")
 	abc := doc(a, b, c)
@@ -70,8 +70,7 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// A span that is found behind damage belongs to the process that it came from,
-// or to none that is known.
+// A span found after damage belongs to its own process, or to an unknown one.
 func TestResourceBehindDamage(t *testing.T) {
 	two := `{"resourceSpans":[` + resourceSpans("p1", span("a"), span("b"), span("c")) + "," + resourceSpans("p2", span("d"), span("e")) + `]}`
 	for _, x := range []struct{ name, data, want string }{
@@ -110,12 +109,12 @@ func TestRecordTooLong(t *testing.T) {
 			t.Errorf("%s: %d spans, want %s d; %.300v", x.name, got.Len(), x.spans, got.diags)
 		}
 	}
-	// Just short of the limit it is read.
+	// A record just below the limit is read.
 	name := strings.Repeat("x", l.record/2)
 	if got := readWith(t, l, same, doc(strings.Replace(span("b"), `"name":"b"`, `"name":"`+name+`"`, 1))); got.names() != name {
 		t.Errorf("a long name is lost: %v", got.diags)
 	}
-	// Logs are skipped, not held.
+	// Logs are skipped, not buffered.
 	logs := `{"resourceLogs":[` + strings.Repeat(`{"body":"`+long+`"},`, 10) + `{}]}`
 	if got := readWith(t, l, same, logs+doc(span("a"))); got.names() != "a" || len(got.diags) > 0 {
 		t.Errorf("behind long logs: spans %s, %v", got.names(), got.diags)

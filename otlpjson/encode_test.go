@@ -16,10 +16,10 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Documents for tests. A span is named by a letter or word, which decides its
-// ids and times, too: span "a" is the same in every document.
+// Documents for tests. The name of a span, a letter or word, determines its ids and times: span "a"
+// is the same in every document.
 
-// span returns a span as a Collector writes it; extra are more members.
+// span returns a span as a Collector writes it; extra are additional members.
 func span(name string, extra ...string) string {
 	h := fnv.New64a()
 	h.Write([]byte(name))
@@ -42,7 +42,7 @@ func scopeSpans(scope string, spans ...string) string {
 	return fmt.Sprintf(`{"scope":{"name":%q},"spans":[%s]}`, scope, strings.Join(spans, ","))
 }
 
-// rich is a span with everything that a span can have.
+// rich is a span with every possible member.
 func rich(name string) string {
 	return span(name, `"parentSpanId":"00000000000000aa","traceState":"k=v"`,
 		`"attributes":[{"key":"word","value":{"stringValue":"a \"b\" \u00e9 \ud83d\ude00\n{\"traceId\":\"no\"}"}},{"key":"int","value":{"intValue":"-5"}},`+
@@ -146,7 +146,7 @@ func (row protoRow) append(b []byte, v any) []byte {
 	panic(row.kind)
 }
 
-// protoMessages returns every document of a JSON input in protobuf.
+// protoMessages returns each document of a JSON input in protobuf.
 func protoMessages(t testing.TB, data string) (out []string) {
 	t.Helper()
 	values, err := parseTrees([]byte(data))
@@ -159,7 +159,7 @@ func protoMessages(t testing.TB, data string) (out []string) {
 	return out
 }
 
-// frames puts a length in front of every message.
+// frames prefixes every message with its length.
 func frames(messages ...string) string {
 	var b []byte
 	for _, m := range messages {

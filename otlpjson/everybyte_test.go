@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// everyByte yields the positions in [from, to), or some of them with -short.
+// everyByte yields the positions in [from, to), or every eleventh with -short.
 func everyByte(from, to int) iter.Seq[int] {
 	return func(yield func(int) bool) {
 		step := 1
@@ -22,9 +22,8 @@ func everyByte(from, to int) iter.Seq[int] {
 	}
 }
 
-// eachByte yields the positions in [from, to) for the i-th of many kinds of damage: a third
-// of them, so that each byte meets a third of the kinds, or all of them when
-// SGTRACE_THOROUGH is set.
+// eachByte yields positions in [from, to) for the i-th kind of damage: every third one, so that
+// each byte meets a third of the kinds, or all if SGTRACE_THOROUGH is set.
 func eachByte(i, from, to int) iter.Seq[int] {
 	return func(yield func(int) bool) {
 		for at := range everyByte(from, to) {
@@ -37,8 +36,8 @@ func eachByte(i, from, to int) iter.Seq[int] {
 
 func thorough() bool { return os.Getenv("SGTRACE_THOROUGH") != "" }
 
-// flips returns which of the bits of each byte a test changes: another one in
-// each byte, or all of them when SGTRACE_THOROUGH is set.
+// flips returns which bits of each byte a test flips: one, which the test rotates from byte to
+// byte, or all if SGTRACE_THOROUGH is set.
 func flips() []int {
 	if !thorough() {
 		return []int{0}
@@ -56,7 +55,7 @@ func damageDocs() []string {
 	}
 }
 
-// spanEnds returns where in data each span ends.
+// spanEnds returns the offsets in data at which spans end.
 func spanEnds(t testing.TB, data string) (ends []int) {
 	t.Helper()
 	for at := 0; ; {
@@ -69,12 +68,11 @@ func spanEnds(t testing.TB, data string) (ends []int) {
 	}
 }
 
-// An input is cut off at every byte. What is complete before is there, whatever
-// the layout, and the loss is reported on the line where it happened; a cut
-// between documents is none.
+// An input is cut off at every byte. Everything complete before the cut is read, in any layout, and
+// the loss is reported on its line; a cut between documents loses nothing.
 func TestCutOffAtEveryByte(t *testing.T) {
 	docs := damageDocs()
-	for name, parts := range map[string][]string{ // what lies between the parts is no loss
+	for name, parts := range map[string][]string{ // text between the parts is no loss
 		"lines":        {docs[0], "\n", docs[1], "\r\n\r\n", docs[2], "\n"},
 		"concatenated": {docs[0], docs[1], docs[2]},
 		"array":        {"[", docs[0], ",", docs[1], ",\n", docs[2], "]"},
@@ -83,7 +81,7 @@ func TestCutOffAtEveryByte(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			data := strings.Join(parts, "")
 			want, ends := read(t, data).inOrder(), spanEnds(t, data)
-			inside := make([]bool, len(data)+1) // of a document, or of a byte order mark
+			inside := make([]bool, len(data)+1) // inside a document, or a byte order mark
 			at := 0
 			for _, p := range parts {
 				for i := 1; i < len(p) && p[0] > ','; i++ {
@@ -112,8 +110,8 @@ func TestCutOffAtEveryByte(t *testing.T) {
 	}
 }
 
-// A line is cut off at every byte, since its writer was killed, and another
-// writer goes on behind it: that one's documents are whole.
+// A line is cut off at every byte because its writer was killed, and another writer continues after
+// it: the documents of the second writer are read completely.
 func TestCutOffLineBeforeGoodOnes(t *testing.T) {
 	docs := damageDocs()
 	bad, good := docs[1], docs[0]+"\n"+docs[2]
@@ -136,8 +134,8 @@ func TestCutOffLineBeforeGoodOnes(t *testing.T) {
 	}
 }
 
-// The beginning of a file is cut off at every byte, since it was rotated away
-// by size: what begins behind the cut is there, and the documents after it.
+// The beginning of a file is cut off at every byte, as by log rotation: spans that begin after the
+// cut are read, and so are the documents after it.
 func TestHeadCutOffAtEveryByte(t *testing.T) {
 	docs := damageDocs()
 	bad, good := docs[1], docs[2]
@@ -154,7 +152,7 @@ func TestHeadCutOffAtEveryByte(t *testing.T) {
 		}
 		want = append(want, "f", "g")
 		got := readSmall(t, bad[cut:]+"\n"+good)
-		// What is cut inside of its first key may yet be recognized.
+		// A span cut inside its first key may still be recognized.
 		if names := strings.Fields(got.names()); !slices.Equal(names, want) && !slices.Equal(names[min(1, len(names)):], want) {
 			t.Errorf("cut at %d, before %q: spans %s, want %s", cut, bad[cut:min(len(bad), cut+40)], names, want)
 		}
@@ -164,8 +162,8 @@ func TestHeadCutOffAtEveryByte(t *testing.T) {
 	}
 }
 
-// Two processes write into one file: a document stands inside another one, at
-// every byte. It is whole, and of the other one a span is lost at most.
+// Two processes write into one file, so that a document stands inside another, at every byte. The
+// inner document is read completely, and the outer one loses at most one span.
 func TestInterleavedWriters(t *testing.T) {
 	docs := damageDocs()
 	outer, inner := docs[1], docs[0]
@@ -190,8 +188,8 @@ func TestInterleavedWriters(t *testing.T) {
 	}
 }
 
-// Every byte is damaged in many ways. The other documents stay as they are,
-// nothing is made up, and a span that is missing is reported.
+// Every byte is damaged in many ways. Other documents are unaffected, no data is made up, and a
+// missing span is reported.
 func TestEveryByteDamaged(t *testing.T) {
 	docs := damageDocs()
 	data := strings.Join(docs, "\n") + "\n"
@@ -229,8 +227,8 @@ func TestEveryByteDamaged(t *testing.T) {
 	}
 }
 
-// A block is missing in the middle, of every size and at every place, as after
-// a crash: the other documents are whole.
+// A block of any size is missing anywhere in the middle, as after a crash: the other documents are
+// read completely.
 func TestLostBlock(t *testing.T) {
 	docs := damageDocs()
 	for _, size := range []int{40, 150, 512, 700} {

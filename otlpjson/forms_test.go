@@ -22,8 +22,8 @@ func indented(docs ...string) string {
 	return b.String()
 }
 
-// Documents may follow each other in any way. The numbers are the lines that
-// the spans a, b (one document) and c (another) are in.
+// Documents may follow each other in any layout. The numbers are the lines of the spans a and b
+// (one document) and c (another).
 func TestLayouts(t *testing.T) {
 	ab, c := doc(span("a"), rich("b")), doc(span("c"))
 	want := read(t, ab, c).inOrder()
@@ -62,7 +62,7 @@ func TestLayouts(t *testing.T) {
 			if layout.lines != "" && strings.Join(lines, " ") != layout.lines {
 				t.Errorf("lines %v, want %s", lines, layout.lines)
 			}
-			if !strings.Contains(layout.name, "marks") { // encoding/json takes none inside
+			if !strings.Contains(layout.name, "marks") { // encoding/json rejects byte order marks inside
 				compare(t, layout.data)
 			}
 		})
@@ -74,7 +74,7 @@ func TestLinesOfIndentedDocument(t *testing.T) {
 	want := []int{}
 	for i, line := range strings.Split(data, "\n") {
 		if strings.Contains(line, `"traceId"`) {
-			want = append(want, i) // the brace is on the line before, lines count from 1
+			want = append(want, i) // the brace is on the previous line, and lines count from 1
 		}
 	}
 	got := read(t, data)
@@ -85,7 +85,7 @@ func TestLinesOfIndentedDocument(t *testing.T) {
 	}
 }
 
-// One span, spelled in all the ways that producers have.
+// A span is read the same in every spelling that producers use.
 func TestSpellings(t *testing.T) {
 	const want = `0000000000000000112233445566aabb/aabbccddeeff0011 parent=0000000000000000 name="prefill" kind=2 status=2 ` +
 		`1787000000000000128..1787000000000000256 attrs={"tp"=1 "span.kind"="server"} events=["go"@1787000000000000200{}] ` +
@@ -169,7 +169,7 @@ func TestSpellings(t *testing.T) {
 	}
 }
 
-// What a span tells beside its attributes becomes some of them, unless it says nothing.
+// Span fields other than attributes become attributes, unless they are empty.
 func TestFieldsBecomeAttributes(t *testing.T) {
 	for _, c := range []struct{ fields, want string }{
 		{`"kind":1,"traceState":"","droppedAttributesCount":0,"droppedEventsCount":0,"droppedLinksCount":0,"links":[{"spanId":"00000000000000bb","attributes":[]}]`, `{}`},

@@ -17,8 +17,8 @@ func frameDocs() []string {
 	return []string{doc(span("a"), rich("b")), doc(rich("c")), doc(span("d"), span("e"), span("f"))}
 }
 
-// framings are the ways to frame documents: the encoding that a file tells, and behind a
-// comma what it does not.
+// framings are ways to frame documents, named by the detected encoding; the part after a comma is
+// not detected.
 func framings(t testing.TB) map[string]func(docs ...string) []string {
 	messages := func(docs ...string) []string { return protoMessages(t, strings.Join(docs, "\n")) }
 	return map[string]func(docs ...string) []string{
@@ -48,8 +48,8 @@ func TestFrames(t *testing.T) {
 	}
 }
 
-// The order of fields in a message is the encoder's choice; Go's newer OTLP
-// encoders write them backward.
+// The order of fields in a message is up to the encoder; Go's newer OTLP encoders write them in
+// reverse.
 func TestProtoFieldsBackwards(t *testing.T) {
 	var backwards func(v any) any
 	backwards = func(v any) any {
@@ -80,15 +80,15 @@ func TestProtoFieldsBackwards(t *testing.T) {
 	}
 }
 
-// A message is cut off at every byte: what is complete before is there, and the
-// loss is reported unless the cut lies between frames.
+// A message is cut off at every byte: everything complete before the cut is read, and the loss is
+// reported unless the cut is between frames.
 func TestFramesCutOff(t *testing.T) {
 	for encoding, encode := range framings(t) {
 		t.Run(encoding, func(t *testing.T) {
 			messages := encode(frameDocs()...)
 			want := read(t, frames(messages...)).inOrder()
 			data := frames(messages...)
-			borders := map[int]int{0: 0} // offset of a border between frames: spans before
+			borders := map[int]int{0: 0} // offset of a frame boundary: spans before it
 			for i := range messages {
 				borders[len(frames(messages[:i+1]...))] = []int{2, 3, 6}[i]
 			}
@@ -99,7 +99,7 @@ func TestFramesCutOff(t *testing.T) {
 					complete = spans
 				}
 				got := readSmall(t, data[:cut])
-				if cut < 12 && !border { // too little to be recognized
+				if cut < 12 && !border { // too short to be recognized
 					if got.Len() > 0 || !got.loss() {
 						t.Errorf("cut at %d: %d spans, %v", cut, got.Len(), got.diags)
 					}
@@ -126,8 +126,8 @@ func TestFramesCutOff(t *testing.T) {
 	}
 }
 
-// Every byte is changed in turn: nothing of the other frames is lost, nothing
-// is made up, and a span that is missing is reported.
+// Every byte is changed in turn: other frames lose nothing, no data is made up, and a missing span
+// is reported.
 func TestFramesFlipped(t *testing.T) {
 	for encoding, encode := range framings(t) {
 		t.Run(encoding, func(t *testing.T) {
@@ -146,7 +146,7 @@ func TestFramesFlipped(t *testing.T) {
 						hit++
 					}
 					text := got.inOrder()
-					if i >= 4+6 || i == 3 { // the head of the file must tell what it is
+					if i >= 4+6 || i == 3 { // the head of the file must identify the format
 						for s, frame := range inFrame {
 							if frame != hit && !slices.Contains(text, want[s]) {
 								t.Errorf("byte %d ^ %#x: span %d of another frame is lost; %v", i, mask, s, got.diags)
@@ -165,7 +165,7 @@ func TestFramesFlipped(t *testing.T) {
 	}
 }
 
-// What else happens to files of frames.
+// Other kinds of damage to files of frames.
 func TestFramesDamaged(t *testing.T) {
 	for encoding, encode := range framings(t) {
 		m := encode(frameDocs()...)
@@ -199,7 +199,7 @@ func TestFramesDamaged(t *testing.T) {
 	}
 }
 
-// A message whose own parts are damaged, though its frame is not.
+// The contents of a message are damaged, though its frame is intact.
 func TestProtoDamagedInside(t *testing.T) {
 	message := protoMessages(t, doc(span("a"), rich("b"), span("c")))[0]
 	replace := func(old, new string) string {
@@ -231,7 +231,7 @@ func TestProtoDamagedInside(t *testing.T) {
 	}
 }
 
-// A document is cut off in the middle of a sound frame.
+// A document is cut off in the middle of an intact frame.
 func TestZstdFrameWithDamageInside(t *testing.T) {
 	a, b := doc(span("a"), span("b")), doc(span("c"))
 	for _, c := range []struct{ data, spans, codes string }{
@@ -246,7 +246,7 @@ func TestZstdFrameWithDamageInside(t *testing.T) {
 	}
 }
 
-// A zstd frame that expands to far more than its size is read in small parts.
+// A zstd frame that expands to far more than its size is read in small pieces.
 func TestZstdFrameOfManyDocuments(t *testing.T) {
 	docs := strings.Repeat(doc(span("a"), span("b"))+"\n", 20_000)
 	got := read(t, frames(packed(docs)...))
@@ -273,7 +273,7 @@ func TestSniff(t *testing.T) {
 	}
 }
 
-// Spans of files without lines stand where their frame begins.
+// Spans in files without lines have the position of their frame.
 func TestPlacesInFrames(t *testing.T) {
 	a, b := doc(span("a"), span("b")), doc(span("c"))
 	for _, messages := range [][]string{packed(a, b), protoMessages(t, a+b)} {

@@ -19,7 +19,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// fuzzArgs saves the fuzzer from making an arena for every input.
+// fuzzArgs spares the fuzzer from allocating an arena for every input.
 var fuzzArgs = trace.NewArgs()
 
 func readFuzzed(t *testing.T, l limits, wrap func(io.Reader) io.Reader, data string) reading {
@@ -31,25 +31,25 @@ func readFuzzed(t *testing.T, l limits, wrap func(io.Reader) io.Reader, data str
 	return readInto(t, d, l, wrap, data)
 }
 
-// A span as a Collector begins it, and up to what tells it from a log record, which is
-// passed over in a list that nobody knows.
+// spanBegins matches the beginning of a span as a Collector writes it, and surelySpan enough to
+// tell it from a log record, which is skipped inside an unknown list.
 var (
 	spanBegins = regexp.MustCompile(`\{"traceId":"[0-9a-f]{32}","spanId":"[0-9a-f]{16}",("parentSpanId":"[0-9a-f]{16}",|"flags":[0-9]+,)*"name":"`)
 	surelySpan = regexp.MustCompile(spanBegins.String() + `[^"]*","kind":[0-9],"startTimeUnixNano":"`)
 )
 
-// mostMemory is how many bytes it takes to read an input three times and compare what was
-// read: blocks of all goroutines, and some for each byte of the input.
+// mostMemory bounds the bytes needed to read an input three times and compare the results: blocks
+// of all goroutines, plus some per byte of input.
 func mostMemory(size int) uint64 { return 32<<20 + 2000*uint64(size) }
 
-// checkFuzzed checks what holds for every input.
+// checkFuzzed checks the invariants that hold for every input.
 func checkFuzzed(t *testing.T, data string) reading {
 	got := readFuzzed(t, limits{block: 4096, piece: 1 << 14, record: 1 << 20}, same, data)
 	want := got.everything()
 	if d := diff(readFuzzed(t, limits{block: 16, piece: 64, record: 1 << 20}, iotest.OneByteReader, data).everything(), want); d != "" {
 		t.Fatalf("a byte at a time: %s", d)
 	}
-	// On one core, while the others are on all.
+	// Read on one core; the other readings use all.
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	if d := diff(readFuzzed(t, limits{block: 200, piece: 400, record: 1 << 20}, iotest.HalfReader, data).everything(), want); d != "" {
 		t.Fatalf("in pieces of 200 bytes: %s", d)
@@ -91,8 +91,8 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// checkJSON checks what holds for every input, and more if encoding/json takes
-// it for OTLP.
+// checkJSON checks the invariants, and compares with the reference reader if encoding/json accepts
+// the input as OTLP.
 func checkJSON(t *testing.T, data string) {
 	got := checkFuzzed(t, data)
 	otherSignals := slices.ContainsFunc(otherKeys, func(key string) bool { return strings.Contains(data, key) })
@@ -120,8 +120,7 @@ func checkJSON(t *testing.T, data string) {
 	}
 }
 
-// The fuzzer changes bytes; this puts parts of documents in wrong places, which
-// is what damaged files look like.
+// The fuzzer changes bytes; this moves parts of documents to wrong places, as in damaged files.
 func TestPartsInWrongPlaces(t *testing.T) {
 	rounds := 300
 	if os.Getenv("SGTRACE_THOROUGH") != "" {
@@ -137,7 +136,7 @@ func TestPartsInWrongPlaces(t *testing.T) {
 	cuts := regexp.MustCompile(`[{}\[\],:"\n]`).FindAllStringIndex(corpus, -1)
 	for seed := range uint64(rounds) {
 		rng := rand.New(rand.NewPCG(seed, 1))
-		at := func() int { // mostly at a token
+		at := func() int { // mostly at a token boundary
 			if rng.IntN(4) == 0 {
 				return rng.IntN(len(corpus))
 			}
@@ -158,8 +157,8 @@ func TestPartsInWrongPlaces(t *testing.T) {
 	}
 }
 
-// FuzzProto reads messages as the only one of a file, and between sound ones. What Google's
-// reader takes is read the same.
+// FuzzProto reads messages alone in a file, and between intact ones. Messages that Google's reader
+// accepts must be read the same.
 func FuzzProto(f *testing.F) {
 	for _, m := range protoMessages(f, strings.Join(damageDocs(), "\n")) {
 		f.Add([]byte(m))
@@ -179,7 +178,7 @@ func FuzzProto(f *testing.F) {
 	})
 }
 
-// checkBetween reads a frame of whatever kind between two sound ones, "first" and "last".
+// checkBetween reads a frame of any kind between two intact ones, "first" and "last".
 func checkBetween(t *testing.T, sound, frame, last string) {
 	got := checkFuzzed(t, sound+frame+last)
 	names := got.names()
@@ -191,8 +190,8 @@ func checkBetween(t *testing.T, sound, frame, last string) {
 	}
 }
 
-// checkProto compares what was read of a message with what Google's reader makes of it, if
-// that is OTLP.
+// checkProto compares the reading of a message with that of Google's reader, if it accepts the
+// message as OTLP.
 func checkProto(t *testing.T, message string, got reading) {
 	text, err := jsonOf(message)
 	if err != nil || got.Files[0].Encoding != protoFrames.String() {
@@ -207,13 +206,12 @@ func checkProto(t *testing.T, message string, got reading) {
 	}
 }
 
-// claimsAll reports whether somewhere in data are four bytes that say, as the length of a
-// frame, that it ends where data does: such a one is believed, and takes what is within
-// it along.
+// claimsAll reports whether any four bytes of data, as the length of a frame, say that it ends
+// exactly at the end of data. Such a length is believed, and swallows the frames inside it.
 func claimsAll(data string) bool {
 	for i := range len(data) - lengthSize {
 		if int(binary.BigEndian.Uint32([]byte(data[i:]))) == len(data)-i-lengthSize {
-			return i < len(data)-100 // the last frame's own length is none
+			return i < len(data)-100 // the length of the last frame is exempt
 		}
 	}
 	return false

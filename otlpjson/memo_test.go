@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// What was read of an attribute before is what it is read as again, with what is told of it: each
-// is first read in a dump of its own, of which nothing can be remembered.
+// An attribute that was read before is read the same again, with the same diagnostics. The expected
+// values come from dumps with one span each, in which nothing can be cached.
 func TestAttributesReadAgain(t *testing.T) {
 	attributes := []string{
 		`{"key":"pid","value":{"intValue":"88"}}`, `{"key":"pid","value":{"intValue":"89"}}`, `{"key":"pid","value":{"stringValue":"88"}}`,

@@ -13,7 +13,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// outlined returns the outline of an input, in small pieces.
+// outlined returns the outline of an input, read in small pieces.
 func outlined(t *testing.T, l limits, data string) *spantable.Outline {
 	t.Helper()
 	o := spantable.NewOutline(spantable.Prescan{
@@ -33,8 +33,8 @@ func outlined(t *testing.T, l limits, data string) *spantable.Outline {
 	return o
 }
 
-// checkOutline compares an outline with what is read, and what is read of some traces with
-// what is read of all.
+// checkOutline compares an outline with the spans that are read, and a selective read of some
+// traces with those traces in a full read.
 func checkOutline(t *testing.T, data string) {
 	t.Helper()
 	l := limits{block: 1 << 14, piece: 1 << 17, record: 1 << 20}
@@ -70,7 +70,7 @@ func checkOutline(t *testing.T, data string) {
 	}
 	d := spantable.New(new(trace.Diags))
 	d.Selected = o.Choose(keep)
-	got := readInto(t, d, l, same, data) // at stretches
+	got := readInto(t, d, l, same, data) // reads only the stretches of these traces
 	some := slices.DeleteFunc(whole.inOrderWithTrace(), func(s string) bool { return s[0] != '0' })
 	if d := diff(got.inOrderWithTrace(), some); d != "" {
 		t.Errorf("of some traces: %s", d)
@@ -89,7 +89,7 @@ func checkOutline(t *testing.T, data string) {
 	}
 }
 
-// inOrderWithTrace is inOrder; each span begins with its trace modulo 3.
+// inOrderWithTrace is inOrder with the trace id modulo 3 before each span.
 func (r reading) inOrderWithTrace() []string {
 	out := r.inOrder()
 	for i := range out {
@@ -98,7 +98,7 @@ func (r reading) inOrderWithTrace() []string {
 	return out
 }
 
-// An outline has what is there, and what is read by it is the same as without.
+// An outline is complete, and reading with it gives the same as reading without.
 func TestOutline(t *testing.T) {
 	for i, dump := range testinput.EveryMode(t, 30) {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
@@ -120,7 +120,7 @@ func TestOutlineOfSharedDumps(t *testing.T) {
 	}
 }
 
-// What is damaged is outlined no less than it is read.
+// An outline of damaged inputs is as complete as a reading of them.
 func TestOutlineOfDamage(t *testing.T) {
 	dump := string(testinput.EveryMode(t, 20)[0])
 	for seed := range uint64(2 * 14) {

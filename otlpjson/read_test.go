@@ -13,7 +13,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// What an input's own failure does.
+// An error of the input itself is returned, after the spans before it.
 func TestReadError(t *testing.T) {
 	disk := errors.New("disk on fire")
 	var diags trace.Diags
@@ -37,7 +37,7 @@ func TestReadError(t *testing.T) {
 				return &brokenFile{r, r.(io.ReaderAt), int64(c.cut), disk}
 			},
 		} {
-			for _, l := range []limits{usual, {block: 1 << 10, piece: 1 << 12, record: 1 << 20}, tiny} { // tiny streams
+			for _, l := range []limits{usual, {block: 1 << 10, piece: 1 << 12, record: 1 << 20}, tiny} { // with tiny, the input is streamed
 				got := readWith(t, l, fail, data)
 				if want := fmt.Sprintf(c.codes, c.cut); got.names() != c.spans || got.codes() != want || !strings.Contains(got.diags[0].Msg, "disk on fire") {
 					t.Errorf("read %s in blocks of %d, failed after %d bytes: spans %s, %v; want %s, %s", name, l.block, c.cut, got.names(), got.diags, c.spans, want)
@@ -47,7 +47,7 @@ func TestReadError(t *testing.T) {
 	}
 }
 
-// A brokenFile can be read up to a place.
+// A brokenFile fails after a certain number of bytes.
 type brokenFile struct {
 	io.Reader
 	at  io.ReaderAt
@@ -71,8 +71,7 @@ func TestEmptyInput(t *testing.T) {
 	}
 }
 
-// Several files make one dump: resources and names are shared, spans know
-// their file.
+// Several files form one dump: they share resources and names, and each span knows its file.
 func TestSeveralFiles(t *testing.T) {
 	got := read(t, doc(span("a")), "\n"+doc(span("b")), frames(packed(doc(span("c")))...), doc(span("a")))
 	if got.names() != "a b c a" || len(got.Resources) != 2 || len(got.Origins) != 1+2*4 {
@@ -88,7 +87,7 @@ func TestSeveralFiles(t *testing.T) {
 	}
 }
 
-// A repeated reader gives text again and again, n bytes in all.
+// repeated returns a reader that repeats text, n bytes in all.
 func repeated(text string, n int64) io.Reader {
 	return io.LimitReader(&repeater{text: text}, n)
 }
@@ -107,7 +106,7 @@ func (r *repeater) Read(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// Memory depends on the number of spans, not on the length of what is skipped.
+// Memory depends on the number of spans, not on the length of skipped data.
 func TestBoundedMemory(t *testing.T) {
 	a, d := doc(span("a"))+"\n", "\n"+doc(span("d"))
 	for _, c := range []struct {

@@ -18,13 +18,13 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
-// The reference for protobuf: what Google's own library makes of a message, as JSON, for
-// the reference reader. It knows no leniency: what is not as the schema has it is an error.
+// The reference for protobuf converts messages to JSON with Google's own library, for the reference
+// reader. It is strict: anything that does not match the schema is an error.
 
-// severalTimes are the fields of which a message may have several.
+// severalTimes are the repeated fields.
 var severalTimes = []string{"resourceSpans", "scopeSpans", "spans", "attributes", "events", "links", "values"}
 
-// exportRequest is the message that a frame holds.
+// exportRequest describes the message in a frame.
 var exportRequest = sync.OnceValue(func() protoreflect.MessageDescriptor {
 	file := &descriptorpb.FileDescriptorProto{Name: proto.String("otlp.proto"), Syntax: proto.String("proto2")}
 	addMessage(file, "Any", protoAny)
@@ -44,7 +44,7 @@ var protoTypes = map[string]descriptorpb.FieldDescriptorProto_Type{
 	"message": descriptorpb.FieldDescriptorProto_TYPE_MESSAGE,
 }
 
-// addMessage describes a message and those within it.
+// addMessage describes a message and its nested messages.
 func addMessage(file *descriptorpb.FileDescriptorProto, name string, schema protoSchema) {
 	m := &descriptorpb.DescriptorProto{Name: &name}
 	file.MessageType = append(file.MessageType, m)
@@ -66,7 +66,7 @@ func addMessage(file *descriptorpb.FileDescriptorProto, name string, schema prot
 	}
 }
 
-// errUnusual is a message that is sound, but not as anybody writes it.
+// errUnusual is for a valid message in an encoding that no exporter uses.
 var errUnusual = errors.New("an unusual message")
 
 // jsonOf returns a message as JSON.
@@ -75,7 +75,7 @@ func jsonOf(message string) ([]byte, error) {
 	if err := proto.Unmarshal([]byte(message), m); err != nil {
 		return nil, err
 	}
-	// Fields that are given twice, or in more bytes than they need.
+	// The message repeats fields, or encodes them in more bytes than necessary.
 	if proto.Size(m) != len(message) {
 		return nil, errUnusual
 	}

@@ -10,12 +10,12 @@ import (
 	"strings"
 )
 
-// The reference reader: whole documents through encoding/json, nothing lenient,
-// nothing fast. It shares no code with the package. It refuses what the package
-// would report, so that where it accepts an input both must agree.
+// The reference reader decodes whole documents with encoding/json, strictly and slowly. It shares
+// no code with the package, and refuses what the package would report, so that both must agree on
+// any input it accepts.
 
-// A tree is a JSON value as encoding/json sees it: object, []any, string,
-// json.Number, bool or nil. Unlike a map an object keeps order and repetitions.
+// An object is a JSON object as encoding/json sees it. Unlike a map, it keeps the order and
+// repetition of keys. Other values are []any, string, json.Number, bool, or nil.
 type object []member
 
 type member struct {
@@ -33,7 +33,7 @@ func (o object) last(key string) any {
 	return nil
 }
 
-// parseTrees reads all the values of an input.
+// parseTrees parses all JSON values in an input.
 func parseTrees(data []byte) (values []any, err error) {
 	dec := json.NewDecoder(bytes.NewReader(bytes.TrimPrefix(data, []byte("\ufeff"))))
 	dec.UseNumber()
@@ -88,7 +88,7 @@ func parseTree(dec *json.Decoder, depth int) (any, error) {
 	return t, nil
 }
 
-// inside says that the end of the input is no regular one.
+// inside turns the end of the input inside a value into io.ErrUnexpectedEOF.
 func inside(err error) error {
 	if err == io.EOF {
 		return io.ErrUnexpectedEOF
@@ -96,18 +96,18 @@ func inside(err error) error {
 	return err
 }
 
-// A referenceReader gathers spans. The first thing that is not OTLP ends it.
+// A referenceReader collects spans. The first violation of OTLP ends it.
 type referenceReader struct {
 	spans            []*plainSpan
 	documents, other int
 }
 
-// refusal is what the reference reader panics with.
+// refusal is the value with which the reference reader panics.
 type refusal string
 
 func refuse(format string, args ...any) { panic(refusal(fmt.Sprintf(format, args...))) }
 
-// reference reads an input. The error says why it is not OTLP.
+// reference reads an input, or returns an error that says why it is not OTLP.
 func reference(data []byte) (r *referenceReader, err error) {
 	r = &referenceReader{}
 	defer func() {
@@ -141,8 +141,7 @@ var (
 		"trace_id", "span_id", "parent_span_id", "start_time_unix_nano", "end_time_unix_nano"}
 )
 
-// foreign refuses a key that stands where it does not belong, and a value that
-// records are hidden in.
+// foreign refuses misplaced keys, at any depth of a value.
 func foreign(m member) {
 	if listKeys[m.key] != "" || slices.Contains(otherKeys, m.key) || slices.Contains(spanKeys, m.key) ||
 		slices.Contains([]string{"resource", "scope", "instrumentationLibrary"}, m.key) {
@@ -151,8 +150,7 @@ func foreign(m member) {
 	within(m.value, foreign)
 }
 
-// foreignSignal does so in logs, metrics and profiles, which have ids and
-// resources of their own.
+// foreignSignal is foreign for logs, metrics, and profiles, which have their own ids and resources.
 func foreignSignal(m member) {
 	if listKeys[m.key] == "document" || slices.Contains(otherKeys, m.key) {
 		refuse("%q is misplaced", m.key)
@@ -388,7 +386,7 @@ func referenceEvents(v any) (out []string) {
 	return out
 }
 
-// referenceLinks returns the links, and the attributes of those that have some.
+// referenceLinks returns the links, and the attributes of those that have any.
 func referenceLinks(v any) (out, told []string) {
 	for _, e := range elements(v) {
 		if e == nil {

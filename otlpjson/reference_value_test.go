@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// The values, each with what the package takes for it.
+// These functions convert JSON values as the package does.
 
 func message(v any, null bool) object {
 	o, ok := v.(object)
@@ -53,7 +53,7 @@ func scalarText(v any) string {
 
 var wholeNumber = regexp.MustCompile(`^[+-]?0*[0-9]{1,18}(\.[0-9]{0,18})?([eE][+-]?[0-9]{1,4})?$|^[0-9]{19}\.0*$`)
 
-// hugeNumber keeps big.Rat from working for minutes.
+// hugeNumber matches numbers that would keep big.Rat busy for minutes.
 var hugeNumber = regexp.MustCompile(`[eE][+-]?[0-9]{5}|.{50}`)
 
 func parseInteger(s string) (int64, bool) {
@@ -92,7 +92,7 @@ func enum(v any, names ...string) int {
 	return max(0, slices.Index(names, s))
 }
 
-// id returns an id in hex of the given length, which may be written in base64.
+// id returns an id in hex of the given length. The input may be base64.
 func id(v any, digits int) string {
 	s := text(v)
 	raw, err := hex.DecodeString(s)
@@ -109,7 +109,7 @@ func id(v any, digits int) string {
 	return padded[len(padded)-digits:]
 }
 
-// keyValues returns the entries of a list of KeyValue, as plainArgs would.
+// keyValues returns the entries of a list of KeyValue, in the format of plainArgs.
 func keyValues(v any, depth int) (out []string) {
 	for _, e := range elements(v) {
 		var o object
@@ -120,7 +120,7 @@ func keyValues(v any, depth int) (out []string) {
 				foreign(m)
 			}
 		}
-		for _, m := range o { // what is overruled must be sound nonetheless
+		for _, m := range o { // overridden values must be valid, too
 			if m.key == "key" {
 				text(m.value)
 			} else {
@@ -134,8 +134,8 @@ func keyValues(v any, depth int) (out []string) {
 	return out
 }
 
-// anyValues returns what an AnyValue holds: one value, or none. More is not
-// OTLP, and all of it is kept.
+// anyValues returns the value of an AnyValue, or none. Several values are not OTLP, and are all
+// kept.
 func anyValues(v any, depth int) (out []string) {
 	if depth > 32 {
 		refuse("too deep")

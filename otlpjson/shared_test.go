@@ -11,7 +11,7 @@ import (
 	"github.com/sgtrace/sgtrace/testkit/testinput"
 )
 
-// shared returns a file of the shared data, unpacked if its name ends in .zst.
+// shared returns a shared file, decompressed if its name ends in .zst.
 func shared(t *testing.T, name string) string {
 	t.Helper()
 	path := testinput.Shared(t, "data", "otel", name)
@@ -52,7 +52,7 @@ func compareWithSonic(t *testing.T, got reading, data string) {
 	}
 }
 
-// head returns whole lines, about n bytes of them.
+// head returns about n bytes, in whole lines.
 func head(data string, n int) string {
 	if len(data) <= n {
 		return data
@@ -64,7 +64,7 @@ func TestSharedDumps(t *testing.T) {
 	dir := testinput.Shared(t, "data", "otel")
 	for _, c := range []struct {
 		pattern string
-		spans   map[string]int // as data/README.md counts them
+		spans   map[string]int // as data/README.md states them
 	}{
 		{"*.jsonl*", map[string]int{"a_unified_tp2.jsonl": 13282, "b_pd_smg_tp2.jsonl.zst": 27344, "b2_pd_nosmg_tp2.jsonl.zst": 5438,
 			"c_pp2_dp2.jsonl.zst": 17570, "d_big_tp2.jsonl.zst": 410338, "e_legacy_v1_pd_minilb.jsonl.zst": 1632, "i_vllm_llm_request.jsonl": 60}},
@@ -119,10 +119,10 @@ func TestSharedTruncated(t *testing.T) {
 	}
 }
 
-// Every way in which a Collector writes the same spans reads the same.
+// All Collector encodings of the same spans are read the same.
 func TestSharedCollectorVariants(t *testing.T) {
 	const dir = "f_collector_variants/"
-	// The native one is of another run: its processes have other ids.
+	// The native dump is from a different run, so its processes have different ids.
 	instance := regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 	spans := func(inputs ...string) ([]string, reading) {
 		r := read(t, inputs...)
@@ -158,8 +158,8 @@ func TestSharedCollectorVariants(t *testing.T) {
 	}
 }
 
-// simulated returns a dump with everything in it that SGLang and its gateway
-// emit: about 20 kB for each of the given number of requests.
+// simulated returns a dump with everything that SGLang and its gateway emit, about 20 kB per
+// request.
 func simulated(t testing.TB, requests int) string {
 	t.Helper()
 	config := simulator.DefaultConfig(7)

@@ -9,8 +9,8 @@ import (
 	"github.com/bytedance/sonic/decoder"
 )
 
-// The second oracle: sonic with typed structs, which reads what Collectors write, one
-// document after the other. The benchmarks use the same types.
+// The second oracle uses sonic with typed structs. It reads what Collectors write, document by
+// document. The benchmarks use the same types.
 
 var sonicConfig = sonic.Config{CaseSensitive: true, CopyString: true}.Froze()
 
@@ -125,7 +125,7 @@ func (w *wireSpan) plain(resource []wireKeyValue, scope string) *plainSpan {
 	return s
 }
 
-// sonicInOrder returns the spans of documents that follow each other.
+// sonicInOrder returns the spans of concatenated documents.
 func sonicInOrder(t *testing.T, data string) (out []string) {
 	t.Helper()
 	for rest := strings.TrimSpace(data); rest != ""; {

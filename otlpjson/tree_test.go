@@ -12,7 +12,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A node is a span for tests of trees: ids are small numbers.
+// A node is a span with small numbers as ids, for tests of trees.
 type node struct {
 	trace, id, parent uint64
 	start, end        int64
@@ -24,7 +24,7 @@ func (n node) json() string {
 		n.trace, n.id, n.parent, n.name, n.start, n.end)
 }
 
-// grow reads the nodes and relates them to each other.
+// grow reads the nodes and builds their tree.
 func grow(t testing.TB, nodes ...node) (*spantable.Tree, reading) {
 	t.Helper()
 	var lines []string
@@ -47,8 +47,8 @@ func (r reading) byTime(a, b uint32) int {
 	return cmp.Or(cmp.Compare(x.Start, y.Start), cmp.Compare(y.End, x.End), cmp.Compare(x.TraceLo, y.TraceLo), cmp.Compare(x.ID, y.ID))
 }
 
-// outline prints a tree: each root with its children in brackets. Orphans are
-// marked by "?", duplicates by "=".
+// outline prints a tree: each root with its children in parentheses. "?" marks orphans, and "="
+// duplicates.
 func outline(tree *spantable.Tree, d *spantable.Table) string {
 	var out []string
 	var walk func(i int) string
@@ -136,8 +136,7 @@ func TestTreeFind(t *testing.T) {
 	}
 }
 
-// Any graph of parents, cycles included, becomes a forest that has every span
-// once.
+// Any parent graph, including cycles, becomes a forest that contains every span once.
 func TestTreeIsForest(t *testing.T) {
 	for seed := range uint64(200) {
 		rng := rand.New(rand.NewPCG(seed, 0))

@@ -12,7 +12,7 @@ func TestAttributeValues(t *testing.T) {
 	}
 	for _, c := range []struct {
 		value, want string
-		code        string // of a diagnostic
+		code        string // of the diagnostic
 	}{
 		{`{"stringValue":""}`, `""`, ""},
 		{`{"stringValue":"a\tb\"\\\/\u00e9\ud83d\ude00"}`, `"a\tb\"\\/é😀"`, ""},
@@ -72,8 +72,8 @@ func TestAttributeValues(t *testing.T) {
 	}
 }
 
-// A key that is there twice has its last value, a list that is there twice has
-// the elements of both, and no field that a span has once can be there twice.
+// Of repeated keys, the last value counts; repeated lists are joined; a repeated name, id, or
+// start invalidates the span.
 func TestRepeatedKeys(t *testing.T) {
 	for _, c := range []struct{ member, want, code string }{
 		{`"attributes":[{"key":"a","value":{"intValue":1},"value":{"intValue":2}}]`, `attrs={"a"=2}`, ""},
@@ -102,7 +102,7 @@ func TestRepeatedKeys(t *testing.T) {
 	}
 }
 
-// A value that is none costs its span and no other, and is counted.
+// An invalid value costs only its own span, and is counted.
 func TestInvalidSpans(t *testing.T) {
 	good := span("bad")
 	with := func(old, new string) string {
@@ -155,7 +155,7 @@ func TestInvalidSpans(t *testing.T) {
 	}
 }
 
-// An event without a time has no place; the span is kept.
+// An event without a time is dropped; its span is kept.
 func TestEventWithoutTime(t *testing.T) {
 	got := read(t, doc(span("a", `"events":[{"name":"x"},{"timeUnixNano":"5","name":"y"},{}]`)))
 	if want := `["y"@5{}]`; got.Len() != 1 || fmt.Sprint(plain(got.Table, 0).events) != want || got.codes() != "otlp-lost-value@f1:1×2" {
@@ -163,7 +163,7 @@ func TestEventWithoutTime(t *testing.T) {
 	}
 }
 
-// Keys that no version of OTLP has are skipped with a word, wherever they are.
+// Keys that no version of OTLP has are skipped with a notice, wherever they are.
 func TestUnknownKeys(t *testing.T) {
 	for _, in := range []string{
 		`{"novel":{"a":[1]},"resourceSpans":[` + resourceSpans("p1", span("a")) + `]}`,

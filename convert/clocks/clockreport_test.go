@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Offsets have no digits that their bounds make meaningless.
+// Offsets are printed without digits that their bounds make meaningless.
 func TestClockRecord(t *testing.T) {
 	for _, c := range []struct {
 		offset, bound int64

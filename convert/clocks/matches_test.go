@@ -7,8 +7,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Ranks of a collective that promises nothing waited for the last one if they ended together, but began
-// apart; not if the root left early, if they ended as far apart as they began, or if clocks may be off as far.
+// In a collective without synchronization guarantees, ranks waited for the last one if they began apart but ended together.
+// They did not if the root left early, if they ended as far apart as they began, or if clock errors may explain the difference.
 func TestTimesShowThatRanksWaited(t *testing.T) {
 	const us = 1000
 	for name, c := range map[string]struct {

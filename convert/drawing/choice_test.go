@@ -10,8 +10,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// thousand are 1000 requests, ten a second. Each takes 100 ms, but for 20 that are slow
-// in one way each; every 50th fails.
+// thousand returns 1000 requests, ten per second. Each takes 100 ms, except for 20 that are slow,
+// each for its own reason; every 50th fails.
 func thousand() *request.Set {
 	const ms = int64(time.Millisecond)
 	start := trace.Time(time.Date(2026, 8, 17, 20, 58, 30, 0, time.UTC).UnixNano())
@@ -35,8 +35,7 @@ func thousand() *request.Set {
 	return set
 }
 
-// Every planted reason leads to its requests, the worst first, and no request is there
-// twice.
+// Every planted reason selects its requests, worst first, and no request is selected twice.
 func TestChooseRequests(t *testing.T) {
 	groups := chooseRequests(thousand(), Options{Findings: []Finding{{Requests: []int{7, 119}}, {Requests: []int{7, 5}}}})
 	seen := map[int]bool{}
@@ -73,7 +72,7 @@ func TestChooseRequests(t *testing.T) {
 	}
 }
 
-// More of them are in groups by minute of arrival, and all means all.
+// More requests are grouped by minute of arrival, and Every draws all of them.
 func TestRequestsByMinute(t *testing.T) {
 	for n, want := range map[int]int{Every: 1000, 5000: 1000, 500: 500} {
 		var names []string
@@ -90,7 +89,7 @@ func TestRequestsByMinute(t *testing.T) {
 	}
 }
 
-// Of a few requests none stands out, and they need no groups.
+// With few requests, none stands out, and they need no groups.
 func TestFewRequests(t *testing.T) {
 	set := thousand()
 	set.Requests = set.Requests[:19]

@@ -15,7 +15,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// simulated returns the requests of a simulated run of a gateway, a prefill and a decode
+// simulated returns the requests of a simulated run with a gateway, a prefill server, and a decode
 // server.
 func simulated(t *testing.T, requests int) *request.Set {
 	t.Helper()
@@ -25,7 +25,7 @@ func simulated(t *testing.T, requests int) *request.Set {
 	return setOf(t, dump)
 }
 
-// written draws a set and reads what becomes of it.
+// written draws a set and decodes the file.
 func written(t *testing.T, set *request.Set, opt Options) *readback.Trace {
 	t.Helper()
 	model := Layout(set, opt)
@@ -43,9 +43,8 @@ func written(t *testing.T, set *request.Set, opt Options) *readback.Trace {
 	return got
 }
 
-// Each finding is a slice from when it began to when it was over, with its record; it
-// reaches over all requests if it does not say. Each request that did not finish is an
-// instant.
+// Each finding is a slice with its record, from its beginning to its end, or over all requests if
+// it states no times. Each unfinished request is an instant.
 func TestFindingsAreDrawn(t *testing.T) {
 	set := simulated(t, 200)
 	var from, to trace.Time
@@ -108,11 +107,11 @@ func TestFindingsAreDrawn(t *testing.T) {
 	}
 }
 
-// Colors tell requests apart by process, and stages by request, where the outermost
-// slice is called by the request and how it ended.
+// Colors distinguish requests by process, and stages by request, whose outermost slice is named
+// after the request and its outcome.
 func TestColors(t *testing.T) {
 	set := simulated(t, 60)
-	ids := map[string]string{} // outcome of each rid, short as timelines have it
+	ids := map[string]string{} // outcome by rid, shortened as on timelines
 	for i := range set.Requests {
 		ids[shorten(set.Text(set.Requests[i].RID))] = set.Requests[i].Status.String()
 	}

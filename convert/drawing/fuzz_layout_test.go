@@ -18,9 +18,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// FuzzLayout draws dumps in which spans, links, names, ids and times are what they should
-// not be: every span that was read is in the files, which are the same on any number of cores
-// and equal the model.
+// FuzzLayout draws dumps with invalid spans, links, names, ids, and times. Every span that was read
+// is in the files, which match the model and are the same on any number of cores.
 func FuzzLayout(f *testing.F) {
 	dumps := testinput.EveryMode(f, 2)
 	for i := range uint8(6) {
@@ -61,7 +60,7 @@ func FuzzLayout(f *testing.F) {
 	})
 }
 
-// drawn reads a dump and draws both views of it.
+// drawn reads a dump and draws it in both views.
 func drawn(t *testing.T, dump []byte) (*request.Set, *trace.Trace) {
 	t.Helper()
 	d := spantable.New(&trace.Diags{})

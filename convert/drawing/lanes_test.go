@@ -7,7 +7,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// The first lane that has ended is the one that a look at all lanes finds.
+// The first free lane is the one that a linear search finds.
 func TestLaneEnds(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	var tree laneEnds
@@ -32,8 +32,7 @@ func TestLaneEnds(t *testing.T) {
 	}
 }
 
-// Requests that all run at once have a lane each. Looking at all lanes for each of them
-// would take minutes.
+// Requests that all run at once get a lane each. A linear search for each would take minutes.
 func TestPackOfManyAtOnce(t *testing.T) {
 	const n = 200_000
 	units := make([]unit, 0, 2*n)

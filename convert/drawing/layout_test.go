@@ -21,8 +21,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// eachDump runs f on simulated dumps of every deployment and on all shared ones
-// that are small enough for a test.
+// eachDump runs f on simulated dumps of every deployment, and on all shared dumps small enough for
+// a test.
 func eachDump(t *testing.T, f func(t *testing.T, load func() *request.Set)) {
 	for _, mode := range []simulator.Mode{simulator.PDGateway, simulator.PDDirect, simulator.Unified} {
 		t.Run(mode.String(), func(t *testing.T) {
@@ -63,9 +63,8 @@ func setOf(t *testing.T, dump []byte) *request.Set {
 	return assembly.Build(d).Set
 }
 
-// Every span of the dump is in both views of the written file, exact to the
-// nanosecond, or counted as left out; where it had to be cut, its true times are in its
-// arguments.
+// Every span of the dump is in both views of the written file, exact to the nanosecond, or counted
+// as left out. If it had to be shortened, its arguments have the true times.
 func TestEverySpanIsDrawn(t *testing.T) {
 	eachDump(t, func(t *testing.T, load func() *request.Set) {
 		set := load()
@@ -123,7 +122,7 @@ func checkEverySpanIsDrawn(t *testing.T, set *request.Set, model *trace.Trace) {
 
 type interval struct{ from, to int64 }
 
-// intervals counts the true intervals of the slices below the given group.
+// intervals counts the true intervals of the slices below a group.
 func intervals(t *readback.Trace, group string) map[interval]int {
 	n := map[interval]int{}
 	for _, s := range t.Slices {
@@ -146,8 +145,8 @@ func left(counts map[interval]int) (n int) {
 	return n
 }
 
-// Slices of one request on one thread stay on one lane where they can, and no
-// lane is wasted: a lane is opened only when all others are taken.
+// Slices of one request on one thread stay on one lane where possible, and no lane is wasted: a new
+// lane opens only if all others are taken.
 func TestPack(t *testing.T) {
 	u := func(from, to trace.Time, request int32) unit { return unit{from: from, to: to, request: request} }
 	for _, c := range []struct {
@@ -176,8 +175,8 @@ func TestPack(t *testing.T) {
 	}
 }
 
-// The arrows of a request lead from the gateway over the prefill server to the
-// decode server, forward in time once the hosts' clocks are equal.
+// The arrows of a request lead from the gateway to the prefill server to the decode server, forward
+// in time once the hosts' clocks are aligned.
 func TestArrowsFollowTheRequest(t *testing.T) {
 	config := simulator.DefaultConfig(3)
 	config.Requests, config.PrefillSkew, config.DecodeSkew = 60, 0, 0
@@ -203,7 +202,7 @@ func TestArrowsFollowTheRequest(t *testing.T) {
 	}
 }
 
-// The same input gives the same bytes, whatever order the files come in.
+// The same input gives the same bytes, whatever the order of files.
 func TestOrderOfInputsDoesNotMatter(t *testing.T) {
 	config := simulator.DefaultConfig(5)
 	config.Requests = 80
@@ -244,7 +243,7 @@ func TestOrderOfInputsDoesNotMatter(t *testing.T) {
 	}
 }
 
-// What the counters show is what the stages say.
+// The counters agree with the stages.
 func TestCountersAgreeWithStages(t *testing.T) {
 	config := simulator.DefaultConfig(2)
 	dump, _ := testinput.Simulate(t, config)
@@ -270,7 +269,7 @@ func TestCountersAgreeWithStages(t *testing.T) {
 	}
 }
 
-// Perfetto's own importer has nothing to complain about.
+// Perfetto's own importer reports no errors.
 func TestTraceProcessor(t *testing.T) {
 	processor := readback.Processor(t)
 	eachDump(t, func(t *testing.T, load func() *request.Set) {

@@ -14,7 +14,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// The pieces hold what a count of every nanosecond does.
+// The values of a series equal those counted nanosecond by nanosecond.
 func TestSeries(t *testing.T) {
 	const length = 2000
 	random := rand.New(rand.NewPCG(1, 2))
@@ -54,7 +54,7 @@ func TestSeries(t *testing.T) {
 			if want := 100 * float64(n) / float64(width); math.Abs(gotBusy.Values[i]-want) > 1e-9 {
 				t.Fatalf("piece %d is busy for %g %%, want %g", i, gotBusy.Values[i], want)
 			}
-			// A piece behind the last step has no level, as nothing is under way.
+			// After the last step, nothing is in progress, so there is no level.
 			if got := gotLevel.Values[i]; int(got) != most {
 				t.Fatalf("piece %d has level %g, want %d", i, got, most)
 			}
@@ -62,8 +62,7 @@ func TestSeries(t *testing.T) {
 	}
 }
 
-// What arrives adds up to all requests, on each side of a deployment, and every row says
-// what it is of.
+// Arrivals add up to all requests on each side of a deployment, and every row says what it counts.
 func TestLoadIsDrawn(t *testing.T) {
 	set := simulated(t, 200)
 	got := written(t, set, Options{})
@@ -103,7 +102,7 @@ func TestLoadIsDrawn(t *testing.T) {
 			sides[1] += sum
 		}
 	}
-	// Not every request gets as far as a scheduler.
+	// Not every request reaches a scheduler.
 	for _, sum := range sides {
 		if sum < 180 || sum > 201 {
 			t.Errorf("arrivals add up to %v, want about 200", fmt.Sprint(sides))

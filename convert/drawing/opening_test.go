@@ -11,8 +11,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// What is pinned are rows of the trace, a dozen at most and none called like another, those
-// that findings are about first.
+// Pinned rows exist in the trace, number at most a dozen, and have distinct names. Rows that
+// findings are about come first.
 func TestPinnedRows(t *testing.T) {
 	set := simulated(t, 100)
 	findings := []Finding{{Name: "a", Title: "a", Rank: "decode DP1 TP1"}, {Name: "b", Title: "b", Rank: "prefill TP1"}}
@@ -49,8 +49,8 @@ func TestPinnedRows(t *testing.T) {
 	}
 }
 
-// The view begins at the first finding that says since when, else at the profiles if they
-// are short, and lies within the trace.
+// The view begins at the first finding with a start time, or else at the profiles if they are
+// short, and lies within the trace.
 func TestTimeToShow(t *testing.T) {
 	b := trace.NewBuilder(trace.NewSymbols(), trace.NewArgs(), &trace.Diags{})
 	b.Slice(trace.Slice{Time: 1000, Dur: 1000, Track: b.Track(trace.Track{}), Name: b.Intern("s")}, 0)
@@ -74,7 +74,7 @@ func TestTimeToShow(t *testing.T) {
 	}
 }
 
-// A counter of very many samples is not pinned: it would be drawn in every frame.
+// A counter with very many samples is not pinned, since it would be redrawn in every frame.
 func TestDenseCountersAreNotPinned(t *testing.T) {
 	b := trace.NewBuilder(trace.NewSymbols(), trace.NewArgs(), &trace.Diags{})
 	process := b.Track(trace.Track{Kind: trace.KindProcess, Name: b.Intern("process")})
@@ -89,8 +89,8 @@ func TestDenseCountersAreNotPinned(t *testing.T) {
 	}
 }
 
-// Of the rank that a finding leads to, the row that shows it comes first; copies are pinned only
-// for findings about copies, and no lane below a row is.
+// For the rank that a finding points to, the row that shows the finding comes first. Copy rows are
+// pinned only for findings about copies, and lanes below a row never are.
 func TestRowsOfAFindingComeFirst(t *testing.T) {
 	b := trace.NewBuilder(trace.NewSymbols(), trace.NewArgs(), &trace.Diags{})
 	top := b.Track(trace.Track{Name: b.Intern(profile.SideBySide)})
@@ -119,7 +119,7 @@ func TestRowsOfAFindingComeFirst(t *testing.T) {
 	}
 }
 
-// The heading of the findings shows the costliest ones that can lie on one track.
+// The heading of the findings shows the costliest ones that fit on one track without overlap.
 func TestHeadOfFindings(t *testing.T) {
 	b := trace.NewBuilder(trace.NewSymbols(), trace.NewArgs(), &trace.Diags{})
 	drawFindings(b, &Options{Findings: []Finding{{Title: "all"}, {Title: "late", Since: 50}, {Title: "across", Since: 20, Until: 70}, {Title: "within", Since: 60, Until: 70}}},

@@ -7,8 +7,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// The group of very many spans has one slice, over all that is drawn, on a timeline that is
-// made to be looked at: one with findings, even if none was found.
+// A group of very many spans has one slice over everything drawn, on timelines for people: those
+// with findings, even an empty list.
 func TestOutline(t *testing.T) {
 	eachDump(t, func(t *testing.T, load func() *request.Set) {
 		for _, test := range []struct {

@@ -9,8 +9,8 @@ import (
 	"github.com/sgtrace/sgtrace/request"
 )
 
-// A path is a row of pieces, which arrows join in their order, and with the stages that they wait for:
-// from what begins first.
+// A path is a row of pieces, connected by arrows in order and to the stages that they wait for.
+// Each arrow starts at the slice that begins first.
 func TestPathsAreDrawn(t *testing.T) {
 	set := simulated(t, 40)
 	stage := request.None

@@ -8,8 +8,8 @@ import (
 	"github.com/sgtrace/sgtrace/profile"
 )
 
-// What a profiler tells about itself is one row, whatever its rows are called; another row
-// without a number stays.
+// A row about the profiler itself is recognized, whatever its name; other rows without a number are
+// kept.
 func TestProfilerRows(t *testing.T) {
 	row := func(kind profile.RowKind, name, tid string) *inputs.TrackRow {
 		return &inputs.TrackRow{Key: inputs.TrackKey{Kind: kind, TID: tid}, Row: profile.Row{Kind: kind, Name: name, TIDText: tid}}
@@ -35,7 +35,7 @@ func TestProfilerRows(t *testing.T) {
 	}
 }
 
-// Lines that are joined keep all events, in lanes in which none overlaps in part.
+// Joined rows keep all events, in lanes without partial overlaps.
 func TestJoinLines(t *testing.T) {
 	f := &inputs.ProcessProfile{Profile: &profile.Profile{Events: []profile.Slice{{Time: 10, Dur: 90}, {Time: 20, Dur: 20}, {Time: 50, Dur: 100}, {Time: 110, Dur: 5}}}}
 	a := &inputs.TrackRow{Lanes: [][]uint32{{0, 3}}, Instants: []int32{4}}

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Slices tell their scopes where the spans of their process have several; else only the
-// trace does.
+// Slices state their scopes if the spans of their process have several; otherwise only the trace
+// does.
 func TestScopes(t *testing.T) {
 	process := func(service string, scopes ...string) string {
 		var list []string

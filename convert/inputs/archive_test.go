@@ -18,7 +18,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// An entry is a file of an archive; a link has a target, and no content.
+// An entry is a file in an archive; a link has a target and no content.
 type entry struct{ name, content, target string }
 
 func tarOf(entries ...entry) string {
@@ -61,13 +61,13 @@ func zstdOf(content string) string {
 	return string(w.EncodeAll([]byte(content), nil))
 }
 
-// An archive is read as the folder that it was made of.
+// An archive is read like the folder it was made from.
 func TestArchives(t *testing.T) {
 	folder := []entry{{name: "host1/a.json", content: aTrace}, {name: "host2/b.json", content: aDump}, {name: "notes.txt", content: "x"}}
 	inner := entry{name: "inner.tgz", content: gzipOf(tarOf(entry{name: "c.json", content: aDump}))}
 	for _, c := range []struct {
 		file, content string
-		names         string // of what is found
+		names         string // of the files found
 		says          string
 		worst         trace.Severity
 	}{
@@ -116,13 +116,13 @@ func TestArchives(t *testing.T) {
 	}
 }
 
-// What an archive was unpacked to is removed, and bombs are not unpacked.
+// The folder that an archive was unpacked to is removed, and bombs are not unpacked.
 func TestArchiveBombs(t *testing.T) {
 	t.Chdir(t.TempDir())
 	t.Setenv("TMPDIR", t.TempDir())
 	many := make([]entry, 100_001)
 	for i := range many {
-		many[i] = entry{name: "x", target: "y"} // links are not written, but counted
+		many[i] = entry{name: "x", target: "y"} // links are not extracted, but counted
 	}
 	deep := zipOf(entry{name: "b.zip", content: zipOf(entry{name: "c.zip", content: zipOf(entry{name: "d.json", content: aDump})})})
 	for name, c := range map[string]struct{ content, says string }{

@@ -12,8 +12,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// tree makes a folder, the working directory from then on. An entry that ends in / is a
-// folder, "a -> b" is a link to b, and "a = b" is a file that holds b.
+// tree creates files in a new folder, which becomes the working directory. An entry that ends in /
+// is a folder, "a -> b" is a link to b, and "a = b" is a file with content b.
 func tree(t *testing.T, entries ...string) {
 	t.Helper()
 	t.Chdir(t.TempDir())
@@ -42,7 +42,7 @@ func TestFindInFolders(t *testing.T) {
 		tree    string // separated by commas
 		args    string // separated by blanks
 		exclude string
-		want    string // separated by blanks; of an error, what it says, behind !
+		want    string // separated by blanks; after "!", the text of an error
 	}{
 		{"as producers nest", "p/17586/TP-0.json.gz,p/17586/TP-1.json.gz,traces/run/model/9/a.json", "p traces", "", "p/17586/TP-0.json.gz p/17586/TP-1.json.gz traces/run/model/9/a.json"},
 		{"the working directory", "a.json,b/c.json", ".", "", "a.json b/c.json"},
@@ -91,7 +91,7 @@ func TestFindInFolders(t *testing.T) {
 	}
 }
 
-// What cannot be looked into is an input, so that reading it says why.
+// An unreadable folder becomes an input, so that reading it gives the reason.
 func TestFindUnreadableFolder(t *testing.T) {
 	tree(t, "d/a", "d/locked/b")
 	if err := os.Chmod("d/locked", 0); err != nil {
@@ -118,7 +118,7 @@ const (
 	aPage  = `<!doctype html><html lang="en"><head><meta name="generator" content="sgtrace">`
 )
 
-// What came of a search is told on one line; what no capture is costs nothing.
+// The result of a search is summed up on one line; skipping files that are not captures costs nothing.
 func TestAccountOfSearch(t *testing.T) {
 	mixed := []string{
 		"d/otel.jsonl = " + aDump, "d/t/1/a.json = " + aTrace, "d/t/2/b.json = " + aTrace, "d/run.py = import os", "d/t/more.py = pass", "d/README.md = # Hello",
@@ -160,7 +160,7 @@ func TestAccountOfSearch(t *testing.T) {
 	}
 }
 
-// No capture is taken for something that sgtrace wrote.
+// No capture is mistaken for a file that sgtrace wrote.
 func TestNoCaptureIsOurOwn(t *testing.T) {
 	found, err := Find([]string{testinput.Shared(t, "data")})
 	if err != nil {

@@ -2,7 +2,7 @@ package inputs
 
 import "testing"
 
-// TestFirstKey: what begins as the inputs that there are most of is asked whether it is one first.
+// TestFirstKey: for a file that begins like a common format, that format is tried first.
 func TestFirstKey(t *testing.T) {
 	for head, want := range map[string]string{
 		`{"schemaVersion": 1, "distributedInfo": {"pg_config": [], "pg_status": {}}, "collective_seq_id": 3`: "Chrome JSON (PyTorch profiler)",

@@ -12,13 +12,13 @@ import (
 	"github.com/sgtrace/sgtrace/testkit/testinput"
 )
 
-// maxUnpacked is how much of an input is looked at: a bomb has no end.
+// maxUnpacked is how much of an input is checked, because bombs have no end.
 const maxUnpacked = 4 << 20
 
-// maxOpened is how many bytes a dozen readers of an input may allocate: a window each.
+// maxOpened is how many bytes a dozen readers of an input may allocate: one window each.
 const maxOpened = 12 * 128 << 20
 
-// opened is all that opening and reading an input tells.
+// opened returns everything that opening and reading an input gives.
 func opened(in io.Reader) string {
 	s, err := Input{Name: Stdin}.open(in, nil)
 	if err != nil {
@@ -33,8 +33,8 @@ func opened(in io.Reader) string {
 	return fmt.Sprintf("%s %s %v %v %x", s.Compression, format, s.Empty, err, content)
 }
 
-// FuzzOpen opens anything: in whatever pieces it comes, it is the same, and it is the
-// same when it is packed once more.
+// FuzzOpen opens arbitrary data. The result does not depend on the pieces in which it arrives, and
+// is the same when the data is compressed once more.
 func FuzzOpen(f *testing.F) {
 	config := simulator.DefaultConfig(1)
 	config.Requests = 1
@@ -56,8 +56,8 @@ func FuzzOpen(f *testing.F) {
 	})
 }
 
-// checkOpen checks what holds for every input; parts are the pieces in which it is packed,
-// and how much of that is left.
+// checkOpen checks invariants for any input. parts determines into how many pieces it is
+// compressed, and how much of the result is kept.
 func checkOpen(t *testing.T, data []byte, parts uint8) {
 	want := opened(bytes.NewReader(data))
 	for name, wrap := range map[string]func(io.Reader) io.Reader{"one byte": iotest.OneByteReader, "half": iotest.HalfReader, "with the error": iotest.DataErrReader} {
@@ -67,7 +67,7 @@ func checkOpen(t *testing.T, data []byte, parts uint8) {
 	}
 	s, err := Input{Name: Stdin}.open(bytes.NewReader(data), nil)
 	if err != nil || s.Compression != "" {
-		return // nothing new below what is packed already, and no more than two layers
+		return // compressing twice is nothing new, and two layers are the limit
 	}
 	for _, pack := range []func([]byte, int) ([]byte, []int){testinput.Gzip, testinput.Zstd} {
 		packed, _ := pack(data, 1+int(parts%5))
@@ -83,12 +83,12 @@ func checkOpen(t *testing.T, data []byte, parts uint8) {
 	}
 }
 
-// lastBits is what the last 15 bits of a gzip file stand for at most, in bytes: a decoder
-// may want as many at a time, and matches of 258 bytes may take two.
+// lastBits is the maximum number of bytes that the last 15 bits of a gzip file can encode: a
+// decoder may need that many bits at a time, and a match of 258 bytes may take two.
 const lastBits = 15 / 2 * 258
 
-// checkCut checks that of a packed file whose end is missing all is read that can be: for
-// gzip what the reader of Go's own library makes of it, but for the last bits.
+// checkCut checks that everything readable in a truncated compressed file is read: for gzip, what
+// Go's own reader gives, except for the last bits.
 func checkCut(t *testing.T, data, packed []byte) {
 	t.Helper()
 	var content []byte
@@ -101,15 +101,14 @@ func checkCut(t *testing.T, data, packed []byte) {
 	}
 	z, err := gzip.NewReader(bytes.NewReader(packed))
 	if err != nil {
-		return // cut in the head, or no gzip
+		return // cut in the header, or not gzip
 	}
 	if whole, _ := io.ReadAll(z); len(content) < len(whole)-lastBits {
 		t.Fatalf("cut: %d bytes, although %d can be read", len(content), len(whole))
 	}
 }
 
-// What a gzip file has before damage is used, wherever that is: not only as many blocks
-// of a decoder's window as are whole.
+// All contents of a gzip file before the damage are used, not only whole decoder windows.
 func TestCutGzip(t *testing.T) {
 	config := simulator.DefaultConfig(1)
 	config.Requests = 8

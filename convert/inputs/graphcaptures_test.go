@@ -7,12 +7,12 @@ import (
 	"testing"
 )
 
-// Captures of graphs are found wherever servers write them, and nothing else counts as one.
+// Graph captures are found wherever servers write them, and nothing else counts as one.
 func TestCapturesOfLayouts(t *testing.T) {
 	for _, test := range []struct {
 		name             string
 		files            []string
-		list             string // what execution_details.json says, in the folder of the last file
+		list             string // content of execution_details.json, in the folder of the last file
 		args             []string
 		others, captures []string
 		sizes            map[string]int64

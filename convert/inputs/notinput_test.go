@@ -9,8 +9,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Files that are no inputs say what they are where they are named; a folder leaves out what any
-// folder has, and source code that quotes a dump is no dump.
+// Files that are not inputs are described if they are named explicitly. In folders, they are left
+// out, and source code that quotes a dump is not a dump.
 func TestFilesThatAreNoInputs(t *testing.T) {
 	const dump = `{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"5b8efff798038103d269b633813fc60c","spanId":"eee19b7ec3c1b174","name":"a","startTimeUnixNano":"1","endTimeUnixNano":"2"}]}]}]}`
 	dir := t.TempDir()

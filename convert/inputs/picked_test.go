@@ -18,7 +18,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// selected reads a dump and selects from it. With a pick, only what it chooses is read.
+// selected reads a dump and selects from it. With picks, only the chosen part is read.
 func selected(t *testing.T, path string, sel request.Selection, oneClock, picks bool) (*request.Set, error) {
 	t.Helper()
 	return selectedOf(t, Options{Requests: true}, path, sel, oneClock, picks)
@@ -42,7 +42,7 @@ func selectedOf(t *testing.T, opt Options, path string, sel request.Selection, o
 	return in.Requests, in.Requests.Select(sel)
 }
 
-// told is what requests tell, line by line: all but the numbers of their parts in the tables.
+// told lists the facts about requests, line by line, without table row numbers.
 func told(set *request.Set) (lines []string) {
 	for i := range set.Requests {
 		r := set.Requests[i]
@@ -62,7 +62,7 @@ func told(set *request.Set) (lines []string) {
 	return append(lines, fmt.Sprint(first, last, set.Files))
 }
 
-// What is selected of what was picked is what is selected of everything.
+// Selecting from a partial read gives the same as selecting from everything.
 func TestPickedIsSelected(t *testing.T) {
 	for _, mode := range []simulator.Mode{simulator.PDGateway, simulator.PDDirect, simulator.Unified} {
 		config := simulator.DefaultConfig(uint64(mode) + 7)
@@ -83,14 +83,14 @@ func TestPickedOfSharedDumps(t *testing.T) {
 	}
 }
 
-// checkPicked selects from a dump in many ways.
+// checkPicked makes many selections from a dump.
 func checkPicked(t *testing.T, path string) {
 	t.Helper()
 	defer func(n int64) { leastPicked = n }(leastPicked)
 	leastPicked = 0
 	whole, _ := selected(t, path, request.Selection{}, false, false)
 	first, last, _ := whole.Bounds()
-	oneClock := !whole.HostClocks().Several() // or they would be related by others
+	oneClock := !whole.HostClocks().Several() // or other requests would align them
 	rng := rand.New(rand.NewPCG(uint64(len(whole.Requests)), 1))
 	fewer, runs := 0, 0
 	for range 2 {
@@ -125,8 +125,8 @@ func checkPicked(t *testing.T, path string) {
 	}
 }
 
-// What is selected of a file is what is selected of it compressed, and through a pipe; and as
-// little of it is read.
+// Selecting from a file gives the same as from the compressed file and through a pipe, and reads as
+// little.
 func TestPickedOfPipes(t *testing.T) {
 	defer func(n int64) { leastPicked = n }(leastPicked)
 	leastPicked = 0
@@ -150,7 +150,7 @@ func TestPickedOfPipes(t *testing.T) {
 		{RIDs: []string{whole.Text(whole.Requests[7].RID)}},
 		{Slowest: 3},
 		{Sample: 0.05},
-		{RIDs: []string{"none has this"}}, // all is read
+		{RIDs: []string{"none has this"}}, // not found, so everything is read
 	} {
 		want, wantErr := selected(t, path, sel, true, true)
 		zipped, zippedErr := selected(t, path+".gz", sel, true, true)
@@ -170,7 +170,7 @@ func TestPickedOfPipes(t *testing.T) {
 	}
 }
 
-// So it is for the formats of other tools.
+// The same holds for the formats of other tools.
 func TestPickedOfOtherFormats(t *testing.T) {
 	config := simulator.DefaultConfig(21)
 	config.Mode, config.Requests, config.Level = simulator.Unified, 60, 1

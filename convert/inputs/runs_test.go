@@ -13,7 +13,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// input is one that lasts from hour to hour.
+// input is an input that lasts from hour to hour.
 func input(name string, from, to float64) Run {
 	at := func(hours float64) trace.Time { return day*20_000 + trace.Time(hours*float64(time.Hour)) }
 	return Run{at(from), at(to), []Input{{Name: name}}}
@@ -37,7 +37,7 @@ func TestJoin(t *testing.T) {
 		{[]Run{input("a", 1, 2), input("b", 2.9, 3)}, "a b"},
 		{[]Run{input("a", 1, 2), input("b", 3, 4)}, "a | b"},
 		{[]Run{input("c", 3, 4), input("a", 0, 8), input("b", 1, 2)}, "c a b"},
-		{[]Run{input("a", 20, 26), input("b", 25, 30)}, "a b"},                            // over midnight
+		{[]Run{input("a", 20, 26), input("b", 25, 30)}, "a b"},                            // across midnight
 		{[]Run{input("a", 1, 20), input("b", 19, 40), input("c", 39, 47)}, "a b | c"},     // longer than a day
 		{[]Run{input("a", 1, 25.5), input("b", 10, 11), input("c", 24.5, 25)}, "a b | c"}, // one input alone is
 	} {
@@ -47,8 +47,8 @@ func TestJoin(t *testing.T) {
 	}
 }
 
-// Every input is in one run, runs follow each other, and nothing of two runs is near, unless a
-// day divides them.
+// Every input is in one run, runs do not overlap, and inputs of different runs are far apart,
+// unless a change of day separates them.
 func TestJoinKeepsAll(t *testing.T) {
 	for seed := range uint64(50) {
 		rng := rand.New(rand.NewPCG(seed, 1))
@@ -75,13 +75,13 @@ func TestJoinKeepsAll(t *testing.T) {
 	}
 }
 
-// What cannot be read is reported, and inputs without a time go by their folders.
+// Unreadable files are reported, and inputs without a time are grouped by folder.
 func TestDivideFolders(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"a/1.json", "a/2.json", "b/1.json"} {
 		path := filepath.Join(dir, name)
 		os.MkdirAll(filepath.Dir(path), 0o777)
-		// No Unix time: old traces count from the start of the machine.
+		// These times are not Unix times: old traces count from system boot.
 		text := `{"schemaVersion": 1, "traceEvents": [{"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 100, "dur": 5, "args": {"stream": 7, "device": 0}}]}`
 		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
 			t.Fatal(err)

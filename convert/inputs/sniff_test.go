@@ -12,12 +12,12 @@ import (
 	"github.com/sgtrace/sgtrace/testkit/testinput"
 )
 
-// The first blocks of a file may never have reached the disk: it is still what it is.
+// If the first blocks of a file never reached the disk, its format is still recognized.
 func TestZerosInFront(t *testing.T) {
 	dump, _ := testinput.Simulate(t, simulator.DefaultConfig(1))
 	kineto := []byte(`{"schemaVersion": 1, "traceEvents": [` + kinetoEvents(200) + `]}`)
 	page := make([]byte, 3*4096)
-	page[4096] = 0x0d // a leaf of a table
+	page[4096] = 0x0d // a leaf page of a table
 	copy(page[2*4096-20:], "SQLite keeps text so")
 	for _, c := range []struct {
 		name string
@@ -42,7 +42,7 @@ func TestZerosInFront(t *testing.T) {
 	}
 }
 
-// kinetoEvents returns so many events as PyTorch writes them.
+// kinetoEvents returns n events as PyTorch writes them.
 func kinetoEvents(n int) (text string) {
 	for i := range n {
 		if i > 0 {

@@ -17,7 +17,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Spans as the Collector writes them.
+// These are spans as the Collector writes them.
 type (
 	otlpAttrs []struct {
 		Key   string
@@ -42,8 +42,8 @@ type (
 	}
 )
 
-// decodeOTLP reads a dump with encoding/json, with times in whole microseconds, which is all
-// that Jaeger and Zipkin have.
+// decodeOTLP reads a dump with encoding/json, with times in whole microseconds, the
+// resolution of Jaeger and Zipkin.
 func decodeOTLP(t *testing.T, dump []byte) (list []otlpSpan) {
 	t.Helper()
 	for line := range bytes.Lines(dump) {
@@ -76,7 +76,7 @@ func micros(ns string) int64 {
 	return n / 1000
 }
 
-// roundTimes makes the times of a dump whole microseconds.
+// roundTimes converts the times of a dump to whole microseconds.
 func roundTimes(dump []byte) []byte {
 	for _, key := range []string{`TimeUnixNano":"`, `timeUnixNano":"`} {
 		parts := bytes.Split(dump, []byte(key))
@@ -90,7 +90,7 @@ func roundTimes(dump []byte) []byte {
 	return dump
 }
 
-// jaegerTags returns attributes as Jaeger has them.
+// jaegerTags returns attributes as Jaeger tags.
 func jaegerTags(attrs otlpAttrs) []any {
 	tags := []any{}
 	for _, a := range attrs {
@@ -109,7 +109,7 @@ func jaegerTags(attrs otlpAttrs) []any {
 	return tags
 }
 
-// asJaeger writes spans as Jaeger's query API answers.
+// asJaeger writes spans like Jaeger's query API.
 func asJaeger(list []otlpSpan) []byte {
 	traces, order := map[string][]any{}, []string{}
 	processes := map[string]any{}
@@ -151,7 +151,7 @@ func asJaeger(list []otlpSpan) []byte {
 	return out
 }
 
-// asZipkin writes spans as the Collector's exporter for Zipkin does.
+// asZipkin writes spans like the Collector's Zipkin exporter.
 func asZipkin(list []otlpSpan) []byte {
 	all := []any{}
 	for _, s := range list {
@@ -227,8 +227,8 @@ func withoutService(attrs otlpAttrs) (rest otlpAttrs) {
 	return rest
 }
 
-// facts are what requests are, whoever wrote them: identity, metrics, and every row with its
-// process.
+// facts lists the facts about requests that do not depend on the format: identity, metrics, and
+// every row with its process.
 func facts(s *request.Set) (list []string) {
 	for i := range s.Requests {
 		r := &s.Requests[i]
@@ -249,7 +249,7 @@ func facts(s *request.Set) (list []string) {
 	return list
 }
 
-// codesOf returns what was reported, and how often: the dump is cut off, so that spans miss.
+// codesOf returns the diagnostics and how often they occurred: the dump is truncated, so spans are missing.
 func codesOf(diags *trace.Diags) string {
 	var list []string
 	for _, d := range diags.All() {
@@ -273,7 +273,7 @@ func setOf(t *testing.T, name string, data []byte) (*request.Set, *trace.Diags) 
 	return m.Requests, diags
 }
 
-// The spans of a simulated incident say the same in OTLP, Jaeger's JSON and Zipkin's.
+// The spans of a simulated incident give the same requests in OTLP, Jaeger JSON, and Zipkin JSON.
 func TestFormsOfSpansSayTheSame(t *testing.T) {
 	t.Chdir(t.TempDir())
 	dump, _ := testinput.Simulate(t, simulator.DefaultConfig(3))
@@ -281,7 +281,7 @@ func TestFormsOfSpansSayTheSame(t *testing.T) {
 	list := decodeOTLP(t, dump)
 	set, diags := setOf(t, "otlp.json", dump)
 	want, says := facts(set), codesOf(diags)
-	// Elasticsearch keeps the tags of Jaeger as text, as Zipkin does.
+	// Elasticsearch stores Jaeger tags as text, as Zipkin does.
 	typed := regexp.MustCompile(`"type":"[a-z0-9]+","value":("[^"]*"|[-0-9.e+]+|true|false)`)
 	texts := typed.ReplaceAllFunc(asJaeger(list), func(tag []byte) []byte {
 		_, value, _ := bytes.Cut(tag, []byte(`"value":`))
@@ -307,7 +307,7 @@ func TestFormsOfSpansSayTheSame(t *testing.T) {
 	}
 }
 
-// What is wrong with a file is told with its place, and the rest is used.
+// Damage in a file is reported with its position, and the rest is used.
 func TestDamagedFormsOfSpans(t *testing.T) {
 	t.Chdir(t.TempDir())
 	span := `{"traceID":"1f","spanID":"2f","operationName":"Req 1","startTime":1787000000000000,"duration":5,"processID":"p"}`

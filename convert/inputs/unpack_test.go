@@ -13,7 +13,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// What is unpacked is never larger than the bound, and what does not fit is not written.
+// Unpacked data never exceeds the bound, and data beyond it is not written.
 func TestBounded(t *testing.T) {
 	var b bytes.Buffer
 	w := &bounded{w: &b, left: 10}
@@ -25,8 +25,8 @@ func TestBounded(t *testing.T) {
 	}
 }
 
-// Of a compressed file that is cut off, what comes before is read; nothing stays in the
-// folder of temporary files, whether an input can be used or not.
+// A truncated compressed file is read up to the cut. No temporary files remain, whether or not the
+// input is usable.
 func TestUnpack(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	content := append([]byte("SQLite format 3\x00"), bytes.Repeat([]byte("some of it is cut off "), 9000)...)

@@ -7,8 +7,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// serving returns the kernels of a server that decodes: layers that repeat
-// themselves, in steps that do.
+// serving returns the kernels of a decoding server: repeated layers in repeated steps.
 func serving(seed uint64, steps int) moments {
 	random := rand.New(rand.NewPCG(seed, 1))
 	var m moments
@@ -17,7 +16,7 @@ func serving(seed uint64, steps int) moments {
 		for range 16 {
 			for name := range trace.Sym(12) {
 				dur := 2000 + int64(name)*1500 + int64(random.NormFloat64()*60)
-				if name == 0 { // a collective, which waits for others
+				if name == 0 { // a collective, which waits for other ranks
 					dur = 8000 + random.Int64N(60_000)
 				}
 				m.Start, m.Dur, m.Name = append(m.Start, at), append(m.Dur, dur), append(m.Name, name+1)
@@ -29,14 +28,14 @@ func serving(seed uint64, steps int) moments {
 	return m
 }
 
-// seen is how a profiler sees moments: through a clock, during a time, to a grain,
-// and without some of them.
+// seen is a profiler's view of moments: with a clock error, over a part of the time, at some
+// resolution, and without some of them.
 type seen struct {
 	offset   int64
 	drift    float64
-	from, to float64 // share of the recording; 0 is all of it
+	from, to float64 // share of the recording; to = 0 means 1
 	grain    int64
-	without  trace.Sym // kernels from this name on
+	without  trace.Sym // drops kernels from this name on
 	jitter   int64
 }
 
@@ -70,13 +69,13 @@ func settled(held, other moments) (*comparison, Shift, bool) {
 	return duplicates, shift, ok
 }
 
-// Whatever the clocks and however short the time that both recorded, events are
-// recognized, and no others are.
+// Whatever the clocks, and however short the common time, events that both profilers recorded are
+// recognized, and no others.
 func TestDuplicates(t *testing.T) {
 	for name, c := range map[string]struct {
 		held, other seen
 		steps       int
-		drift       int64 // ppb, other relative to held
+		drift       int64 // ppb, of other relative to held
 	}{
 		"one clock":                     {seen{}, seen{}, 300, 0},
 		"no session start":              {seen{}, seen{offset: -1_787_000_000_000_000_000}, 300, 0},
@@ -136,7 +135,7 @@ func TestDuplicates(t *testing.T) {
 	}
 }
 
-// Another rank runs the same kernels in the same steps, but not for as long.
+// Another rank runs the same kernels in the same steps, but with other durations.
 func TestOtherRankIsNoDuplicate(t *testing.T) {
 	a, b := serving(5, 200), serving(6, 200)
 	if _, shift, ok := settled(a, b); ok {
@@ -151,7 +150,7 @@ func TestOtherRankIsNoDuplicate(t *testing.T) {
 	}
 }
 
-// Each held event is found once.
+// Each held event is matched at most once.
 func TestDuplicatesAreFoundOnce(t *testing.T) {
 	all := serving(5, 20)
 	duplicates, _, ok := settled(all, all)

@@ -9,7 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// moments turns bytes into events, four for each: name, duration, and when it starts.
+// randomMoments turns every four bytes into an event: name, duration, and start.
 func randomMoments(data []byte, grain int64) moments {
 	var m moments
 	at := trace.Time(1_775_000_000_000_000_000)
@@ -22,9 +22,8 @@ func randomMoments(data []byte, grain int64) moments {
 	return m
 }
 
-// FuzzDuplicates compares recordings that have nothing, something or everything in common:
-// nothing panics or hangs, what was shifted by a constant is found where that is
-// claimed, and nothing is found twice.
+// FuzzDuplicates compares recordings with nothing, something, or everything in common: nothing
+// panics or hangs, a claimed constant shift is right, and nothing is matched twice.
 func FuzzDuplicates(f *testing.F) {
 	rich := make([]byte, 1600)
 	for i := range rich {

@@ -10,8 +10,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Of processes of a machine, TP ranks tell that one is missing between them. Other numbers do not, and processes that use no
-// device are no ranks.
+// Among the processes of a machine, a gap between TP ranks means that one is missing. Gaps in other
+// numbers do not, and processes without a device are not ranks.
 func TestMissingRanksOfExports(t *testing.T) {
 	machine := []*Capture{{File: &inputs.ProcessProfile{Source: &inputs.Source{Format: &format.Format{Machine: true}}}}}
 	tp := func(n int16) *Track {

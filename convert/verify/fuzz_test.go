@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Whatever a file holds, verification ends, and finds it equal only if other readers
-// make the same of it as of what was written.
+// For any file, verification ends, and only succeeds if other readers get the same from it as from
+// the written file.
 func FuzzVerify(f *testing.F) {
 	tr := randomModel(rand.New(rand.NewPCG(7, 8)), 300)
 	var whole [2][]byte

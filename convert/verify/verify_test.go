@@ -20,7 +20,7 @@ var formats = []struct {
 	name   string
 	write  func(io.Writer, *trace.Trace) error
 	verify func(io.Reader, *trace.Trace) (Counts, error)
-	// meaning is what another reader makes of a file.
+	// meaning is how another reader interprets a file.
 	meaning func(*testing.T, []byte) any
 }{
 	{"perfetto", perfetto.Write, Perfetto, decoded},
@@ -35,7 +35,7 @@ func randomModel(r *rand.Rand, size int) *trace.Trace {
 	return readback.Model(data)
 }
 
-// What the writers write is equal to the model, however hard that is to write.
+// Outputs equal the model, however difficult its values are.
 func TestOutputsAreEqual(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for i := range 150 {
@@ -58,8 +58,8 @@ func TestOutputsAreEqual(t *testing.T) {
 	}
 }
 
-// A bit that flips anywhere changes what the file says, or makes it no file. What is
-// not noticed must be another way to say the same: 1E-300 for 1e-300, or the id of an
+// A bit flip anywhere changes the meaning of the file or makes it invalid. If verification does not
+// notice one, the file must be another spelling of the same: 1E-300 for 1e-300, or the id of an
 // equal string.
 func TestFlippedBitsAreNoticed(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
@@ -87,7 +87,7 @@ func TestFlippedBitsAreNoticed(t *testing.T) {
 
 func same(a, b any) bool { return reflect.DeepEqual(a, b) }
 
-// decoded is what an independent reader makes of a Perfetto file.
+// decoded is an independent decoder's interpretation of a Perfetto file.
 func decoded(t *testing.T, file []byte) any {
 	all, err := readback.Decode(file)
 	if err != nil {
@@ -96,7 +96,7 @@ func decoded(t *testing.T, file []byte) any {
 	return all
 }
 
-// unmarshalled is what encoding/json makes of a file.
+// unmarshalled is encoding/json's interpretation of a file.
 func unmarshalled(t *testing.T, file []byte) (all any) {
 	if err := json.Unmarshal(file, &all); err != nil {
 		t.Error(err)
@@ -113,7 +113,7 @@ func written(t *testing.T, write func(io.Writer, *trace.Trace) error, tr *trace.
 	return file.Bytes()
 }
 
-// units cuts a file into what can be lost or repeated as a whole: packets or lines.
+// units splits a file into parts that can be lost or repeated as a whole: packets or lines.
 func units(t *testing.T, format string, file []byte) (all [][]byte) {
 	t.Helper()
 	if format == "chrome" {
@@ -129,7 +129,7 @@ func units(t *testing.T, format string, file []byte) (all [][]byte) {
 	return all
 }
 
-// A packet or a line that is lost or repeated is noticed, and so is a file that ends early.
+// A lost or repeated packet or line is noticed, and so is a truncated file.
 func TestLostAndRepeatedEventsAreNoticed(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for _, f := range formats {
@@ -143,7 +143,7 @@ func TestLostAndRepeatedEventsAreNoticed(t *testing.T) {
 				}
 			}
 			for i, unit := range all {
-				if len(unit) == 0 { // behind the last line
+				if len(unit) == 0 { // after the last line
 					continue
 				}
 				before, after := bytes.Join(all[:i], nil), bytes.Join(all[i+1:], nil)
@@ -156,7 +156,7 @@ func TestLostAndRepeatedEventsAreNoticed(t *testing.T) {
 	}
 }
 
-// Arguments that are fields of a message are compared as others are.
+// Arguments in typed message fields are compared like others.
 func TestTypedArgumentsAreCompared(t *testing.T) {
 	model := func(shape, dtype string, grid int64) *trace.Trace {
 		b := trace.NewBuilder(trace.NewSymbols(), trace.NewArgs(), &trace.Diags{})

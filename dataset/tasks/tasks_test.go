@@ -13,7 +13,7 @@ import (
 	"github.com/sgtrace/sgtrace/dataset"
 )
 
-// Of many processes that write a file, one does, and all read the same.
+// When many processes create a file, one succeeds, and all read the same content.
 func TestOneClaims(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "file")
@@ -37,7 +37,7 @@ func TestOneClaims(t *testing.T) {
 	}
 }
 
-// The key lies beside the dataset, and stays.
+// The key is stored beside the dataset, and stays.
 func TestKey(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "week")
 	first, err := Key(folder + "/")
@@ -62,7 +62,7 @@ func TestAgreeOnKey(t *testing.T) {
 			t.Errorf("with %q: %v, want %v", c.check, err, c.want)
 		}
 	}
-	// What is there without a file was not redacted.
+	// Without a key file, the existing data was not redacted.
 	folder = t.TempDir()
 	if err := os.MkdirAll(filepath.Join(folder, dataset.Version, "capture=0-0"), 0o777); err != nil {
 		t.Fatal(err)
@@ -75,7 +75,7 @@ func TestAgreeOnKey(t *testing.T) {
 	}
 }
 
-// Shards of one number of them go together, and a dataset says which are missing.
+// Shards with the same total belong together, and a dataset reports which are missing.
 func TestShards(t *testing.T) {
 	folder := t.TempDir()
 	shard := func(i, of int) *Run {
@@ -113,7 +113,7 @@ func TestShards(t *testing.T) {
 	missing("of /other, shard 0 never ended of 2; of /traces, the shards have 9 of 10 inputs; some came later, so extract again")
 	run(2, 3, 3)
 	missing("of /other, shard 0 never ended of 2")
-	run(0, 5, 2) // all of the others have ended
+	run(0, 5, 2) // all other shards have finished
 	missing("of /other, shard 0 never ended of 2; of /traces, shards 1, 2, 3, 4 never ended of 5")
 	run(0, 0, 10)
 	missing("of /other, shard 0 never ended of 2")

@@ -9,7 +9,7 @@ import (
 
 var viewName = regexp.MustCompile(`(?m)^create or replace (?:temporary )?view (\w+) as$`)
 
-// All dialects have the same views, one statement each, and no engine finds what belongs to another.
+// All dialects have the same views, one statement each, and none contains syntax of another engine.
 func TestDialects(t *testing.T) {
 	foreign := map[string]string{"duckdb": "Int64|percentile|quantileExact|parquet\\.", "clickhouse": "//|hugeint|bigint|quantile_disc|parquet\\.", "spark": "//|hugeint|Int64|quantile|file\\("}
 	var first []string

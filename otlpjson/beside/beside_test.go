@@ -9,7 +9,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// msg is a message of fields that follow each other.
+// msg concatenates fields into a message.
 func msg(fields ...[]byte) (b []byte) {
 	for _, f := range fields {
 		b = append(b, f...)
@@ -29,7 +29,7 @@ func fix(n protowire.Number, x uint64) []byte {
 }
 func flt(n protowire.Number, x float64) []byte { return fix(n, math.Float64bits(x)) }
 
-// TestFromProto compares messages of a collector with the JSON that the mapping of protobuf makes of them, written by hand.
+// TestFromProto compares converted Collector messages with their protobuf JSON mapping, written by hand.
 func TestFromProto(t *testing.T) {
 	pod := in(1, in(1, msg(str(1, "k8s.pod.name"), in(2, str(1, "vllm-0")))))
 	wrap := func(record []byte) []byte { return in(1, msg(pod, in(2, msg(in(1, str(1, "s")), in(2, record))))) }

@@ -8,7 +8,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// BenchmarkParse measures the parser alone: no goroutines, nothing is joined.
+// BenchmarkParse measures only the parser, without goroutines and joins.
 func BenchmarkParse(b *testing.B) {
 	data := testinput.KinetoLike(3_000)
 	for name, mode := range map[string]profile.ArgsMode{"all": profile.ArgsAll, "none": profile.ArgsNone} {

@@ -14,8 +14,8 @@ import (
 
 const second = trace.Time(1e9)
 
-// A counter holds a value until the next one: at any time, a gauge is what was last said, a mean is
-// that of the sample to come, and a rate gives back by how much its counter grew.
+// A counter holds a value until the next one. At any time, a gauge has its last value, a mean the
+// value of the next sample, and a rate integrates to the growth of its counter.
 func TestShapesOfSeries(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	for range 20 {
@@ -77,8 +77,8 @@ func TestShapesOfSeries(t *testing.T) {
 	}
 }
 
-// Within a window of time there is what held when it began, and nothing of outside; who is not wanted
-// is left out.
+// A time window begins with the values that held at its start and contains nothing from outside;
+// sources that were not selected are left out.
 func TestLoggedWindow(t *testing.T) {
 	set := series.New(trace.NewSymbols(), &trace.Diags{})
 	f := set.Fill("x.log", "test log")
