@@ -70,8 +70,8 @@ func decoding(rng *rand.Rand, steps, batch int, factor float64) *Collected {
 	return collect(Capture{Profiles: testset.SetOf(syms, []string{"TP0"}, rows)})
 }
 
-// Larger batches make steps longer, but no step of the same size; a slower server does. Kernels
-// of all names together take as long as those of each.
+// Larger batches make steps longer, but not steps of the same size; a slower server
+// makes those longer, too. The gauge of all kernels is the sum of the gauges by name.
 func TestGaugesOfSteps(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	busier := Compare(decoding(rng, 400, 0, 1), decoding(rng, 400, 2, 1), Options{})
@@ -97,12 +97,12 @@ func TestGaugesOfSteps(t *testing.T) {
 	}
 }
 
-// What is missing is said in the unit that it is made of.
+// A shortage of data is reported in the unit of the pieces.
 func TestShortage(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	d := Compare(decoding(rng, 4, 0, 1), decoding(rng, 3, 0, 1), Options{})
 	for _, test := range []struct{ number, want string }{
-		{"mean", "3 steps, 5 needed"}, // there are 252 ways to divide ten pieces, and 70 for eight
+		{"mean", "3 steps, 5 needed"}, // ten pieces can be split in 252 ways, and eight in 70
 		{"p99", "6 kernels, "},
 	} {
 		g := d.gaugeRows(Kernel, "", test.number)

@@ -14,8 +14,8 @@ import (
 	"github.com/sgtrace/sgtrace/testkit/testset"
 )
 
-// recordServer simulates a server of four ranks and what PyTorch's profiler records of two
-// seconds of it. TP3 is slower by a factor.
+// recordServer simulates a server of four ranks, and returns what PyTorch's profiler
+// records in two seconds. TP3 is slower by a factor.
 func recordServer(t *testing.T, seed uint64, factor float64) *profile.Set {
 	t.Helper()
 	config := simulator.DefaultConfig(seed)
@@ -38,8 +38,8 @@ func recordServer(t *testing.T, seed uint64, factor float64) *profile.Set {
 	return set
 }
 
-// Between two recordings of one server nothing differs; a rank that computes slower is found
-// by its own kernels, and by the others' collectives, which wait for it.
+// Two recordings of one server do not differ. A rank that computes slower is found
+// by its own kernels, and by the collectives of the others, which wait for it.
 func TestDiffOfSimulatedProfiles(t *testing.T) {
 	const pairs = 3
 	for seed := range uint64(pairs) {

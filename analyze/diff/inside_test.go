@@ -11,7 +11,8 @@ import (
 	"github.com/sgtrace/sgtrace/testkit/testset"
 )
 
-// A gateway begins to hold every other request for 0.4 s after a minute: no series of a server shows it, and half of the requests are as they were.
+// After a minute, a gateway begins to hold every other request for 0.4 s. No series of a server shows it, and half
+// of the requests are unaffected.
 func TestWhatNoSeriesShows(t *testing.T) {
 	const second, requests = 1e6, 240 // us
 	var d testset.Dump
@@ -39,7 +40,7 @@ func TestWhatNoSeriesShows(t *testing.T) {
 	}
 }
 
-// A spell in which a server is slow matters for all of a capture if it is long enough.
+// A spell in which a server is slow matters for a whole capture if it is long enough.
 func TestSpellsThatMatter(t *testing.T) {
 	in := change.Changes{From: 1, To: 1001}
 	f := change.Shift{Metric: change.PaceChanged, Shape: changepoint.Spell, Time: 100, Until: 300, Before: change.Level{P50: 100}, After: change.Level{P50: 180}}

@@ -12,11 +12,11 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A serving is what three servers log for ten minutes: a line of a prefill and one of 40 decode steps every second.
+// A serving describes what servers log in ten minutes: every second, a line of a prefill and one of 40 decode steps.
 type serving struct {
 	servers                        int
-	came, prompt, cached           float64 // requests a second of all, tokens, share
-	step, slowServer, queued, most float64 // ms, factor of the last server, requests that wait and that run at most
+	came, prompt, cached           float64 // requests per second of all servers; tokens; share
+	step, slowServer, queued, most float64 // ms; factor of the last server; waiting requests; maximum of running requests
 }
 
 func (s *serving) capture(seed uint64) *diff.Collected {
@@ -35,7 +35,7 @@ func (s *serving) capture(seed uint64) *diff.Collected {
 			at := trace.Time(1_790_000_000+i) * 1e9
 			add := func(m series.MetricID, v float64) { f.Add(f.Series(m, p), at, v) }
 			each := s.came / float64(s.servers)
-			// An answer has 150 tokens, and as many requests run as come while one does.
+			// An answer has 150 tokens, so that the number of running requests is the number that arrives during that time.
 			seqs, running := math.Round(near(each, 0.2)), math.Min(s.most, math.Round(near(0.15*each*(take+3), 0.15)))
 			tokens := seqs * near(s.prompt, 0.1)
 			add(series.NewSeqs, seqs)
@@ -52,7 +52,7 @@ func (s *serving) capture(seed uint64) *diff.Collected {
 	return d
 }
 
-// Why servers are slower, or have more to do, comes first, and what follows from it by name; between equal days nothing changed.
+// The reason why servers are slower or have more to do comes first in the title. Two equal days do not differ.
 func TestLoggedReasons(t *testing.T) {
 	usual := serving{servers: 3, came: 9, prompt: 800, cached: 0.5, step: 20, most: 100}
 	for _, c := range []struct {

@@ -13,7 +13,7 @@ import (
 	"github.com/sgtrace/sgtrace/testkit/testset"
 )
 
-// stragglerDiff compares a run with one in which a rank of decode DP0 is slow.
+// stragglerDiff compares a healthy run with one in which a rank of decode DP0 is slow.
 func stragglerDiff(t *testing.T, byRank bool) *diff.Diff {
 	t.Helper()
 	config := simulator.DefaultConfig(3)
@@ -24,7 +24,7 @@ func stragglerDiff(t *testing.T, byRank bool) *diff.Diff {
 	return diff.Compare(before, collected(t, config), diff.Options{ByRank: byRank})
 }
 
-// placesOf are the places of findings, by the first word of their texts.
+// placesOf returns the places of findings by the first word of their texts.
 func placesOf(d *diff.Diff) map[string]string {
 	at := map[string]string{}
 	for _, f := range d.Findings() {
@@ -34,8 +34,8 @@ func placesOf(d *diff.Diff) map[string]string {
 	return at
 }
 
-// A change is on the rank of its row, on those on which it is if it is not on others, or in
-// the role that has it. What users notice is everywhere.
+// A change in a row of one rank is at that rank; if ranks are taken together, it is
+// at their role. What users notice is everywhere.
 func TestFindingsHavePlaces(t *testing.T) {
 	pooled, byRank := placesOf(stragglerDiff(t, false)), placesOf(stragglerDiff(t, true))
 	if pooled["itl"] != "all" || pooled["decode_loop"] != "decode" {
@@ -46,7 +46,7 @@ func TestFindingsHavePlaces(t *testing.T) {
 	}
 }
 
-// What a change costs is its part of E2E. That of a token is none, as nobody knows how many there are.
+// The cost of a change is its share of E2E. A change per token has no cost, since the number of tokens is unknown.
 func TestCostsOfChanges(t *testing.T) {
 	config := simulator.DefaultConfig(3)
 	testset.Quiet(&config)
@@ -67,7 +67,7 @@ func TestCostsOfChanges(t *testing.T) {
 	}
 }
 
-// A muted change is in no finding and only counted in the verdict; the others stay.
+// A muted change has no finding, and the verdict only counts it. Other changes stay.
 func TestMutedChanges(t *testing.T) {
 	for mute, gone := range map[string]string{"change@decode": "decode_loop", "change@prefill": "", "change@all": "itl"} {
 		d := stragglerDiff(t, false)
@@ -80,7 +80,7 @@ func TestMutedChanges(t *testing.T) {
 		left, verdict := placesOf(d), d.SideReport().Title
 		for name := range all {
 			_, there := left[name]
-			covered := mute == "change@"+all[name] || strings.HasPrefix("change@"+all[name], mute+" ") // a rank of the role
+			covered := mute == "change@"+all[name] || strings.HasPrefix("change@"+all[name], mute+" ") // a rank of the muted role
 			if there == covered || covered && strings.Contains(verdict, name+" ") {
 				t.Errorf("%s: of %v, %v are left: %s", mute, all, left, verdict)
 			}

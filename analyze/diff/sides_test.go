@@ -19,8 +19,8 @@ func onset(s *request.Set, c *simulator.Config) trace.Time {
 	return s.Requests[int(c.Incident.Onset*float64(len(s.Requests)))].Start
 }
 
-// A balancer that begins to prefer one rank is found in one capture, divided at that time:
-// by the shares of the ranks and by the requests that wait for it.
+// A balancer that begins to prefer one rank is found if one capture is split at that
+// time: the shares of the ranks change, and requests take longer to their first token.
 func TestDiffAcrossAnOnset(t *testing.T) {
 	config := simulator.DefaultConfig(1)
 	set, _ := testset.Simulated(t, config)
@@ -51,9 +51,8 @@ func TestDiffAcrossAnOnset(t *testing.T) {
 	}
 }
 
-// A deployment of one rank and one of four are compared by request and rank: four ranks that
-// each take as long as one did are not four times as slow. The verdict begins with what
-// differs in the setup.
+// If one rank is compared with four, totals are per request and rank: four ranks that each take as
+// long as the one did are not four times as slow. The verdict begins with the difference in setup.
 func TestDiffOfOtherLayouts(t *testing.T) {
 	capture := func(tp int) *Collected {
 		config := simulator.DefaultConfig(3)
@@ -80,7 +79,7 @@ func TestDiffOfOtherLayouts(t *testing.T) {
 	}
 }
 
-// An empty window is told apart from one in which little happens.
+// An empty window is reported differently from one with little data.
 func TestEmptyWindow(t *testing.T) {
 	set, _ := testset.Simulated(t, simulator.DefaultConfig(1))
 	_, end, _ := set.Bounds()
@@ -89,7 +88,8 @@ func TestEmptyWindow(t *testing.T) {
 	}
 }
 
-// Where requests take as long, load that changed within a capture hides nothing, and a server that is slower since is told all the same.
+// If requests take equally long on both sides, a shift of load within a capture is not worth mentioning, but a
+// server that became slower and stays so is.
 func TestPaceWithin(t *testing.T) {
 	d := &Diff{}
 	for _, m := range []change.Metric{change.ArrivalsChanged, change.PaceChanged, change.MedianChanged} {

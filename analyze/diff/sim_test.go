@@ -13,20 +13,19 @@ import (
 	"github.com/sgtrace/sgtrace/testkit/testset"
 )
 
-// A difference is what is planted into the second of two simulated captures, and where
-// it must be found.
+// A difference is planted in the second of two simulated captures, and must be found in certain rows.
 type difference struct {
 	name  string
-	modes []simulator.Mode          // by turns
-	both  func(c *simulator.Config) // of both captures; nil is none
+	modes []simulator.Mode          // in rotation
+	both  func(c *simulator.Config) // changes both captures; nil changes nothing
 	alter func(c *simulator.Config)
-	// load and rows must have changed, one row of each list by a factor between from and
-	// to; nil of both is that nothing must have.
+	// load and one row of each of rows must change by a factor between from and to.
+	// If both are empty, nothing may change.
 	load     string
 	rows     []string
-	rank     string // what the name of the rank of a row has, with a row for every rank
+	rank     string // part of the row's rank name; "" compares all ranks together
 	from, to float64
-	least    int // in how many of 100 pairs
+	least    int // successes out of 100 pairs
 }
 
 var differences = []difference{
@@ -45,10 +44,10 @@ var differences = []difference{
 		load: "output tokens per request", rows: []string{"decode_forward"}, from: 1.3, to: 3, least: 95},
 }
 
-// What is planted into one of two captures is found, in the right rows; between two captures
-// of the same deployment, under other requests, nothing is.
+// A change that is planted in one of two captures is found in the right rows. Two
+// captures of the same deployment with other requests do not differ.
 func TestRateOfDiffs(t *testing.T) {
-	quiet := map[simulator.Config]*diff.Collected{} // what most differences are from
+	quiet := map[simulator.Config]*diff.Collected{} // before the change; most differences share them
 	for _, d := range differences {
 		t.Run(d.name, func(t *testing.T) {
 			seeds, right := testset.FirstSeeds(t, 3), 0
@@ -80,7 +79,7 @@ func TestRateOfDiffs(t *testing.T) {
 	}
 }
 
-// collected is what a simulated capture has to be compared.
+// collected plays a simulation and collects its capture.
 func collected(t *testing.T, config simulator.Config) *diff.Collected {
 	t.Helper()
 	set, _ := testset.Simulated(t, config)
@@ -89,13 +88,13 @@ func collected(t *testing.T, config simulator.Config) *diff.Collected {
 	return d
 }
 
-// noneSignificant matches titles of captures that do not differ for sure: what they tell says itself that it may be chance, or
-// that there is not enough data to tell.
+// noneSignificant matches titles of captures without a significant difference: they say that the
+// difference may be chance, or that there is not enough data.
 var noneSignificant = regexp.MustCompile(`(?i)^([^;]*\(.*(may be chance|not enough data to rule out chance|too few to tell)\); )?no (other )?significant difference`)
 
 func (d *difference) found(got *diff.Diff) bool {
 	if d.load == "" && d.rows == nil {
-		// What everyone would see is told, as what it is: "may be chance".
+		// Differences that users would notice are in the title even then, marked as "may be chance".
 		return significant(got) == 0 && noneSignificant.MatchString(got.SideReport().Title)
 	}
 	within := func(c *compare.Change) bool { return c.Sure != "" && c.Change.Ratio > d.from && c.Change.Ratio < d.to }
@@ -109,7 +108,7 @@ func (d *difference) found(got *diff.Diff) bool {
 	})
 }
 
-// significant counts the numbers that are called changed.
+// significant returns the number of changes that are reported as significant.
 func significant(d *diff.Diff) int {
 	n := 0
 	count := func(c *compare.Change) {
@@ -129,7 +128,7 @@ func significant(d *diff.Diff) int {
 	return n
 }
 
-// A capture is no different from itself.
+// A capture does not differ from itself.
 func TestDiffOfOneCapture(t *testing.T) {
 	config := simulator.DefaultConfig(5)
 	for _, byRank := range []bool{false, true} {

@@ -11,14 +11,14 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A cache that is lost in the middle of AFTER makes that a mixture: the comparison says so, since when, and from when
-// on to compare. From then on the prefill takes longer beyond doubt.
+// If the cache is lost in the middle of AFTER, that capture mixes two states. The comparison says
+// so, since when, and from when on to compare; from then on, prefills certainly take longer.
 func TestWithin(t *testing.T) {
 	for _, seed := range testset.FirstSeeds(t, 2) {
 		config := simulator.DefaultConfig(seed)
 		testset.Quiet(&config)
 		config.Requests, config.CachedShare = 700, 0.45
-		config.Prompt.Median, config.Output.Median = 2*config.Prompt.Median, 4 // what a cache saves is much of a request
+		config.Prompt.Median, config.Output.Median = 2*config.Prompt.Median, 4 // the cache saves much of the time of a request
 		before := collected(t, config)
 		config.Seed += 1000
 		config.CacheLostAtOnset = true
@@ -55,7 +55,7 @@ func TestWithin(t *testing.T) {
 	}
 }
 
-// A queue that fills up near its limit, while as many requests come as ever and steps take as long, is no change within a capture.
+// A queue that builds up near a server's limit, while arrivals and step times stay the same, is no change within a capture.
 func TestQueueIsNoChangeWithin(t *testing.T) {
 	config := simulator.DefaultConfig(107)
 	testset.Quiet(&config)

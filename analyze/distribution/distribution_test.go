@@ -9,7 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/request"
 )
 
-// A line that four of ten requests are far above is fitted all the same.
+// FitSize fits a line through most requests although four of ten are far above it.
 func TestFitSize(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	var v []Sized
@@ -32,7 +32,7 @@ func TestFitSize(t *testing.T) {
 	}
 }
 
-// The median is what sorting says, whatever the order: also where values are equal, or not numbers.
+// LowerMedian returns the same as sorting, in any order of values, even with equal values and NaN.
 func TestLowerMedianIsThatOfSorted(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 5))
 	orders := map[string]func(i, n int) float64{

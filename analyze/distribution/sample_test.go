@@ -10,7 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/request"
 )
 
-// defined computes a distribution by the definitions, in exact arithmetic.
+// defined computes a distribution from the definitions, in exact arithmetic.
 func defined(v []int64) Distribution {
 	v = slices.Clone(v)
 	slices.Sort(v)
@@ -51,20 +51,20 @@ func TestDistributionEqualsDefinition(t *testing.T) {
 		v := make([]int64, n)
 		from, limit := int64(0), int64(1)<<(1+r.IntN(40))
 		if r.IntN(4) == 0 {
-			from, limit = 5e9, 3 // large and nearly equal: floats would lose all of the deviation
+			from, limit = 5e9, 3 // large and nearly equal: in floats, the deviation would vanish
 		}
 		s, in := &Sample{}, &Store{Limit: math.MaxInt64}
 		for i := range v {
 			v[i] = from + r.Int64N(limit)
 			s.Add(v[i], in)
 		}
-		var other Sample // several samples are one
+		var other Sample // a distribution may cover several samples
 		for range r.IntN(3) {
 			v = append(v, 1<<33)
 			other.Add(1<<33, in)
 		}
 		tallies := []*Tally{{}}
-		if round%10 == 0 { // a count takes long, however few values there are
+		if round%10 == 0 { // a count is slow, whatever the number of values
 			tallies = append(tallies, &Tally{most: 1})
 		}
 		for _, tally := range tallies {
@@ -76,7 +76,7 @@ func TestDistributionEqualsDefinition(t *testing.T) {
 	}
 }
 
-// 541281 / 20 is 27064.05, which is a little less as a float.
+// 541281 / 20 is 27064.05, which as a float is slightly less.
 func TestMeanIsRoundedHalfUp(t *testing.T) {
 	var m moments
 	m.n, m.sum[0] = 20, 541281
@@ -97,7 +97,7 @@ func TestForgedTimes(t *testing.T) {
 	}
 }
 
-// Whatever a histogram returns is off by 0.4 % at most.
+// Any percentile of a histogram is off by at most 0.4 %.
 func TestHistogramError(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 100_000 {

@@ -10,7 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/request"
 )
 
-// naive computes a summary by the definitions, in exact arithmetic.
+// naive computes a summary from the definitions, in exact arithmetic.
 func naive(v []int64) Summary {
 	v = slices.Clone(v)
 	slices.Sort(v)

@@ -10,7 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/table"
 )
 
-// A row is one of a table of ranks.
+// A row is a row in a table of ranks.
 type row struct {
 	rank, kind string
 	ns         int64
@@ -27,7 +27,7 @@ func tableOf(rows []row) *table.Table {
 	})
 }
 
-// ranksOn makes the rows of so many hosts with eight ranks each, in a random order.
+// ranksOn makes the rows of hosts with eight ranks each, in random order.
 func ranksOn(hosts int, kinds ...string) (c *Ranks, rows []row) {
 	rng := rand.New(rand.NewPCG(1, uint64(hosts)))
 	c = &Ranks{HostOf: map[string]string{}, Named: map[string]bool{}}
@@ -42,7 +42,7 @@ func ranksOn(hosts int, kinds ...string) (c *Ranks, rows []row) {
 	return c, rows
 }
 
-// lines are the rows of a table: the texts of a row, and its time and part.
+// lines returns the rows of a table: the texts of each row, its time, and its share.
 func lines(t *table.Table) (out []string) {
 	for i := range t.Len() {
 		out = append(out, fmt.Sprintf("%s|%s|%d|%.4f", t.Cell(i, 0).Text, t.Cell(i, 1).Text, t.Cell(i, 2).N, t.Cell(i, 3).Share))
@@ -50,7 +50,7 @@ func lines(t *table.Table) (out []string) {
 	return out
 }
 
-// Each number of a folded table is that of a rank, at its place in the order of all.
+// Each number in a folded table is the value of a rank at a certain place in the order of all ranks.
 func TestFold(t *testing.T) {
 	for _, hosts := range []int{9, 16, 17, 200} {
 		c, rows := ranksOn(hosts, "prefill", "decode")
@@ -86,7 +86,7 @@ func thousands(n int) string {
 	return fmt.Sprintf("%d,%03d", n/1000, n%1000)
 }
 
-// expected is what a row of a folded table should have behind its name.
+// expected returns the cells of a row in a folded table, without its name.
 func expected(c *Ranks, rows []row, name, kind string) string {
 	group, which, summed := strings.Cut(name, ": ")
 	var ns []int64
@@ -104,8 +104,7 @@ func expected(c *Ranks, rows []row, name, kind string) string {
 	return fmt.Sprintf("%s|%d|%.4f", kind, ns[at], share[at])
 }
 
-// Tables of few ranks stay as they are, and those in which rows differ by more than the rank are
-// cut.
+// Tables of few ranks are not folded. Tables with rows that differ in more than the rank are truncated.
 func TestFoldLeaves(t *testing.T) {
 	c, rows := ranksOn(8, "decode")
 	if few := tableOf(rows); c.Fold(few) != few || few.Len() != 64 {
@@ -123,8 +122,8 @@ func TestFoldLeaves(t *testing.T) {
 
 const hostFile = "\ufeffhost,node,rack\n# the old room\nnode0,n0,r1\nnode1,n0,r1\n\nnode2, n1, r2\nnode3,n1,r2\n"
 
-// Groups of hosts have rows, the smallest of which there are few enough, and a name if all of
-// their ranks are named.
+// Each group of hosts has a row, at the finest level that has few enough groups. A
+// group has a name of its own if all of its ranks are named.
 func TestGroups(t *testing.T) {
 	hosts, err := ReadHosts(strings.NewReader(hostFile), "hosts.csv")
 	if err != nil {
@@ -158,7 +157,7 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// What is wrong with a file of hosts is told with its place.
+// Errors in a file of hosts name their place in the file.
 func TestReadHostsErrors(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                                    "hosts.csv: is empty; want a header such as host,node,rack",

@@ -15,7 +15,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// rows makes a table of one column with these values.
+// rows makes a table with one column of values.
 func rows(schema, part string, values ...int64) *table.Table {
 	t := table.New(schema, "Title of "+schema, values, []table.Field[int64]{
 		{Column: table.Column{Name: "took", Unit: table.Duration, Doc: "how long"}, Cell: func(v *int64) table.Cell { return table.NumberCell(*v) }},
@@ -24,7 +24,7 @@ func rows(schema, part string, values ...int64) *table.Table {
 	return t
 }
 
-// sample has two of everything.
+// sample has two of each part of a document.
 func sample() *document.Document {
 	d := &document.Document{
 		Schema:   "sgtrace.report.sample/v2",
@@ -47,7 +47,7 @@ func write(t *testing.T, d *document.Document, f table.Format) string {
 	return b.String()
 }
 
-// Another decoder gets out of JSON what was put in, and unknown is null.
+// JSON decodes to the same values, and unknown values are null.
 func TestJSON(t *testing.T) {
 	var got map[string]any
 	if err := json.Unmarshal([]byte(write(t, sample(), table.FormatJSON)), &got); err != nil {
@@ -75,7 +75,7 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// Whatever is empty is there as an empty array: programs need not ask.
+// Empty lists are empty arrays in JSON, so that programs need no special case.
 func TestEmptyJSON(t *testing.T) {
 	want := `{"schema":"sgtrace.report.none/v2","main":null,"inputs":[],"warnings":[],"tables":[],"findings":[]}`
 	got := write(t, &document.Document{Schema: "sgtrace.report.none/v2"}, table.FormatJSON)
@@ -84,7 +84,7 @@ func TestEmptyJSON(t *testing.T) {
 	}
 }
 
-// CSV has the main table, the chosen one, or says what there is to choose from.
+// CSV contains the main table or the chosen one; if there is no such table, the error lists those that exist.
 func TestCSV(t *testing.T) {
 	d := sample()
 	if got, want := write(t, d, table.FormatCSV), "took_ns\n1\n2\n"; got != want {
@@ -106,7 +106,7 @@ func TestCSV(t *testing.T) {
 	}
 }
 
-// People read the tables in order, unless the document has words of its own.
+// The text has the tables in order, unless the document has its own text.
 func TestText(t *testing.T) {
 	d := sample()
 	text := write(t, d, table.FormatText)

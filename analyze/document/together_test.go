@@ -11,8 +11,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Findings about all ranks of a rack, or of a host by several findings, say so; what one finding
-// names already is not told again.
+// Several findings that together cover all ranks of a rack or host say so. A single
+// finding that names them already does not.
 func TestTell(t *testing.T) {
 	hosts, err := ReadHosts(strings.NewReader(hostFile), "hosts.csv")
 	if err != nil {
@@ -29,7 +29,7 @@ func TestTell(t *testing.T) {
 		}
 	}
 	found := []finding.Finding{
-		{Kind: finding.Slower, At: at(0, -1)}, {Kind: finding.Slower, At: at(1, -1)}, // servers of rack r1
+		{Kind: finding.Slower, At: at(0, -1)}, {Kind: finding.Slower, At: at(1, -1)}, // the servers of rack r1
 		{Kind: finding.Straggler, At: at(2, 0)}, {Kind: finding.Straggler, At: at(2, 1)}, {Kind: finding.Straggler, At: at(3, 1)},
 		{Kind: finding.Lifecycle, At: at(3, -1)}, {Kind: finding.Load},
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Sentences call devices what their makers do, where calls tell who these are.
+// Sentences call devices by their vendor's name if the calls identify the vendor.
 func TestWordsOfDevices(t *testing.T) {
 	const text = "the 8 GPUs wait: CUDA graphs help (TP0 GPU 0), 3 of `GPUTask`; [CUDA memcpy Host-to-Device]"
 	for _, c := range []struct {
@@ -47,7 +47,8 @@ func TestWordsOfDevices(t *testing.T) {
 	}
 }
 
-// What changes on devices when a rank becomes late is that, and what communicates more from some point on is what communicates.
+// A change on devices at the time when a rank becomes late is evidence of its lateness. A rise in
+// communication is evidence of exposed communication, and slower copies of exposed copies.
 func TestChangesOfDevicesAreEvidence(t *testing.T) {
 	late := func(since trace.Time, text string) finding.Finding {
 		return finding.Finding{Kind: finding.Straggler, At: rankAt(request.Other, "", 1, -1), Since: since, Text: text, Cost: 0.1}

@@ -17,8 +17,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// What comes to a server once another one is away, and what that brings about, is told of that one, and costs what requests take longer; a server
-// of another role, and one that had more to do long before, is not.
+// If another server takes over the work of one that ended, that load and its consequences are part of the end, which
+// costs the time that requests take longer. Load that rose long before, and load on a server of another role, are not.
 func TestWhatComesForAnother(t *testing.T) {
 	const second = trace.Time(1e9)
 	at := func(host string) place.Location {
@@ -26,12 +26,12 @@ func TestWhatComesForAnother(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name  string
-		since trace.Time // when more comes
+		since trace.Time // when the load rises
 		left  int
 		cost  float64
 	}{
 		{"soon", 104, 1, 0.4},
-		{"before", 50, 2, 0.3}, // but its share is larger once the other one is gone
+		{"before", 50, 2, 0.3}, // its share is still larger after the end, which is a consequence
 	} {
 		found := []finding.Finding{
 			{Kind: finding.Lifecycle, Subkind: failed.Ended, At: at("a"), Since: 100 * second, Cost: 0.1, CostBasis: finding.ServerTime, Text: "a is gone"},
@@ -47,7 +47,7 @@ func TestWhatComesForAnother(t *testing.T) {
 	}
 }
 
-// Requests take longer on a decode server as what comes to it from a prefill server does.
+// Slow transfers from a prefill server explain slower requests on a decode server.
 func TestSlowTransfers(t *testing.T) {
 	const second = trace.Time(1e9)
 	for role, left := range map[request.Role]int{request.Decode: 1, request.Unified: 2} {
@@ -62,7 +62,8 @@ func TestSlowTransfers(t *testing.T) {
 	}
 }
 
-// What Kubernetes sees of a server that ended, and that it was started again as it was killed, is what came of that; of another server, it is not.
+// What Kubernetes reports about a server that ended, or that was killed and restarted, is a consequence of that
+// end; on another server, it is not.
 func TestKubernetesSeesWhatEnded(t *testing.T) {
 	const second = trace.Time(1e9)
 	at := func(host string) place.Location { return place.At(request.Unified, host, trace.NoRank, nil) }
@@ -83,7 +84,8 @@ func TestKubernetesSeesWhatEnded(t *testing.T) {
 	}
 }
 
-// What a router does past servers that get nothing, a busy tokenizer, and clients that give up at a slow link are consequences, each of its cause.
+// Cold caches on servers that take over from stopped ones, load that a router moves past a busy tokenizer, clients
+// that give up, and users of a slow link are consequences of their causes.
 func TestWhatRoutersAndClientsDo(t *testing.T) {
 	const since = trace.Time(1000e9)
 	unified := place.Location{Scope: place.WholeRole, Role: request.Unified}
@@ -111,7 +113,7 @@ func TestWhatRoutersAndClientsDo(t *testing.T) {
 	}
 }
 
-// Servers that cease to serve at one time are one finding, and one that does much later is another.
+// Servers that stop serving at one time are one finding; one that stops much later is another.
 func TestStopsAtOtherTimes(t *testing.T) {
 	const second = trace.Time(1e9)
 	both := finding.Finding{Kind: finding.Lifecycle, Subkind: lifecycle.Stop, At: place.Location{Scope: place.WholeRole, Role: request.Unified}, Since: 100 * second}

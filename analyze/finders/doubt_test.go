@@ -10,8 +10,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A profiler that says that it lost events makes no finding about GPU time certain, and the
-// finding says why. It has no say in what requests tell, and other messages have none at all.
+// If the profiler reports that it lost events, no finding about GPU time is certain, and its
+// evidence says why. That does not affect findings from requests, and other messages affect nothing.
 func TestLostEventsLowerConfidence(t *testing.T) {
 	idle := Finder{Needs: Profiles, Confidence: finding.Certain, CostOf: finding.GPUTime}
 	late := Finder{Needs: Requests, Confidence: finding.Certain, CostOf: finding.RequestTime}
@@ -47,7 +47,7 @@ func TestLostEventsLowerConfidence(t *testing.T) {
 	}
 }
 
-// Work that is missing of a rank makes idle time likely, and nothing else.
+// If work of a rank is missing in a recording, idle time is only likely. Other findings stay certain.
 func TestLostWorkIsNoIdleTime(t *testing.T) {
 	for _, test := range []struct {
 		cuts    []gpu.Cut

@@ -13,13 +13,13 @@ import (
 	"github.com/sgtrace/sgtrace/testkit/testset"
 )
 
-// reports are the tables that reports print of what was measured.
+// reports returns the tables that reports print of the measurements.
 func (m *Measured) reports() []*table.Table {
 	stragglers := straggler.Find(straggler.Suspects{Stragglers: m.RankLoads.Stragglers()}).Report()
 	return slices.Concat(m.Tail.Reports(), m.RankLoads.Reports(), []*table.Table{m.Changes.Report(), m.Limits.Report(), stragglers, m.Tail.Common.Report(true)})
 }
 
-// cellOf finds the cell that evidence refers to, in exactly one row of one table.
+// cellOf finds the cell that evidence refers to. The cell must be in exactly one row of one table.
 func cellOf(t *testing.T, reports []*table.Table, e *finding.Evidence) (float64, bool) {
 	t.Helper()
 	i := slices.IndexFunc(reports, func(r *table.Table) bool { return r.Name() == e.Table })
@@ -56,8 +56,8 @@ func cellOf(t *testing.T, reports []*table.Table, e *finding.Evidence) (float64,
 	return float64(cell.N), !cell.Unknown
 }
 
-// sharesAreParts checks that every share is part of a whole: in reports, and in the costs and
-// metrics of findings.
+// sharesAreParts checks that every share is between 0 and 1: in reports, and in the
+// costs and metrics of findings.
 func sharesAreParts(t *testing.T, seed uint64, reports []*table.Table, found []finding.Finding) {
 	t.Helper()
 	check := func(what string, share float64) {
@@ -85,8 +85,7 @@ func sharesAreParts(t *testing.T, seed uint64, reports []*table.Table, found []f
 	}
 }
 
-// The numbers that evidence refers to are in the reports where it says, and every share is
-// part of a whole.
+// Numbers in evidence are in the reports where the evidence says, and every share is between 0 and 1.
 func TestEvidenceIsInReports(t *testing.T) {
 	referred := map[string]int{}
 	for seed := range uint64(3) {

@@ -19,12 +19,12 @@ import (
 	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
-// Fewer cached tokens are more that are computed, by as many as are missing; more than that comes from outside.
+// If fewer tokens are cached, as many more must be computed. A rise beyond that is additional demand.
 func TestMissingTokensAreComputed(t *testing.T) {
 	const second = trace.Time(1e9)
 	at := rankAt(request.Unified, "a", 0, -1)
 	cached := finding.Finding{Kind: finding.Change, Subkind: finding.CachedTokens, At: at, Since: 60 * second, Text: "less is cached", Cost: 0.2, Metric: finding.Metric{Before: 0.8, After: 0.2}}
-	for after, want := range map[float64]int{4000: 1, 9000: 2} { // 1000 before, of which four times as many are missing
+	for after, want := range map[float64]int{4000: 1, 9000: 2} { // 1000 before; the lost cache explains four times that
 		more := finding.Finding{Kind: finding.Load, Subkind: slow.Demand, At: at, Since: 62 * second, Text: "more comes", Cost: 0.3, Metric: finding.Metric{Name: telemetry.ComputedTokens, Before: 1000, After: after}}
 		if got := finding.Merge([]finding.Finding{more, cached}, remade); len(got) != want || want == 1 && !strings.HasPrefix(got[0].Text, "less is cached") {
 			t.Errorf("%v a second: %+v", after, got)
@@ -32,8 +32,8 @@ func TestMissingTokensAreComputed(t *testing.T) {
 	}
 }
 
-// Servers that are slower since each was started again are one finding, which costs what they take longer. Those that were before, or that are
-// again as fast as ever, are not slower for that.
+// If servers are slower since a rolling restart began, that is one finding, with the cost of the slowness. It is
+// not if they became slower before, much later, or only until the restart ended.
 func TestSlowerSinceRestarts(t *testing.T) {
 	const second = trace.Time(1e9)
 	all, one := place.Location{Scope: place.WholeRole, Role: request.Unified}, rankAt(request.Unified, "a", 0, -1)
@@ -64,15 +64,15 @@ func TestSlowerSinceRestarts(t *testing.T) {
 	}
 }
 
-// Of one cause, requests tell since when, recordings who, metrics why, and logs the same as requests: that is one finding, which
-// costs what requests do. What does not fit in size or in time stays by itself.
+// Requests show since when, recordings who, metrics why, and logs the same as requests: together that is one
+// finding, with the cost that requests show. Whatever does not match in size or time remains a finding of its own.
 func TestKindsOfFilesTellOfOneCause(t *testing.T) {
 	const second = trace.Time(1e9)
 	const since, recorded = 60 * second, 90 * second
 	claim := func(int, []int64) {}
 	pace := finding.Finding{Kind: finding.Change, Subkind: change.Pace, Scope: finding.AtPlace, At: place.Location{Scope: place.WholeRole, Role: request.Unified}, Since: since, Within: second / 10,
 		Text: "tokens take longer; TTFT rose", Brief: "tokens take longer", Cost: 0.2, CostBasis: finding.RequestTime, Claim: claim,
-		Metric: finding.Metric{Name: "decode time per token", Unit: table.Duration, Before: 10e6, After: 15e6}} // a third of a step is new
+		Metric: finding.Metric{Name: "decode time per token", Unit: table.Duration, Before: 10e6, After: 15e6}} // a third of the new step time is extra
 	logs := finding.Finding{Kind: finding.Slower, Scope: finding.AtPlace, At: rankAt(request.Unified, "", 0, -1), Since: since - 3*second, Text: "a token takes longer", Brief: "logs say so", Cost: 0.1, CostBasis: finding.ServerTime,
 		Metric: finding.Metric{Name: slow.TimePerToken, Unit: table.Duration, Before: 10e6, After: 15e6}}
 	late := finding.Finding{Kind: finding.Straggler, Scope: finding.AtPlace, At: place.Named("TP2"), Rank: "TP2", Text: "TP2 is last", Brief: "TP2 is late", Lost: 0.3, Cost: 0.25, CostBasis: finding.GPUTime}
@@ -82,7 +82,7 @@ func TestKindsOfFilesTellOfOneCause(t *testing.T) {
 	m := &Measured{Of: Inputs{Series: &series.Set{}}, GPUs: &gpu.GPUs{GPUs: []gpu.GPU{{Rank: "TP2", First: recorded, Last: recorded + second}}}}
 	for name, c := range map[string]struct {
 		found []finding.Finding
-		want  string // the sentences
+		want  string // texts, and their order
 	}{
 		"all of them":                  {[]finding.Finding{short, late, pace, logs}, "no CPU; TP2 is late; tokens take longer"},
 		"without metrics":              {[]finding.Finding{late, pace, logs}, "TP2 is last; tokens take longer"},
@@ -104,7 +104,7 @@ func TestKindsOfFilesTellOfOneCause(t *testing.T) {
 			t.Errorf("%s: it costs %v of %s, since %v", name, f.Cost, f.CostBasis, f.Since)
 		}
 	}
-	// A server on that host is slower for it for sure; of one that nothing tells where it is, only the time says so.
+	// A server on that host is certainly slower because of it. If the server's host is unknown, only the time matches: likely.
 	short.Confidence = finding.Certain
 	for host, want := range map[string]finding.Confidence{"node1": finding.Certain, "": finding.Likely, "10.0.0.7": finding.Likely} {
 		got := finding.Merge([]finding.Finding{short, of(pace, func(f *finding.Finding) { f.At.Host = host })}, m.onHosts())
@@ -112,7 +112,7 @@ func TestKindsOfFilesTellOfOneCause(t *testing.T) {
 			t.Errorf("on %q: %d findings, %s, want one that is %s", host, len(got), got[0].Confidence, want)
 		}
 	}
-	// A host that metrics know by its name is another one.
+	// A host that metrics know by its name is a different one.
 	m.Of.Series.Servers = []series.Server{{Host: "node1"}, {Host: "node2"}}
 	elsewhere := of(logs, func(f *finding.Finding) { f.At.Host = "node2" })
 	if got := finding.Merge([]finding.Finding{short, elsewhere}, m.onHosts()); len(got) != 2 {
@@ -120,11 +120,11 @@ func TestKindsOfFilesTellOfOneCause(t *testing.T) {
 	}
 }
 
-// Devices that do nothing between steps had nothing to do where no request was there.
+// Between steps, a device without requests on its server has nothing to do.
 func TestIdleWithoutRequests(t *testing.T) {
 	const ms = trace.Time(1e6)
 	for name, c := range map[string]struct {
-		from, to trace.Time // of a prefill
+		from, to trace.Time // of a prefill; free is the time without requests, ns
 		free     trace.Time
 	}{
 		"half of the time": {400 * ms, 900 * ms, 500 * ms}, "all of it": {-100 * ms, 2000 * ms, 0}, "before": {-100 * ms, -50 * ms, 0},

@@ -11,13 +11,13 @@ import (
 	"github.com/sgtrace/sgtrace/profile/kernelname"
 )
 
-// What a host does that it need not while its GPU is idle is a part of the idle time, and costs nothing beside; between
-// steps, of which the finding about idle time does not tell, it is one of its own. A fifth of the idle time is told in
-// the sentence. Where too little is idle for a finding, it stands alone.
+// Avoidable work of the host while its GPU is idle is part of the idle time and costs nothing extra. Between
+// steps, which the finding about idle time does not cover, it is a finding of its own. It is in the sentence
+// from a fifth of the idle time on, else in the evidence; without a finding about idle time, it stands alone.
 func TestAvoidableIsIdleTime(t *testing.T) {
 	const ms = 1_000_000
 	for name, c := range map[string]struct {
-		idle, copies, between int64 // ms of 1 s
+		idle, copies, between int64 // ms of 1 s: of waiting for the host, of copies in it, and between steps
 		cost                  []float64
 		text                  string
 		evidence              string // of the first finding
@@ -37,7 +37,7 @@ func TestAvoidableIsIdleTime(t *testing.T) {
 		if c.between > 0 {
 			all = append(all, cause(gpu.BetweenSteps, host.CopyingPageable, c.between))
 		}
-		for range 20 { // none of which is a fifth of why the host is late
+		for range 20 { // none of them is a fifth of the host's delay
 			all = append(all, gaps.Cause{Reason: gpu.HostWork, Activity: host.InPython, Frame: "a.py(1): f", Time: (c.idle - c.copies) * ms / 20, Gaps: 40})
 		}
 		m := &Measured{GPUs: &gpu.GPUs{GPUs: []gpu.GPU{device}}, Gaps: &gaps.Gaps{Causes: all}}
@@ -58,7 +58,7 @@ func TestAvoidableIsIdleTime(t *testing.T) {
 	}
 }
 
-// Where hosts are for most of the time between steps is told with it; of several places, in the evidence.
+// If the host spends most of the time between steps in one place, the finding says where. Several places are in the evidence.
 func TestHostsBetweenSteps(t *testing.T) {
 	const ms = 1_000_000
 	device := gpu.GPU{Rank: "TP0", Last: 1000 * ms, Rows: 1000, Kernels: 1000}

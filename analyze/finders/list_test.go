@@ -14,7 +14,7 @@ import (
 	"github.com/sgtrace/sgtrace/testkit/testset"
 )
 
-// docs/METRICS.md has a row for each finder, and one for each kind.
+// docs/METRICS.md has a row for each finder and each kind.
 func TestPage(t *testing.T) {
 	testset.ComparePage(t, "../../docs/METRICS.md", Markdown(All))
 	_, kinds, _ := strings.Cut(docs.Metrics, "\n| kind | when it is found | cost |\n")

@@ -25,20 +25,20 @@ func rankAt(role request.Role, host string, tp, dp int16) place.Location {
 	return place.Location{Scope: place.OneRank, Role: role, Host: host, Rank: rank}
 }
 
-// One thing that several finders tell of is one finding.
+// If several finders see the same thing, that is one finding.
 func TestMergeFindings(t *testing.T) {
 	slow := rankAt(request.Decode, "c94b1e02", 1, 0)
 	got := finding.Merge([]finding.Finding{
 		{Kind: finding.Straggler, At: slow, Text: "ends last", Evidence: sentences("of 100"), Cost: 0.1},
-		{Kind: finding.Straggler, At: rankAt(request.Other, "", 1, -1), Text: "arrives last", Cost: 0.02},                                         // as profiles name it
-		{Kind: finding.Straggler, At: rankAt(request.Decode, "c94b1e02", 1, 1), Text: "another DP rank", Cost: 0.03},                              // is not it
-		{Kind: finding.Straggler, At: rankAt(request.Decode, "feedbeef", 1, 0), Text: "another host", Cost: 0.03},                                 // nor is
-		{Kind: finding.Straggler, At: slow, Since: 7, Text: "lateness rose", Evidence: sentences("of 100", "at seven"), Cost: 0.2},                // the same
-		{Kind: finding.Load, Since: 5, Text: "arrivals rose", Cost: 0.01},                                                                         // with
-		{Kind: finding.Imbalance, At: rankAt(request.Decode, "c94b1e02", 0, 1), Text: "DP1 gets most", Cost: 0.3},                                 // what it does
-		{Kind: finding.Tail, Subkind: cause.Interference.String(), Text: "decode held up", Cost: 0.4},                                             // and brings about
-		{Kind: finding.Tail, Subkind: cause.Router.String(), Text: "in the gateway", Cost: 0.001},                                                 // and what it does not
-		{Kind: finding.GPU, Subkind: "communication", Text: "communication", Cost: 0.05}, {Kind: finding.GPU, Subkind: "host", Text: "host wait"}, // of a straggler, and not
+		{Kind: finding.Straggler, At: rankAt(request.Other, "", 1, -1), Text: "arrives last", Cost: 0.02},                                         // the same rank, as profiles name it
+		{Kind: finding.Straggler, At: rankAt(request.Decode, "c94b1e02", 1, 1), Text: "another DP rank", Cost: 0.03},                              // a different rank
+		{Kind: finding.Straggler, At: rankAt(request.Decode, "feedbeef", 1, 0), Text: "another host", Cost: 0.03},                                 // a different rank, too
+		{Kind: finding.Straggler, At: slow, Since: 7, Text: "lateness rose", Evidence: sentences("of 100", "at seven"), Cost: 0.2},                // the same as the first
+		{Kind: finding.Load, Since: 5, Text: "arrivals rose", Cost: 0.01},                                                                         // the cause of the next two
+		{Kind: finding.Imbalance, At: rankAt(request.Decode, "c94b1e02", 0, 1), Text: "DP1 gets most", Cost: 0.3},                                 // a consequence of arrivals
+		{Kind: finding.Tail, Subkind: cause.Interference.String(), Text: "decode held up", Cost: 0.4},                                             // a consequence of both
+		{Kind: finding.Tail, Subkind: cause.Router.String(), Text: "in the gateway", Cost: 0.001},                                                 // no consequence
+		{Kind: finding.GPU, Subkind: "communication", Text: "communication", Cost: 0.05}, {Kind: finding.GPU, Subkind: "host", Text: "host wait"}, // the first is a consequence of the straggler, the second is not
 	}, consequences)
 	finding.Sort(got)
 	want := []struct {
@@ -64,9 +64,8 @@ func TestMergeFindings(t *testing.T) {
 	}
 }
 
-// Load that changes somewhere when a rank hangs, or later, is what that brings about;
-// load from before, all the time, or from outside is not. There may be
-// several such ranks.
+// Load that shifts elsewhere when a rank hangs, or later, is a consequence of the hang. Load that
+// shifted before, load during the whole capture, and external load are not. Several ranks may hang.
 func TestLoadOfHungRanks(t *testing.T) {
 	const second = 1_000_000_000
 	dp := func(n int16) place.Location { return rankAt(request.Decode, "c94b1e02", 0, n) }
@@ -117,7 +116,7 @@ func TestPlacesThatMayBeOne(t *testing.T) {
 		{everywhere, rank, true},
 		{decode, rank, true},
 		{place.Location{Scope: place.WholeRole, Role: request.Prefill}, rank, false},
-		{rank, rankAt(request.Decode, "a", 1, 3), true}, // DP is not known of one
+		{rank, rankAt(request.Decode, "a", 1, 3), true}, // its DP rank is unknown on one side
 		{rank, rankAt(request.Decode, "a", 2, -1), false},
 		{rank, rankAt(request.Decode, "b", 1, -1), false},
 		{rank, rankAt(request.Other, "", 1, -1), true},
@@ -132,8 +131,8 @@ func TestPlacesThatMayBeOne(t *testing.T) {
 	}
 }
 
-// Where the time went is evidence of whose requests are slow, if those are most of the
-// requests that lost time there.
+// A finding about where time went is evidence for the requests that share a trait,
+// if they are most of the requests that lost time there.
 func TestWhoseRequestsLead(t *testing.T) {
 	s := &request.Set{Requests: make([]request.Request, 20)}
 	common := finding.Finding{Kind: finding.Common, Subkind: "tenant acme", Text: "acme", Cost: 0.1, Affected: finding.AffectedOf(s, []int{1, 3, 5, 7, 9, 11})}
@@ -154,7 +153,7 @@ func TestWhoseRequestsLead(t *testing.T) {
 	}
 }
 
-// Waits are evidence of a limit if most of the requests that wait are those that it holds back, or logs name none.
+// Waits are evidence of a limit if it holds back most of the waiting requests, or if the requests are unknown, as in logs.
 func TestWaitsAtLimits(t *testing.T) {
 	s := &request.Set{Requests: make([]request.Request, 20)}
 	limit := finding.Finding{Kind: finding.Limit, Subkind: serverlimit.Prefills.String(), Text: "is prefill-bound", Cost: 0.04, Affected: finding.AffectedOf(s, []int{1, 3, 5})}
@@ -173,8 +172,8 @@ func TestWaitsAtLimits(t *testing.T) {
 	}
 }
 
-// Requests that wait at a limit since servers became slower wait for that, and give up for it; but not for a server
-// that became slower somewhere else, or where more came before.
+// Requests that wait at a limit since servers became slower are a consequence of that. They are not
+// if a server elsewhere became slower, if the limit was reached before, or if arrivals rose first.
 func TestLimitsOfSlowerServers(t *testing.T) {
 	all := place.Location{Scope: place.WholeRole, Role: request.Unified}
 	slower := finding.Finding{Kind: finding.Change, Subkind: change.Pace, At: all, Since: 30e9, Until: 55e9, Cost: 0.1, CostBasis: finding.RequestTime, Text: "slower", Metric: finding.Metric{Before: 20, After: 40}}
@@ -202,8 +201,8 @@ func TestLimitsOfSlowerServers(t *testing.T) {
 	}
 }
 
-// Servers stand still, clients give up and ask again, and there is more than can be done from then on: the stall leads. A limit that
-// was reached before, much later, or elsewhere is not of it. A rank that begins steps late since its server is slower leads that.
+// Servers stall, clients give up and retry, and from then on the servers are overloaded: the stall leads. A limit that was
+// reached before, much later, or elsewhere has another cause. A rank that becomes late when its server becomes slower leads that.
 func TestWhatStaysAfterAStall(t *testing.T) {
 	all := place.Location{Scope: place.WholeRole, Role: request.Unified}
 	at := rankAt(request.Unified, "a", 0, -1)
@@ -238,7 +237,8 @@ func TestWhatStaysAfterAStall(t *testing.T) {
 	}
 }
 
-// What seems to have been slow all the time became so, if that is about as much.
+// If a server seems slow during the whole capture, and also became slower by about
+// as much, the change leads. A smaller change does not.
 func TestSlowSinceItBecame(t *testing.T) {
 	at := rankAt(request.Unified, "a", 0, -1)
 	slow := finding.Finding{Kind: finding.Slower, At: at, Text: "slow", Metric: finding.Metric{Before: 20, After: 30}}
@@ -250,7 +250,7 @@ func TestSlowSinceItBecame(t *testing.T) {
 	}
 }
 
-// Requests that a server which ended had in flight got no answer for that, and logs tell of a server that stands still again and again.
+// A server's end explains why its requests in flight got no answer, and repeated stalls explain slow tokens in its logs.
 func TestWhatOthersSeeOfAServer(t *testing.T) {
 	at, other := rankAt(request.Unified, "a", -1, -1), rankAt(request.Unified, "b", -1, -1)
 	s := &request.Set{Requests: make([]request.Request, 20)}
@@ -274,7 +274,7 @@ func TestWhatOthersSeeOfAServer(t *testing.T) {
 		"another's tokens": {stalls, tokens(other, 95e9), 2},
 	} {
 		found := []finding.Finding{x.effect, x.cause}
-		if x.cause.Kind == finding.Errors { // as requests tell of it
+		if x.cause.Kind == finding.Errors { // the death as seen in requests
 			found = append(found, death)
 		}
 		got := finding.Merge(found, slices.Concat(seenTwice, consequences))
@@ -284,7 +284,8 @@ func TestWhatOthersSeeOfAServer(t *testing.T) {
 	}
 }
 
-// What the consequences of a finding bring about is of it, too: a GPU makes its server slower, whose requests are slow for that.
+// A consequence of a consequence belongs to the first cause: a GPU with a lower clock slows its server
+// down, and requests there are slow.
 func TestConsequencesOfConsequences(t *testing.T) {
 	at, other := rankAt(request.Unified, "a", -1, -1), rankAt(request.Unified, "b", -1, -1)
 	clock := finding.Finding{Kind: finding.GPU, Subkind: hardware.ClockSubkind, At: place.At(request.Other, "a", trace.NoRank, nil), Since: 100e9, Text: "clock"}
@@ -313,7 +314,7 @@ func TestConsequencesOfConsequences(t *testing.T) {
 	}
 }
 
-// A server that ended answers with errors: those are evidence, unless they came before, or others gave them.
+// If a server's end causes errors, these are evidence of it, unless they came before, or others returned them.
 func TestAnswersOfDeadServers(t *testing.T) {
 	at, other := rankAt(request.Unified, "a", -1, -1), rankAt(request.Unified, "b", -1, -1)
 	died := finding.Finding{Kind: finding.Errors, Subkind: failed.Died, At: at, Since: 100e9, Text: "died"}
@@ -329,7 +330,8 @@ func TestAnswersOfDeadServers(t *testing.T) {
 	}
 }
 
-// What a fault of the network, the end of the other side, a probe, or a router that began anew brings about is part of it.
+// The consequences of a network fault, the end of a peer, a probe, or a restarted router belong
+// to that cause, even at other places.
 func TestFollowsAtOtherPlaces(t *testing.T) {
 	const second = 1_000_000_000
 	at := func(role request.Role, host string) place.Location {
@@ -374,8 +376,8 @@ func TestFollowsAtOtherPlaces(t *testing.T) {
 	}
 }
 
-// What all users see longer since requests wait at a limit, or since servers became slower, is no finding of its own; what they see
-// shorter, or saw before, is.
+// If users see longer times since requests wait at a limit, or since servers became slower, that is no
+// finding of its own. Shorter times, or a change before that, are.
 func TestWhatUsersSee(t *testing.T) {
 	const second = 1_000_000_000
 	dp1, host := rankAt(request.Unified, "c94b1e02", 0, 1), rankAt(request.Unified, "feedbeef", 0, -1)
@@ -402,8 +404,8 @@ func TestWhatUsersSee(t *testing.T) {
 	}
 }
 
-// Prefills that take longer on a server since requests wait at its limit, and that no work of that size explains, are what full batches take;
-// those of another server, and those that cost something, are not.
+// Prefills that take longer on a server while requests wait at its limit are due to full batches, if their pace
+// has no claim of its own. Those on another server, and those with a claim, are not.
 func TestBatchesBehindALimit(t *testing.T) {
 	const second = 1_000_000_000
 	at := rankAt(request.Unified, "a", 0, -1)

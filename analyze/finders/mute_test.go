@@ -10,8 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/request"
 )
 
-// A mute covers its kind, at its place and within, and nothing else; muted findings are kept
-// apart.
+// A mute covers its kind at its place and within it, and nothing else. Muted findings are kept separately.
 func TestMute(t *testing.T) {
 	decode := place.Location{Scope: place.WholeRole, Role: request.Decode}
 	all := []finding.Finding{{Kind: finding.Straggler, At: decode, Text: "a"}, {Kind: finding.Straggler, Text: "b"}, {Kind: finding.Load, At: decode, Text: "c"}}

@@ -11,13 +11,13 @@ import (
 	"github.com/sgtrace/sgtrace/profile/kernelname"
 )
 
-// Stages of a pipeline that send and receive while they compute nothing wait for the one that computes longest, or for each
-// other; where most of the communication is something else, nobody says so.
+// Pipeline stages that send and receive without computing wait for the slowest stage, or for each
+// other. If most of the communication is of another kind, the finding does not say so.
 func TestStagesOfPipelines(t *testing.T) {
 	const ms = 1_000_000
 	const in = "the 3 GPUs spend 45 % of the time on communication that does not overlap with compute"
 	for name, c := range map[string]struct {
-		computes [3]int64 // ms of 1 s, the rest is communication
+		computes [3]int64 // ms of 1 s; the rest is communication
 		op       string
 		kernel   string
 		want     string

@@ -11,7 +11,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A rank that computes longer costs what the run takes less without that, and not all that its peers wait for it where their hosts are slow, too.
+// A rank that computes longer costs the time that the run would save without it. That is less than its peers'
+// waits if their hosts are slow, too.
 func TestCostOfSlowRank(t *testing.T) {
 	for name, s := range map[string]testset.TPServer{
 		"device":            {Ranks: 4, Segments: 24, Compute: 90e3, Noise: 0.02, Launch: 30e3, Transfer: 12e3, Factor: 1.15, Lag: 1},

@@ -10,13 +10,13 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Fewer requests that are all slow, as many of which came before, too, are those that a dump keeps. Fewer requests of all kinds are not, nor are
-// slow ones that nobody had before.
+// If a dump suddenly has fewer requests, all of them slow, and just as many slow ones before, it only keeps slow
+// requests. That does not hold if requests of all kinds become fewer.
 func TestOnlySlowRequests(t *testing.T) {
 	const second = 1_000_000_000
 	for name, c := range map[string]struct {
 		keep func(i int, slow bool) bool
-		slow int64 // how long the slow ones take, s
+		slow int64 // s, of a slow request
 		says string
 	}{
 		"slow ones":  {func(_ int, slow bool) bool { return slow }, 5, "the dump has only requests that took 5 s or longer, "},

@@ -18,9 +18,9 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// plantedWaits are three ranks that meet every millisecond: B comes so many us late at the first 120
-// meetings, and C 600 us at the next 80. All transfer for so many us. Hosts launch that much later, too,
-// if byHost; and of so much of the communication nobody knows who met.
+// plantedWaits has three ranks that meet every millisecond: TP1 comes first us late to the first 120
+// meetings, and TP2 600 us to the next 80. All then transfer for transfer us. With byHost, the hosts
+// launch that much later, too. For the share unmatched of the communication, it is unknown who met.
 func plantedWaits(first, transfer int64, byHost bool, unmatched float64) *Measured {
 	const us = 1000
 	met := &testset.CollectiveMatches{}
@@ -63,8 +63,8 @@ func plantedWaits(first, transfer int64, byHost bool, unmatched float64) *Measur
 	return m
 }
 
-// Exposed communication that is mostly waiting is told as that, beside the transfers; both
-// cost once. Where too little of it is known, nobody says how much is waiting.
+// If exposed communication is mostly waiting, the finding says so, next to the one about transfers, and
+// both together cost the time once. If too little of it is matched, the share of waiting is not reported.
 func TestWaitingLeads(t *testing.T) {
 	find := func(m *Measured) []finding.Finding {
 		var list []Finder
@@ -79,8 +79,8 @@ func TestWaitingLeads(t *testing.T) {
 	const waits = "the 3 GPUs wait 40 % of the time in collectives, for TP1 until 00:00:00.120, then for TP2"
 	for name, c := range map[string]struct {
 		m    *Measured
-		want []string // beginnings
-		cost float64  // of all
+		want []string // prefixes of the texts
+		cost float64  // of all findings
 	}{
 		"hosts are late": {plantedWaits(600, 50, true, 0), []string{waits + ", whose hosts launch late: their GPUs wait 120 ms for them then"}, 0.4},
 		"nobody knows":   {plantedWaits(600, 50, false, 0), []string{waits}, 0.4},
@@ -100,7 +100,7 @@ func TestWaitingLeads(t *testing.T) {
 	}
 }
 
-// A spell that is one long wait says so; and of one rank, its host and its GPU are told.
+// A spell that is one long wait is described as that, and a late rank together with the reason on its host or GPU.
 func TestOneLongWait(t *testing.T) {
 	w := &waits{waiting: 70, length: 100, waited: collective.Waited{Wait: 70}}
 	for _, s := range []straggler.Spell{{Rank: 1, To: 4e9, SyncPoints: 50, Last: 30, Lost: 20}, {Rank: 1, From: 4e9, SyncPoints: 50, Last: 20, Lost: 50, Bulk: straggler.Bulk{N: 1, Lost: 48, At: 5e9}}} {
@@ -127,8 +127,8 @@ func TestOneLongWait(t *testing.T) {
 	}
 }
 
-// Where some communication is hidden, nobody knows whether that waits or transfers data: 32 ms of waiting and 15 ms of
-// transfers, of which 12 ms are hidden, leave at least 20 ms and 3 ms.
+// If some communication is hidden, it may be the waiting or the transfers: 32 ms of waiting
+// and 15 ms of transfers, 12 ms of them hidden, leave at least 20 ms and 3 ms exposed.
 func TestWaitingMayBeHidden(t *testing.T) {
 	w := &waits{waiting: 20, atMost: 32, exposed: 35, length: 100, waited: collective.Waited{Wait: 32}}
 	if got := w.text("the GPUs wait"); !strings.HasPrefix(got, "the GPUs wait at least 20 % of the time in collectives") {
@@ -142,7 +142,8 @@ func TestWaitingMayBeHidden(t *testing.T) {
 	}
 }
 
-// All ranks of one host that come late are one finding; not some of them, those of two hosts, or all that there are.
+// If all ranks of one host come late, that is one finding. It is not if only some of them
+// do, if ranks of two hosts do, or if the host has all ranks.
 func TestRanksOfOneHost(t *testing.T) {
 	for name, c := range map[string]struct {
 		hosts, late []string
@@ -172,7 +173,7 @@ func TestRanksOfOneHost(t *testing.T) {
 	}
 }
 
-// Calls that make up a thousandth of the time that a host is late are not where it is.
+// Calls that cover only a thousandth of a host's delay do not explain it.
 func TestLittleIsKnownOfHosts(t *testing.T) {
 	for known, want := range map[int64]string{1e5: ", for most of that with nothing recorded of what it does", 9e7: ", while the host is in cudaGraphLaunch for 90 ms"} {
 		l := &lateRank{spell: &straggler.Spell{Rank: 1}, name: "TP1", host: gaps.Late{Time: 1e8, Causes: []gaps.Work{{Where: "cudaGraphLaunch", Time: known}}}}
@@ -182,7 +183,7 @@ func TestLittleIsKnownOfHosts(t *testing.T) {
 	}
 }
 
-// In steps of one kind that wait, the finding says so, though the whole does not communicate much.
+// If steps of one kind wait much, the finding says so, even if communication is small overall.
 func TestWaitingInSteps(t *testing.T) {
 	m := plantedWaits(600, 50, false, 0)
 	m.waits = nil
@@ -197,7 +198,7 @@ func TestWaitingInSteps(t *testing.T) {
 	}
 	found, _ := exposure(m)
 	const want = "in decode, the 3 GPUs wait 40 % of the time in collectives, 60 % of that for TP1"
-	for i := range m.Collectives.ByStep { // as if each was waited for as long
+	for i := range m.Collectives.ByStep { // as if all waits were equally long
 		m.Collectives.ByStep[i].Blame = 1000 + int64(i)
 	}
 	const even = "in decode, the 3 GPUs wait 40 % of the time in collectives, for each other: 33 % of that for TP2, and no more for any other"
@@ -209,7 +210,7 @@ func TestWaitingInSteps(t *testing.T) {
 	}
 }
 
-// A straggler beside those who are waited for most is told.
+// A straggler is mentioned in addition to the ranks that the others wait for most.
 func TestStragglerBeside(t *testing.T) {
 	m := plantedWaits(600, 50, true, 0.5)
 	w := &waits{length: 600_000_000, late: []lateRank{{name: "TP1", spell: &straggler.Spell{Lost: 1}}}}
@@ -221,12 +222,13 @@ func TestStragglerBeside(t *testing.T) {
 	}
 }
 
-// Devices idle for what makes their ranks late: that is one finding, which costs what they idle longer than the others beside what these wait.
+// If devices idle longer than the others, and the others wait for their ranks, that is one finding. It costs the
+// waits plus the extra idle time.
 func TestLateByIdling(t *testing.T) {
 	for name, c := range map[string]struct {
 		kind finding.Kind
-		idle [3]float64 // parts of the time
-		cost float64    // of one finding; 0 is two
+		idle [3]float64 // shares of the time
+		cost float64    // of a single finding; 0 if there are two
 	}{
 		"those waited for": {finding.GPU, [3]float64{0.1, 0.4, 0.4}, 0.4 + 0.6/3},
 		"all of them":      {finding.GPU, [3]float64{0.3, 0.4, 0.3}, 0},

@@ -2,7 +2,7 @@ package finding
 
 import "testing"
 
-// What is said of the whole needs nine tenths of the time that it is about.
+// A statement about the whole needs data about nine tenths of it.
 func TestCoverage(t *testing.T) {
 	for _, c := range []struct {
 		covered Coverage

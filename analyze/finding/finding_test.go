@@ -14,8 +14,8 @@ func late() Finding {
 	return Finding{Kind: Straggler, At: at, Text: "late by 3 ms", Metric: Metric{Name: "lateness", After: 3e6}, Cost: 0.1, P: Chance(0.01)}
 }
 
-// The id of a finding survives what another run, or another version, may measure or say
-// differently, and nothing else.
+// The ID of a finding only depends on what stays the same in another run or version,
+// and not on measured values or wording.
 func TestID(t *testing.T) {
 	f := late()
 	want := f.ID()
@@ -47,7 +47,7 @@ func TestID(t *testing.T) {
 	}
 }
 
-// How sure a finding is follows from its probability, if that is known.
+// The confidence in a finding follows from its p-value, if there is one.
 func TestConfidence(t *testing.T) {
 	for _, test := range []struct {
 		p         Probability
@@ -83,8 +83,7 @@ func TestRemark(t *testing.T) {
 	}
 }
 
-// That something was looked at, that there was too little of it, and that there is none
-// are three different things to say.
+// A check distinguishes data that was judged, too little data, and no data.
 func TestCheck(t *testing.T) {
 	for _, test := range []struct {
 		check Check

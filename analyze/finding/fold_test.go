@@ -2,8 +2,8 @@ package finding
 
 import "testing"
 
-// A symptom is evidence of the finding that has most of its time, if those before it have
-// nearly all, and if it did not begin before.
+// A symptom becomes evidence of the finding with most of its time, if the findings
+// before it cover nearly all of that, and if it did not begin earlier.
 func TestFold(t *testing.T) {
 	cause, other := late(), late()
 	cause.Text, cause.Since, other.Text = "cause", 1e12, "other"
@@ -26,7 +26,7 @@ func TestFold(t *testing.T) {
 	}
 }
 
-// A rank that ends steps late and makes them longer by more than that costs the longer time, once.
+// A rank that both ends steps late and makes them longer costs the larger of the two times, once.
 func TestMergeStragglers(t *testing.T) {
 	leave := func(ns int64) Claim { return func(_ int, left []int64) { left[0] = min(left[0], ns) } }
 	ends, longer := late(), late()

@@ -13,8 +13,8 @@ import (
 	"github.com/sgtrace/sgtrace/profile"
 )
 
-// weeksOf are 12 days of 16 GPUs, of which some are slow on every second day, and with steps that
-// take a tenth longer from the seventh day on, when a driver came.
+// weeksOf returns 12 days of runs on 16 GPUs. Some GPUs are slow every other day,
+// and from the seventh day on, when a new driver came, steps take a tenth longer.
 func weeksOf(slow ...int) (runs []*Run) {
 	for day := range 12 {
 		var found []int
@@ -39,7 +39,7 @@ func weeksOf(slow ...int) (runs []*Run) {
 	return runs
 }
 
-// Every number that a finding refers to is in one row of the table that it names.
+// Every number in a finding is in exactly one row of the table that its evidence names.
 func TestEvidenceIsInTables(t *testing.T) {
 	f := New(weeksOf(5, 9))
 	r := f.Look()
@@ -72,7 +72,7 @@ func TestEvidenceIsInTables(t *testing.T) {
 	}
 }
 
-// named reports whether keys name a row.
+// named reports whether keys identify a row.
 func named(t *testing.T, r *table.Table, row int, keys []finding.Key) bool {
 	for _, k := range keys {
 		if r.Cell(row, column(t, r, k.Column)).Text != k.Text {
@@ -99,8 +99,8 @@ func number(t *testing.T, r *table.Table, row int, key string) float64 {
 	return float64(r.Cell(row, c).N)
 }
 
-// What was lost at the GPU is a part of what was recorded: 6 times 2 of 1200 s. Steps that take a
-// tenth longer cost an eleventh of what they take from then on.
+// The loss at a GPU is a share of the recorded time: 6 times 2 of 1200 s. Steps that
+// take a tenth longer cost an eleventh of their time from then on.
 func TestCosts(t *testing.T) {
 	f := New(weeksOf(5))
 	cost := map[finding.Kind]float64{}
@@ -126,7 +126,7 @@ func TestCosts(t *testing.T) {
 	}
 }
 
-// As many runs as it says are enough, and fewer are not.
+// The number of runs that the message asks for is enough, and fewer are not.
 func TestRunsNeeded(t *testing.T) {
 	runs := []*Run{runOn(0, 8, 3)}
 	for len(runs) < 20 {
@@ -144,7 +144,7 @@ func TestRunsNeeded(t *testing.T) {
 	t.Error("20 runs are not enough")
 }
 
-// Days without a run have no losses, and others those of all their runs.
+// Days without a run have no losses, and other days the losses of all of their runs.
 func TestDaily(t *testing.T) {
 	runs := weeksOf(5)
 	runs = slices.Concat(runs[:2], runs[5:])

@@ -15,15 +15,15 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// start is when the first run of a test begins.
+// start is the beginning of the first run.
 var start = time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
 
-// gpuOf is GPU number n of 8 on each host.
+// gpuOf returns GPU number n, with 8 on each host.
 func gpuOf(n int) Subject {
 	return Subject{Level: GPU, Host: fmt.Sprintf("node%d", n/8), GPU: int32(n % 8), UUID: fmt.Sprintf("GPU-%04d", n), Rank: fmt.Sprintf("TP%d", n%8)}
 }
 
-// runOn makes the run of a day in which some of n GPUs were found.
+// runOn makes the run of one day on n GPUs, some of which were found to be slow.
 func runOn(day, n int, found ...int) *Run {
 	r := &Run{From: trace.Time(start.AddDate(0, 0, day).UnixNano()), seen: map[key]*sighting{}}
 	r.To = r.From + trace.Time(time.Minute)
@@ -39,8 +39,8 @@ func runOn(day, n int, found ...int) *Run {
 	return r
 }
 
-// A GPU that is found again and again is certain, its host is so because of it, and those that
-// chance chose are not told of.
+// A GPU that is found repeatedly is certain, its host follows from it, and GPUs that
+// are found by chance are not reported.
 func TestRepeatOffender(t *testing.T) {
 	var runs []*Run
 	for day := range 12 {
@@ -79,7 +79,7 @@ func TestRepeatOffender(t *testing.T) {
 
 }
 
-// P is what drawing the found GPUs of each run at random gives.
+// P is the probability if each run drew its slow GPUs at random.
 func TestChanceOfOffender(t *testing.T) {
 	var runs []*Run
 	for day := range 5 {
@@ -89,7 +89,7 @@ func TestChanceOfOffender(t *testing.T) {
 	if got.UUID != "GPU-0001" || got.Found != 5 {
 		t.Fatalf("the first offender is %v", got)
 	}
-	// It is found in all runs: in three that find one of eight, and in two that find two.
+	// The GPU is found in all runs: in three that find one of eight GPUs, and in two that find two.
 	want := 8 * math.Pow(1./8, 3) * math.Pow(2./8, 2)
 	if math.Abs(got.P/want-1) > 1e-9 {
 		t.Errorf("p = %g, want %g", got.P, want)
@@ -112,8 +112,8 @@ func TestTooLittle(t *testing.T) {
 	}
 }
 
-// If chance chooses what is found, there is rarely an offender: below the level that is asked
-// for, since the test is exact and pays for all GPUs.
+// If slow GPUs are drawn at random, offenders are rarer than the significance level,
+// since the test is exact and corrects for the number of GPUs.
 func TestRateOfOffendersByChance(t *testing.T) {
 	const fleets = 300
 	alarms := 0
@@ -138,8 +138,8 @@ func (r *Run) withStep(host string, median int64) *Run {
 	return r
 }
 
-// A change of all hosts is found on its day, with the versions that came then, whichever hosts
-// a day has, and though they differ.
+// A change on all hosts is found on its day, with the versions that came that day,
+// even if each day has different hosts with different speeds.
 func TestDrift(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	var runs []*Run
@@ -176,7 +176,7 @@ func TestDrift(t *testing.T) {
 	}
 }
 
-// Without a change there is none, at the rate that is asked for.
+// Without a change, false alarms stay within the significance level.
 func TestRateOfDriftByChance(t *testing.T) {
 	const fleets = 100
 	alarms := 0
@@ -195,8 +195,8 @@ func TestRateOfDriftByChance(t *testing.T) {
 	}
 }
 
-// Findings at different ranks add up, of those that may be at one place the largest counts, and
-// no kind costs more than there is.
+// Losses of findings at different ranks add up. If findings may be at the same
+// place, only the largest counts, and no kind costs more than the total.
 func TestLosses(t *testing.T) {
 	at := func(host string, tp int) place.Location {
 		where := place.Named(fmt.Sprintf("TP%d", tp))
@@ -224,7 +224,7 @@ func TestLosses(t *testing.T) {
 	}
 }
 
-// A version that came tells which one it followed.
+// A new version is reported with its predecessor.
 func TestVersions(t *testing.T) {
 	var runs []*Run
 	for day, of := range [][]string{{"1"}, {"1"}, {"1", "2"}, {"2"}, {"3"}} {
@@ -243,8 +243,8 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// Ranks that profilers recorded and that worked for requests are one, and a GPU goes by its
-// UUID, else its number, else the rank.
+// A rank that appears in profiles and in requests is one subject. A GPU is
+// identified by its UUID, or else by its number, or else by its rank.
 func TestSubjectKeys(t *testing.T) {
 	for _, test := range []struct {
 		a, b Subject

@@ -14,13 +14,13 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// runOf is a run on a day of March that lost so many seconds of 1000 to a kind of finding.
+// runOf is a run on a day of March that lost lost of 1000 s to a kind of finding.
 func runOf(day int, kind finding.Kind, lost float64) *Run {
 	from := trace.Time(time.Date(2026, 3, day, 9, 0, 0, 0, time.UTC).UnixNano())
 	return &Run{From: from, To: from + 60e9, GPUTime: 1000e9, Losses: []Loss{{Kind: kind, Findings: 1, GPU: lost * 1e9}}}
 }
 
-// The page says what was lost, and its chart has that of each day.
+// The page shows the losses, and its chart those of each day.
 func TestPageOfLosses(t *testing.T) {
 	f := New([]*Run{runOf(1, finding.Straggler, 20), runOf(1, finding.GPU, 5), runOf(3, finding.Straggler, 40)})
 	r := f.Look()
@@ -47,7 +47,7 @@ func TestPageOfLosses(t *testing.T) {
 	}
 }
 
-// One run, of which the time is unknown, makes a page without charts.
+// A single run at an unknown time makes a page without charts.
 func TestOneRun(t *testing.T) {
 	f := New([]*Run{{GPUTime: 1}})
 	r := f.Look()

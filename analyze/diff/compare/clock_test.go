@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A rank all of whose kernels take longer alike is told, unless all ranks do, or one kernel makes the difference.
+// A rank all of whose kernels are slower by about the same factor is reported, unless all ranks are, or a single kernel is.
 func TestClocksOfRanks(t *testing.T) {
 	kernels := func(factors ...float64) (list []Kernel) {
 		for i, f := range factors {

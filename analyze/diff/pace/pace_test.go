@@ -12,8 +12,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// stepsOf makes decode steps that take (8 ms + 0.4 ms for each request + 0.1 us for each token of context), times a factor,
-// within 3 %. A server has about so many requests, which come and go.
+// stepsOf makes decode steps that take (8 ms + 0.4 ms per request + 0.1 us per token of context)
+// times the factor slower, within 3 %. Batches vary around the given number of requests.
 func stepsOf(rng *rand.Rand, n int, requests, slower float64) *steps {
 	const pieces = 20
 	s := &steps{work: make([]significance.Piece, pieces), tokens: 1, steps: 1}
@@ -63,7 +63,7 @@ func TestPaces(t *testing.T) {
 	}
 }
 
-// Nobody can tell where no step of one side has as much to do as one of the other.
+// If no steps of the two sides are of similar size, their speeds cannot be compared.
 func TestPacesOfOtherWork(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	p := compareSteps(key{kind: replay.Decode}, [2]*steps{stepsOf(rng, 500, 5, 1), stepsOf(rng, 500, 60, 1)}, false)
@@ -72,7 +72,7 @@ func TestPacesOfOtherWork(t *testing.T) {
 	}
 }
 
-// A batch that is full for most of the time has a limit, and one that is so for a moment has none.
+// A batch size that most steps reach is a limit; one that is only reached for a moment is not.
 func TestCapped(t *testing.T) {
 	filled := func(batches ...int64) *steps {
 		p := &steps{work: make([]significance.Piece, 1)}

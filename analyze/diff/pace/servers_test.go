@@ -9,7 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/replay"
 )
 
-// together puts the steps of servers into those of one side, and says who ended them last, by how many ns.
+// together merges the steps of servers into those of one side. In each step, the others wait for rank last, for waited ns.
 func together(of map[string]*steps, last string, waited int32) *steps {
 	all := &steps{tokens: 1, steps: 1}
 	for _, name := range []string{"a", "b", "c"} {
@@ -23,7 +23,8 @@ func together(of map[string]*steps, last string, waited int32) *steps {
 	return all
 }
 
-// What differs as much as servers do anyway is no change of one, if nobody knows which of them it was before.
+// If servers have other names on the other side, differences as large as those among
+// servers anyway do not count as a change of one server.
 func TestServersWithOtherNames(t *testing.T) {
 	for _, c := range []struct {
 		slower float64
@@ -39,7 +40,7 @@ func TestServersWithOtherNames(t *testing.T) {
 	}
 }
 
-// Of three servers, the one that alone takes longer is named, and where all do, or none, none is.
+// Of three servers, those that alone take longer are named. If all do, or none does, no server is named.
 func TestServersThatAreSlowerAlone(t *testing.T) {
 	for _, c := range []struct {
 		what   string
@@ -70,7 +71,7 @@ func TestServersThatAreSlowerAlone(t *testing.T) {
 			if !slices.Equal(p.only.names, c.want) || !strings.Contains(p.Slower(), c.says) || (p.Slower() == "") != (c.says == "") {
 				t.Errorf("%s, seed %d: %q: %q", c.what, seed, p.only.names, p.Slower())
 			}
-			// 0.7 ms more are most of 10 % of steps of 11 ms, and none of what takes less time.
+			// Waiting grows by 0.7 ms, which is most of 10 % of a step of 11 ms. It cannot explain steps that take less time.
 			if late := strings.Contains(p.Slower(), ", as others wait 700 us in each for TP1 (10 us before)"); late != strings.Contains(p.Slower(), " longer ") {
 				t.Errorf("%s, seed %d: %q", c.what, seed, p.Slower())
 			}
