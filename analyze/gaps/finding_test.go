@@ -10,7 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A host that waits for work that was not recorded is not late: the device was busy.
+// If a host waits for work that was not recorded, it is not late: the device was busy.
 func TestUnrecordedWorkIsNoHostWait(t *testing.T) {
 	for reason, want := range map[gpu.Reason]bool{gpu.Unseen: false, gpu.BlockingCopy: true, gpu.AfterSync: true} {
 		cause := Cause{Reason: reason, Activity: host.Copying, Call: "hipMemcpyWithStream"}
@@ -20,8 +20,8 @@ func TestUnrecordedWorkIsNoHostWait(t *testing.T) {
 	}
 }
 
-// Between steps, a host that waits for requests is no cause, whatever other threads do; one
-// that waits for a thread that works is.
+// Between steps, a host that waits for requests is not a cause, whatever its other
+// threads do. One that waits for a working thread is.
 func TestCausesBetweenSteps(t *testing.T) {
 	for _, c := range []struct {
 		did   host.Activity
@@ -38,7 +38,7 @@ func TestCausesBetweenSteps(t *testing.T) {
 	}
 }
 
-// A thread that waits for another one says so; only where there are Python frames, Python is at work.
+// If a thread waits for another, the finding says so. Only Python frames show that Python code was running.
 func TestSentencesOfOtherThreads(t *testing.T) {
 	for _, c := range []struct {
 		cause Cause
@@ -56,7 +56,8 @@ func TestSentencesOfOtherThreads(t *testing.T) {
 	}
 }
 
-// In the annotation of a data loader, a thread waits for that, whatever functions of PyTorch it waits in; code of the program is told by its name.
+// A thread in the annotation of a data loader waits for the loader, whatever function of PyTorch it is in. A
+// function of the program is reported by its own name.
 func TestDataLoader(t *testing.T) {
 	const loader = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
 	syms := trace.NewSymbols()
@@ -73,7 +74,7 @@ func TestDataLoader(t *testing.T) {
 	for _, c := range []struct {
 		frames []host.Frame
 		did    host.Activity
-		name   string // of the frame, or else of the range
+		name   string // of the frame, or of the range if there is no frame
 	}{
 		{[]host.Frame{loop, load}, host.LoadingData, loader},
 		{[]host.Frame{frame(host.OperatorFrame, loader)}, host.LoadingData, loader},
@@ -92,7 +93,7 @@ func TestDataLoader(t *testing.T) {
 	}
 }
 
-// What operators do in the annotation of a data loader is its work, too; a function of the program has its name.
+// Operators in the annotation of a data loader count as its work, but a function of the program is reported by its own name.
 func TestAllOfADataLoader(t *testing.T) {
 	const loader, ms = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 1_000_000
 	cause := func(did host.Activity, ns int64, operator, frame, span string) Cause {

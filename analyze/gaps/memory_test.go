@@ -11,8 +11,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Twice as many recordings, each of its own rank, take twice as much memory: nothing is held
-// for pairs of a recording and a rank of another one.
+// Twice as many recordings, each of its own rank, take twice as much memory: nothing
+// is stored per pair of a recording and a rank of another.
 func TestMemoryIsLinearInStreams(t *testing.T) {
 	const few = 500
 	once, twice := measuring(few), measuring(2*few)
@@ -21,8 +21,7 @@ func TestMemoryIsLinearInStreams(t *testing.T) {
 	}
 }
 
-// measuring returns how many bytes it takes in all to measure the devices and the gaps of n
-// streams.
+// measuring returns the total bytes that it takes to measure the devices and gaps of n streams.
 func measuring(n int) int64 {
 	syms := trace.NewSymbols()
 	launch, kernel := syms.Intern("cudaLaunchKernel"), syms.Intern("gemm")

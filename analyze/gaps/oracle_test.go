@@ -20,7 +20,7 @@ import (
 type entered struct {
 	from, to trace.Time
 	name     string
-	kind     byte // r, p, o or c
+	kind     byte // range, Python, operator, or call
 	tid      int64
 }
 
@@ -32,12 +32,11 @@ type playground struct {
 	all         []entered
 	correlation int64
 	stacks      *profile.Stacks      // of calls
-	seen        map[int64][]seenAt   // by thread, in order
-	running     map[int64][][2]int64 // of threads whose runs are known, in order
+	seen        map[int64][]seenAt   // by thread, in order of time
+	running     map[int64][][2]int64 // of threads with known running times, in order
 }
 
-// fill fills a time of a thread with frames: ranges around Python around operators around
-// calls.
+// fill fills a time span of a thread with nested frames: ranges around Python around operators around calls.
 func (p *playground) fill(tid int64, from, to trace.Time, kinds string, depth int) {
 	for now := from; now < to && depth > 0; {
 		start := now + trace.Time(p.r.IntN(4))
@@ -90,8 +89,8 @@ func (p *playground) enter(tid int64, from, to trace.Time, kind byte) {
 	}
 }
 
-// defined returns what a thread did at a moment, by looking at all frames and, unless only the
-// stack counts, at what was seen of the thread in the gap.
+// defined returns what a thread did at a moment. It checks every frame and, if
+// bySight, also the samples of the thread in the gap.
 func (p *playground) defined(tid int64, gap, at trace.Time, bySight bool) string {
 	var stack []entered
 	for _, e := range p.all {
@@ -133,7 +132,7 @@ func (p *playground) defined(tid int64, gap, at trace.Time, bySight bool) string
 	return strings.Join([]string{call, operator, function, frame, span, off}, "|")
 }
 
-// expected counts every moment of every gap by the definition.
+// expected counts every moment of every gap according to the definition.
 func (p *playground) expected(late []gpu.IdleGap) map[string]int64 {
 	sums := map[string]int64{}
 	for _, g := range late {
@@ -160,8 +159,7 @@ func (p *playground) expected(late []gpu.IdleGap) map[string]int64 {
 	return sums
 }
 
-// Every moment of a gap counts as the stack of the thread says that launched late or is to
-// blame.
+// Every moment of a gap is attributed to the stack of the thread that launched late or is to blame.
 func TestCausesMomentByMoment(t *testing.T) {
 	lateParts, seen := 0, map[host.Activity]int64{}
 	for seed := range uint64(150) {
@@ -214,8 +212,8 @@ func TestCausesMomentByMoment(t *testing.T) {
 	}
 }
 
-// ambiguous reports whether two calls began together and took equally long, so that nobody
-// can tell which one launched.
+// ambiguous reports whether two calls began together and took equally long, so that
+// either may have launched the work.
 func ambiguous(p *playground) bool {
 	seen := map[[2]int64]bool{}
 	for _, c := range p.stream.CallRows {

@@ -9,7 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Gaps come back as they were, whatever their times are, and however many parts they have.
+// Packed gaps unpack to the same gaps, whatever their times and number of parts.
 func TestPackedGaps(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, scale := range []int64{1, 1000, 1 << 40} {
@@ -27,7 +27,7 @@ func TestPackedGaps(t *testing.T) {
 				to += trace.Time(1 + r.Int64N(scale))
 				parts = append(parts, part{to, int32(r.IntN(3)) + noCall, gpu.Reason(r.IntN(int(gpu.NumReasons)))})
 			}
-			if r.IntN(1000) == 0 { // of a gap that many calls hold up
+			if r.IntN(1000) == 0 { // many calls overlap this gap
 				for range 3 * gapChunk / maxPackedPart {
 					to++
 					parts = append(parts, part{to, noCall, gpu.HostWork})

@@ -12,11 +12,11 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// whyever is true of all reasons.
+// whyever accepts every reason.
 func whyever(gpu.Reason) bool { return true }
 
-// Copies of pageable memory are added up over all places, and told unless the finding about
-// the worst cause tells of them.
+// Copies of pageable memory are summed over all places, and reported unless the
+// finding about the largest cause already covers them.
 func TestPageableCopies(t *testing.T) {
 	const ms = 1_000_000
 	copies := func(ns int64, frame string) Cause {
@@ -47,8 +47,8 @@ func TestPageableCopies(t *testing.T) {
 	}
 }
 
-// Where nothing but calls was recorded, a call that takes the time of most gaps is told; what tells only where
-// the code is, and what is a reason by itself, is not.
+// If only calls were recorded, a call that accounts for most of the gaps' time is reported.
+// Ranges, which only show where the code is, and calls that are reasons by themselves are not.
 func TestOnlyCallsRecorded(t *testing.T) {
 	const ms = 1_000_000
 	cause := func(did host.Activity, call string, ns int64) Cause {
@@ -68,7 +68,7 @@ func TestOnlyCallsRecorded(t *testing.T) {
 	}
 }
 
-// What a launch asks of the operating system is the launch.
+// System calls within a launch are part of that launch.
 func TestSystemCallsInLaunches(t *testing.T) {
 	syms := trace.NewSymbols()
 	s := &testset.RowStream{}
@@ -89,7 +89,7 @@ func TestSystemCallsInLaunches(t *testing.T) {
 	}
 }
 
-// Allocations count where the code makes them again and again, and not while the process starts.
+// Allocations count if the code makes them repeatedly, but not while the process starts.
 func TestAllocations(t *testing.T) {
 	const ms = 1_000_000
 	allocates := func(ns int64, call string, gaps int64) Cause {
@@ -116,7 +116,7 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-// Calls are told apart by what they copied, though they have one name.
+// Calls with one name are separated by the kind of memory that they copied.
 func TestPageableCalls(t *testing.T) {
 	syms := trace.NewSymbols()
 	s := &testset.RowStream{}

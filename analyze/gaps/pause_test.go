@@ -13,8 +13,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// launchesWith are 1,000 kernels of 5 us in 10 steps, each launched when the one before has ended
-// for a random time of 10 to 40 us, or for what before says; in a call of that name, if it is not "".
+// launchesWith returns 1,000 kernels of 5 us in 10 steps. Each is launched a random 10 to 40 us after
+// the previous one ended, or after the time that before returns, in a call of that name unless it is "".
 func launchesWith(t *testing.T, before func(i int) (ns int64, call string)) (*profile.Set, *Gaps, *gpu.GPUs) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(3, 4))
@@ -49,7 +49,7 @@ func launchesWith(t *testing.T, before func(i int) (ns int64, call string)) (*pr
 	return set, collector.Measure(Options{}), gpus
 }
 
-// Pauses are found by the cadence of the host, and told with their number, lengths and times.
+// Pauses are found by the usual cadence of the host, and reported with their number, lengths, and times.
 func TestPauses(t *testing.T) {
 	const ms = 1_000_000
 	every := func(n int, ns int64) func(int) (int64, string) {
@@ -65,7 +65,7 @@ func TestPauses(t *testing.T) {
 		before func(int) (int64, string)
 		n      int
 		paused int64  // ns
-		says   string // of the finding about host wait; "" is nothing about pauses
+		says   string // in the finding about host wait; "" is no mention of pauses
 	}{
 		{"one", every(600, 900*ms), 1, 900 * ms, "is 1 pause in decode_step in which the launching thread recorded nothing: 900 ms at "},
 		{"one long and shorter ones", func(i int) (int64, string) {
@@ -88,7 +88,7 @@ func TestPauses(t *testing.T) {
 	} {
 		_, g, gpus := launchesWith(t, c.before)
 		paused := g.Paused(0, 0)
-		// Around a pause, nothing else is recorded but the launch.
+		// During a pause, nothing is recorded except the launch.
 		if len(g.pauses) != c.n || paused != c.paused {
 			t.Errorf("%s: %d pauses of %d ns, want %d of %d", c.name, len(g.pauses), paused, c.n, c.paused)
 		}
@@ -112,7 +112,7 @@ func TestPauses(t *testing.T) {
 	}
 }
 
-// What waits for requests, and a thread that waits for another one, is no pause.
+// A wait for requests is no pause, and neither is a wait for another thread.
 func TestNoPause(t *testing.T) {
 	for _, c := range []struct {
 		reason gpu.Reason
@@ -129,7 +129,8 @@ func TestNoPause(t *testing.T) {
 	}
 }
 
-// A thread that waits for the interpreter lock stands still for 5 ms and a little; others do not.
+// A thread that waits for the interpreter lock stands still for slightly more than 5
+// ms, or for multiples of it. Other waits have other lengths.
 func TestInterpreterLock(t *testing.T) {
 	const ms = 1_000_000
 	r := rand.New(rand.NewPCG(5, 6))

@@ -15,12 +15,12 @@ import (
 	"github.com/sgtrace/sgtrace/testkit/testset"
 )
 
-// exported are stalls as Nsight Systems records them, without what Python does, and what they
-// are called: in the finding, and in the row of the longest gap.
+// exported are stalls as Nsight Systems records them, without Python frames, and
+// their names in the finding and in the row of the longest gap.
 var exported = []struct {
 	name  string
 	stall torch.Stall
-	says  string // in the text of the finding; "" is no finding: the host may as well wait for requests, or step sizes divide the time
+	says  string // in the text of the finding; "" is no finding, since the host may be waiting for requests, or step sizes share the time
 	idle  gpu.Reason
 	did   host.Activity
 	where string // "" is the range of any step
@@ -39,7 +39,7 @@ var exported = []struct {
 		gpu.BetweenSteps, host.Locked, "pthread_cond_wait in scheduler.process_batch_result"},
 }
 
-// missesInExport says what is not found of a stall in an export; "" is nothing.
+// missesInExport returns how the report on a stall in an export is wrong; "" if it is right.
 func missesInExport(set *profile.Set, i int) string {
 	want := &exported[i]
 	g, gpus := measured(set, gaps.Options{})
@@ -72,7 +72,7 @@ func missesInExport(set *profile.Set, i int) string {
 	return ""
 }
 
-// What keeps hosts busy in exports of Nsight Systems is named as far as these tell.
+// The causes that keep hosts busy are named in exports of Nsight Systems, as far as these show them.
 func TestRatePlantedCausesInExports(t *testing.T) {
 	for i := range exported {
 		t.Run(exported[i].name, func(t *testing.T) {

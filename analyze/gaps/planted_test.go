@@ -20,8 +20,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// planted are stalls and what they are called: in the finding, and in the row of the longest
-// gap.
+// planted are stalls, and their names in the finding and in the row of the longest gap.
 var planted = []struct {
 	name  string
 	stall torch.Stall
@@ -53,14 +52,14 @@ var planted = []struct {
 		gpu.BetweenSteps, host.Locked, "result() (_base.py:428) in process_batch_result() (scheduler.py:2376) while another thread is in _batch_encode_plus() (tokenization_utils_fast.py:540)"},
 }
 
-// measured returns the gaps of a set, and how long its devices were recorded.
+// measured returns the gaps of a set, and the measures of its devices.
 func measured(set *profile.Set, opt gaps.Options) (*gaps.Gaps, *gpu.GPUs) {
 	collector := gaps.Collect(set)
 	gpus := gpu.Measure(set, gpu.Options{Gaps: collector.Add})
 	return collector.Measure(opt), gpus
 }
 
-// misses says what is not found of a stall; "" is nothing.
+// misses returns how the report on a stall is wrong; "" if it is right.
 func misses(set *profile.Set, i int) string {
 	want := &planted[i]
 	g, gpus := measured(set, gaps.Options{})
@@ -81,7 +80,7 @@ func misses(set *profile.Set, i int) string {
 	return ""
 }
 
-// unfound says what evidence of a finding is not in the tables, in exactly one row.
+// unfound returns the evidence of a finding that is not in exactly one row of the tables.
 func unfound(g *gaps.Gaps, f *finding.Finding) string {
 	for _, e := range f.Evidence {
 		for _, t := range g.Reports() {
@@ -109,8 +108,8 @@ func unfound(g *gaps.Gaps, f *finding.Finding) string {
 	return ""
 }
 
-// What keeps hosts busy in traces of a profiler is named: in the finding and in the row of
-// the longest gap.
+// The causes that keep hosts busy in PyTorch traces are named in the finding and in
+// the row of the longest gap.
 func TestRatePlantedCauses(t *testing.T) {
 	for i := range planted {
 		t.Run(planted[i].name, func(t *testing.T) {
@@ -121,8 +120,8 @@ func TestRatePlantedCauses(t *testing.T) {
 	}
 }
 
-// rateNamed rates in how many simulated runs a report names what is planted. missed is what
-// the report of a run lacks, "" if it is right.
+// rateNamed measures in how many simulated runs a report names what is planted.
+// missed returns what is wrong with the report of a run; "" if it is right.
 func rateNamed(t *testing.T, what string, seeds []uint64, missed func(seed uint64) string) {
 	t.Helper()
 	right := 0
@@ -144,8 +143,8 @@ func TestNoCauseStandsOut(t *testing.T) {
 	}
 }
 
-// Late of a window, however often it is asked, is what [gaps.Options.Each] tells of the gaps that
-// begin in it.
+// Late for a window, however often it is called, agrees with what
+// [gaps.Options.Each] yields for the gaps that begin in it.
 func TestLateIsOfItsWindows(t *testing.T) {
 	set := testset.Stalled(t, 5, planted[0].stall)
 	collector := gaps.Collect(set)
@@ -194,7 +193,7 @@ func TestLateIsOfItsWindows(t *testing.T) {
 	}
 }
 
-// idleIn is how long a GPU is idle in a stall, in ns: while .item() waits, it is busy.
+// idleIn returns how long a GPU is idle in a stall, ns: while .item() waits, it is busy.
 func idleIn(s *torch.Stall) int64 {
 	if s.Cause == torch.StallItem {
 		return int64(s.Length) / 2

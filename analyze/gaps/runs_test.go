@@ -9,7 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// What hosts did is known of each of several runs by itself, and of all together.
+// Measures of what hosts did are separate for each of several runs, and also cover all of them together.
 func TestGapsOfRuns(t *testing.T) {
 	syms := trace.NewSymbols()
 	var streams []profile.Stream

@@ -12,12 +12,13 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A standstill is four ranks that launch 400 kernels each, one after the other, and stand still before some. The clocks of ranks are apart.
+// A standstill4 has four ranks that launch 400 kernels each, one after the other, and stand still before some of
+// them. The ranks' clocks are offset.
 type standstill4 struct {
 	before func(rank, i int) int64  // ns, before a kernel
-	in     func(rank, i int) string // function of Python that the thread is in before a kernel; "" is none
-	says   string                   // of the finding about host wait; "" is nothing about all ranks
-	cost   float64                  // of the time of devices
+	in     func(rank, i int) string // the thread's Python function before a kernel; "" is none
+	says   string                   // in the finding about host wait; "" is no mention of all ranks
+	cost   float64                  // share of the time of devices
 }
 
 func (c *standstill4) findings(t *testing.T) (text string, cost float64) {
@@ -52,8 +53,8 @@ func (c *standstill4) findings(t *testing.T) (text string, cost float64) {
 	return found[0].Text, found[0].Cost
 }
 
-// Hosts that stand still at once are told together, whatever each of them is in; those that work in one function are not, and one that stands
-// still alone is told as such.
+// If hosts stand still at the same time, the finding says so, even if each is in a different function. If all are
+// in one function, that is work, and a host that stands still alone is reported by itself.
 func TestStandstills(t *testing.T) {
 	const ms = 1_000_000
 	function := func(rank, i int) string { return fmt.Sprintf("model.py(%d): f%d", rank, rank) }

@@ -13,7 +13,7 @@ type seenAt struct {
 	function, frame string
 }
 
-// watched are stacks, the outermost function first, each with its module, and what they say.
+// watched are stacks, the outermost function first, each with its module, and the function that they blame.
 var watched = []struct {
 	stack [][2]string
 	seenAt
@@ -27,7 +27,7 @@ var watched = []struct {
 		seenAt{function: "cudaMalloc()", frame: "main()"}},
 }
 
-// push returns one of the stacks.
+// push adds one of the watched stacks.
 func (p *playground) push(stacks *profile.Stacks, i int) (id profile.StackID) {
 	for _, f := range watched[i].stack {
 		id = stacks.Push(profile.StackFrame{Caller: id, Function: p.syms.Intern(f[0]), Module: p.syms.Intern(f[1])})
@@ -35,7 +35,7 @@ func (p *playground) push(stacks *profile.Stacks, i int) (id profile.StackID) {
 	return id
 }
 
-// backtrace gives a call its stack, of which only the program's function is new.
+// backtrace gives a call its stack, in which only the program's function adds information.
 func (p *playground) backtrace(tid int64, from, to trace.Time) {
 	if p.stacks == nil {
 		p.stacks = &profile.Stacks{}
@@ -48,7 +48,7 @@ func (p *playground) backtrace(tid int64, from, to trace.Time) {
 	}
 }
 
-// watch interrupts both threads, and takes their cores at times, if it does that at all.
+// watch samples both threads, if the recording has samples, and sometimes takes away their cores.
 func (p *playground) watch() {
 	p.seen, p.running = map[int64][]seenAt{}, map[int64][][2]int64{}
 	stacks := &profile.Stacks{}
@@ -73,7 +73,7 @@ func (p *playground) watch() {
 	}
 }
 
-// isOff reports whether it is known that a thread had no core: others had some before and later.
+// isOff reports whether a thread is known to have had no core at a time: threads of the process ran before and afterward.
 func (p *playground) isOff(tid int64, at trace.Time) bool {
 	before, later := false, false
 	for _, runs := range p.running {
@@ -85,7 +85,7 @@ func (p *playground) isOff(tid int64, at trace.Time) bool {
 	return before && later && known && !slices.ContainsFunc(runs, func(r [2]int64) bool { return r[0] <= int64(at) && int64(at) < r[1] })
 }
 
-// period is a quarter of the way up the times between samples.
+// period returns the lower quartile of the times between samples.
 func (p *playground) period() trace.Time {
 	var times []trace.Time
 	for _, samples := range p.seen {

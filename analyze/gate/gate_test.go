@@ -72,7 +72,7 @@ func TestPage(t *testing.T) {
 	testset.ComparePage(t, "../../docs/GATE.md", b.String())
 }
 
-// A goodput is too small if chance is ruled out; of a few requests nobody can tell.
+// A goodput below the limit raises the alarm if that is not due to chance; a few requests are too little data.
 func TestGoodputAlarm(t *testing.T) {
 	alarms, err := ParseAlarms("errors, goodput<95%,goodput < 80 %")
 	if err != nil || !alarms.NeedSLO() || len(alarms.goodputs) != 2 || alarms.goodputs[1].share != 0.8 {
@@ -88,7 +88,7 @@ func TestGoodputAlarm(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
-		requests, missEach int // every how many-th misses; 0 is none
+		requests, missEach int // every n-th request misses; 0 is none
 		state              State
 		reason             string
 	}{
@@ -156,7 +156,7 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// What is read as a condition has a bound on its side of 1, and is the same when it is read again.
+// Every condition that parses has a bound on the right side of 1, and parses to the same again.
 func FuzzParse(f *testing.F) {
 	for _, text := range []string{"ttft.p99>+10%", "kernel.a<b>.total<-5%", "stage..p50>1%"} {
 		f.Add(text)

@@ -12,7 +12,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// recorded is a capture of a run.
+// recorded returns the collected capture of a run.
 func recorded(t *testing.T, config simulator.Config) *diff.Collected {
 	t.Helper()
 	d := diff.NewCollected(0)
@@ -21,7 +21,7 @@ func recorded(t *testing.T, config simulator.Config) *diff.Collected {
 }
 
 // capture plays a run and returns two views of it: the requests of its dump, and what a
-// profiler would record of the server that decodes, a range and a kernel for each step.
+// profiler would record of the decode server, with a range and a kernel for each step.
 func capture(t *testing.T, config simulator.Config) diff.Capture {
 	t.Helper()
 	run, err := simulator.Play(config)
@@ -56,14 +56,13 @@ func capture(t *testing.T, config simulator.Config) diff.Capture {
 	return diff.Capture{Label: "sim", Requests: set, Profiles: testset.SetOf(syms, ranks, rows)}
 }
 
-// usual are conditions that a CI job may have, and that these captures are long enough for.
+// usual are conditions for a typical CI job, for which these captures are long enough.
 var usual = []string{"ttft.mean>+10%", "itl.mean>+5%", "itl.p50>+5%", "e2e.mean>+10%", "requests.unfinished>+10%", "kernel.total>+3%", "decode_step.mean>+1%"}
 
-// strict are conditions that nothing grows at all: if chance were not ruled out, every other one
-// would fail.
+// strict are conditions that nothing grows at all: without a test against chance, every other one would fail.
 var strict = []string{"ttft.mean>+0%", "itl.mean>+0%", "itl.p50>+0%", "e2e.mean>+0%", "queue.mean>+0%", "kernel.total>+0%", "decode_step.mean>+0%"}
 
-// deployed is the configuration of a healthy deployment under the n-th load.
+// deployed returns the configuration of a healthy deployment under the n-th load.
 func deployed(seed, n uint64) simulator.Config {
 	config := testset.Calm(seed + 1000*n)
 	config.Mode = testset.AllModes[seed%uint64(len(testset.AllModes))]
@@ -71,8 +70,8 @@ func deployed(seed, n uint64) simulator.Config {
 	return config
 }
 
-// A gate opens for two captures of the same deployment under other requests, and closes where
-// every step takes 3 % longer.
+// A gate passes for two captures of the same deployment under different requests,
+// and fails if every step takes 3 % longer.
 func TestRateOfGates(t *testing.T) {
 	seeds := testset.FirstSeeds(t, 2)
 	parsed := func(texts ...string) Conditions {
@@ -109,7 +108,7 @@ func TestRateOfGates(t *testing.T) {
 	testset.Rate(t, "gates: steps that take 3 % longer", caught, len(seeds), 95)
 }
 
-// states counts the conditions that failed and those that could not be judged.
+// states returns the numbers of conditions that failed and that could not be judged.
 func states(t *testing.T, seed uint64, r *Result) (failed, unjudged int) {
 	t.Helper()
 	for i := range r.Judgments {
@@ -127,8 +126,8 @@ func states(t *testing.T, seed uint64, r *Result) (failed, unjudged int) {
 	return failed, unjudged
 }
 
-// days are captures of three days of a deployment. Each day, steps take up to 4 % longer than on
-// its fastest day, and always longer by a factor.
+// days captures a deployment on three days. Each day, steps take up to 4 % longer
+// than on its fastest day, times a constant factor.
 func days(t *testing.T, seed, first uint64, factor float64) *diff.Collected {
 	t.Helper()
 	const n = 3
@@ -142,8 +141,8 @@ func days(t *testing.T, seed, first uint64, factor float64) *diff.Collected {
 	return side
 }
 
-// Days that differ do not close a gate if there are several of each side, as two single captures
-// do; what is slower than days differ does.
+// With several captures on each side, differences between days do not fail a gate,
+// as they do with single captures. A slowdown beyond them does.
 func TestRateOfGatesOfSeveralCaptures(t *testing.T) {
 	seeds := testset.FirstSeeds(t, 1)
 	list, err := Parse([]string{"decode_step.mean>+1%", "itl.mean>+1%"})

@@ -9,8 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// manyKernels are the kernels of one rank on two streams, one behind the other, each
-// with its call.
+// manyKernels returns n consecutive kernels of one rank, on two streams, each with its call.
 func manyKernels(syms *trace.Symbols, n int) *testset.RowStream {
 	s := &testset.RowStream{}
 	names := make([]trace.Sym, 60)
@@ -33,7 +32,7 @@ func manyKernels(syms *trace.Symbols, n int) *testset.RowStream {
 	return s
 }
 
-// A kernel takes as long among millions as among thousands.
+// Measuring a kernel takes as long among millions as among thousands.
 func BenchmarkMeasureGPUs(b *testing.B) {
 	for _, n := range []int{10_000, 100_000, 1_000_000} {
 		syms := trace.NewSymbols()

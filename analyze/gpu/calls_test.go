@@ -8,7 +8,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Calls outside of the window are no evidence for what happened in it.
+// Calls outside of the window are not evidence of what happened in it.
 func TestCallTimesInWindow(t *testing.T) {
 	syms := trace.NewSymbols()
 	var s testset.RowStream

@@ -8,7 +8,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// What Python does tells that code is compiled, where nothing else does; what runs it does not.
+// Python frames show that code is being compiled if nothing else does. Frames that only run compiled code do not count.
 func TestCompilingInPython(t *testing.T) {
 	for name, want := range map[string]bool{
 		"torch/_dynamo/convert_frame.py(1042): _compile":                                  true,

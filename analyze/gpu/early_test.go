@@ -10,14 +10,14 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// plantedRow is a kernel of [from, to) on a stream that a call at a time launched.
+// A plantedRow is a kernel on a stream during [from, to), launched by a call at the given time.
 type plantedRow struct {
 	name             string
 	stream           uint32
 	from, to, called int64
 }
 
-// planted measures kernels on one device beside some ranges of the thread of the calls.
+// planted measures kernels on one device, with ranges on the launching thread.
 func planted(rows []plantedRow, ranges map[string][2]int64) *GPUs {
 	syms := trace.NewSymbols()
 	s := &testset.RowStream{}
@@ -34,15 +34,14 @@ func planted(rows []plantedRow, ranges map[string][2]int64) *GPUs {
 	return Measure(testset.SetOf(syms, []string{"TP0"}, s), Options{})
 }
 
-// A kernel that was launched ahead of its turn and waits for an all-reduce on its stream
-// neither computes nor hides it; one on another stream does, and so does a branch of a graph
-// that is done before.
+// A kernel that was launched ahead of time and waits for an all-reduce on its stream neither computes nor
+// hides it. One on another stream does, and so does a branch of a graph that ends before the all-reduce.
 func TestEarlyKernels(t *testing.T) {
 	const allReduce = "ncclDevKernel_AllReduce_Sum_bf16_RING_LL"
 	for name, c := range map[string]struct {
 		rows                    []plantedRow
 		compute, exposed, early int64
-		waited                  int64 // of the first kernel that computes
+		waited                  int64 // by the first compute kernel
 	}{
 		"ahead":           {[]plantedRow{{allReduce, 7, 0, 1000, 0}, {"norm", 7, 100, 1050, 1}, {"gemm", 7, 1050, 1200, 2}}, 200, 1000, 900, 900},
 		"two ahead":       {[]plantedRow{{allReduce, 7, 0, 1000, 0}, {"norm", 7, 100, 1050, 1}, {"gemm", 7, 900, 1200, 2}}, 200, 1000, 1000, 900},
@@ -65,7 +64,7 @@ func TestEarlyKernels(t *testing.T) {
 	}
 }
 
-// What no rule knows is named, and communicates where an annotation says so.
+// Kernels that no rule knows are listed by name, and count as communication if an annotation says so.
 func TestUnknownKernels(t *testing.T) {
 	gpus := planted([]plantedRow{
 		{"mystery(float*)", 7, 0, 300, 1}, {"enigma", 7, 300, 400, 11}, {"gemm", 7, 400, 1000, 21}, {"mystery(float*)", 7, 1000, 1100, 31},
@@ -84,13 +83,13 @@ func TestUnknownKernels(t *testing.T) {
 	}
 }
 
-// Time belongs to the step that launched what started last, a gap to the one that launched
-// what ended it.
+// Time belongs to the step that launched the work that started last; a gap belongs
+// to the step that launched the work that ended it.
 func TestStepShares(t *testing.T) {
 	gpus := planted([]plantedRow{
 		{"gemm", 7, 0, 100, 1}, {"ncclDevKernel_AllReduce", 8, 50, 200, 2}, // prefill
-		{"gemm", 7, 260, 300, 11}, // decode, behind a gap
-		{"gemm", 7, 310, 330, 40}, // nothing
+		{"gemm", 7, 260, 300, 11}, // decode, after a gap
+		{"gemm", 7, 310, 330, 40}, // no step
 	}, map[string][2]int64{"step[EXTEND bs=1 toks=9]": {0, 10}, "step[DECODE bs=3]": {10, 20}})
 	want := []struct {
 		kind                          profile.StepKind

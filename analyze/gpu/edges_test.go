@@ -9,16 +9,16 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A planted call launches a kernel; times are us.
+// A plantedCall launches a kernel. Times are in us.
 type plantedCall struct {
 	name         string
 	start, end   int64
 	kernel       string // "" launches nothing
 	runs, runsTo int64
-	open         bool // of a range: nobody closed it
+	open         bool // a range that was never closed
 }
 
-// measurePlanted measures a process with these ranges and calls.
+// measurePlanted measures a process with these calls and ranges.
 func measurePlanted(calls []plantedCall, ranges ...plantedCall) *GPUs {
 	syms := trace.NewSymbols()
 	s := &testset.RowStream{}
@@ -40,8 +40,8 @@ func measurePlanted(calls []plantedCall, ranges ...plantedCall) *GPUs {
 	return Measure(testset.SetOf(syms, []string{"TP0"}, s), Options{})
 }
 
-// The time of a device is that of the steps around what ran, unless the first kernel waited
-// behind work from before the recording.
+// The time of a device covers the whole steps around its work, unless its first
+// kernel waited for work from before the recording.
 func TestEdgesOfSteps(t *testing.T) {
 	step := plantedCall{name: "ProfilerStep#1", start: 1000, end: 401_000}
 	for _, c := range []struct {
@@ -49,7 +49,7 @@ func TestEdgesOfSteps(t *testing.T) {
 		launch        int64 // of a kernel that runs for 100 ms from 270 ms on
 		ranges        []plantedCall
 		length, idle  int64 // ms
-		between, host int64 // of it, ms
+		between, host int64 // parts of idle, ms
 	}{
 		{"a step around", 269_990, []plantedCall{step}, 400, 300, 0, 300},
 		{"no steps", 269_990, nil, 100, 0, 0, 0},
@@ -65,7 +65,7 @@ func TestEdgesOfSteps(t *testing.T) {
 	}
 }
 
-// A process that starts is told apart from what comes later, by what the host does.
+// The start of a process is separated from later work by what its host does.
 func TestColdStart(t *testing.T) {
 	steady := func(from int64) (calls []plantedCall) {
 		for at := from; at < from+100_000; at += 1000 {

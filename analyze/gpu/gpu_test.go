@@ -12,8 +12,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// gpuFixture is a decode step on two ranks of which everything can be checked by eye.
-// Times are us.
+// gpuFixture has a decode step on two ranks, small enough to check by eye. Times are us.
 //
 //	            0    10   20   30   40   50   60   70   80   90   100
 //	calls       abc       d                             e
@@ -132,8 +131,8 @@ func TestGPUReports(t *testing.T) {
 	}
 }
 
-// Whole graphs are of no known class, and kernels that share a correlation are of a
-// graph though its launch was not recorded.
+// Whole graphs have no known class. Kernels that share a correlation belong to a
+// graph, even if its launch was not recorded.
 func TestGraphsOfGPUs(t *testing.T) {
 	syms := trace.NewSymbols()
 	event := func(name string, from, to trace.Time, correlation int64) profile.Event {
@@ -168,7 +167,7 @@ func TestBatchBucket(t *testing.T) {
 	}
 }
 
-// Of devices that a rank has several of, each is a row.
+// If a rank has several devices, each has its own row.
 func TestSeveralDevices(t *testing.T) {
 	set := gpuFixture()
 	s := set.Streams[0].(*testset.RowStream)
@@ -181,7 +180,7 @@ func TestSeveralDevices(t *testing.T) {
 	}
 }
 
-// Times that no clock has do not make a number wrap around.
+// Forged times do not overflow any number.
 func TestGPUsOfForgedTimes(t *testing.T) {
 	const far = 1<<63 - 1
 	syms := trace.NewSymbols()
@@ -204,7 +203,7 @@ func TestGPUsOfForgedTimes(t *testing.T) {
 	}
 }
 
-// No call launches a migration of unified memory: only the kernel lacks its call.
+// Migrations of unified memory need no call: only the kernel without a call is counted.
 func TestMigrationsNeedNoCall(t *testing.T) {
 	syms := trace.NewSymbols()
 	event := func(name string, at, correlation int64) profile.Event {
@@ -225,18 +224,17 @@ func TestLaunchesOfGPUs(t *testing.T) {
 	gpu := func(calls, kernels []testset.GPURow) *GPU {
 		return &Measure(testset.GPUSetOf(calls, kernels, nil), Options{}).GPUs[0]
 	}
-	// Of two calls with one correlation, the one that is around the other counts.
+	// If two calls share a correlation, the outer one counts.
 	g := gpu([]testset.GPURow{{Name: "cuLaunchKernel", Start: 10, End: 20, Correlation: 1}, {Name: "cudaLaunchKernel", Start: 10, End: 30, Correlation: 1}, {Name: "cudaLaunchKernel", Start: 12, End: 90, Correlation: 1}}, []testset.GPURow{{Name: "a", Start: 100, End: 110, Correlation: 1}})
 	if g.Delay.Max != 70 || g.Called != 1 {
 		t.Errorf("delay %+v", g.Delay)
 	}
-	// Calls may take longer than 32 bits hold.
+	// Calls may be longer than 32 bits can hold.
 	g = gpu([]testset.GPURow{{Name: "cudaLaunchKernel", Start: 10, End: 6e9, Correlation: 1}}, []testset.GPURow{{Name: "a", Start: 6e9 + 5, End: 7e9, Correlation: 1}})
 	if g.Delay.Max != 5 {
 		t.Errorf("delay %+v", g.Delay)
 	}
-	// Of two kernels that end a gap together, the one that is known to have been
-	// launched before it tells the cause.
+	// If two kernels end a gap together, the one with a known earlier launch determines the cause.
 	g = gpu([]testset.GPURow{{Name: "cudaLaunchKernel", Start: 50, End: 51, Correlation: 2}, {Name: "cudaLaunchKernel", Start: 5, End: 6, Correlation: 3}},
 		[]testset.GPURow{{Name: "a", Start: 0, End: 10, Correlation: 0}, {Name: "a", Start: 100, End: 110, Correlation: 0}, {Name: "b", Start: 100, End: 120, Correlation: 2}, {Name: "c", Start: 100, End: 130, Correlation: 3}})
 	if g.Idle.Time != [NumCauses]int64{KernelWait: 90} {
@@ -246,16 +244,15 @@ func TestLaunchesOfGPUs(t *testing.T) {
 	if g.Idle.Time != [NumCauses]int64{HostWait: 90} {
 		t.Errorf("idle %+v", g.Idle)
 	}
-	// A kernel that began before its call did not wait. Of the others, one waited for
-	// 100 ns and one for 200, in 400 ns.
+	// A kernel that began before its call did not wait. The others waited for 100 and 200 ns, in 400 ns.
 	g = gpu([]testset.GPURow{{Name: "l", Start: 0, End: 10, Correlation: 1}, {Name: "l", Start: 200, End: 210, Correlation: 2}, {Name: "l", Start: 350, End: 360, Correlation: 3}}, []testset.GPURow{{Name: "a", Start: 100, End: 110, Correlation: 1}, {Name: "a", Start: 400, End: 410, Correlation: 2}, {Name: "a", Start: 340, End: 350, Correlation: 3}})
 	if g.Queue != 8 || g.Delay.P50 != 90 || g.Delay.Min != 0 {
 		t.Errorf("queue %d, delay %+v", g.Queue, g.Delay)
 	}
 }
 
-// A call is in every step around it, also where steps cross each other; its kernels are
-// where it is, whenever they run.
+// A call belongs to every step around it, even if steps cross each other. Its
+// kernels belong to the same steps, whenever they run.
 func TestProjectionOfSteps(t *testing.T) {
 	set := testset.GPUSetOf(
 		[]testset.GPURow{{Name: "l", Start: 0, End: 1, Correlation: 1}, {Name: "l", Start: 60, End: 61, Correlation: 2}, {Name: "l", Start: 98, End: 130, Correlation: 3}, {Name: "l", Start: 150, End: 151, Correlation: 4}, {Name: "l", Start: 500, End: 501, Correlation: 5}},
@@ -269,7 +266,7 @@ func TestProjectionOfSteps(t *testing.T) {
 	}
 }
 
-// Parts of steps count where no annotation is around all of one.
+// Parts of steps count if no annotation covers a whole step.
 func TestPartsOfSteps(t *testing.T) {
 	kinds := func(ranges ...testset.GPURow) (kinds []string) {
 		for _, s := range Measure(testset.GPUSetOf(nil, nil, ranges), Options{}).Steps {

@@ -7,7 +7,7 @@ import (
 	"github.com/sgtrace/sgtrace/profile"
 )
 
-// Steps with more requests than any that ran as a graph are counted: for these there is none.
+// Steps with more requests than any that ran as a graph are counted: there is no graph for their size.
 func TestStepsBeyondGraphs(t *testing.T) {
 	step := func(batch int32, graph bool) profilewalk.Step {
 		s := profilewalk.Step{StepLabel: profilewalk.StepLabel{StepName: profile.StepName{Kind: profile.StepDecode, Batch: batch}}, Last: 5, Kernels: 9}
@@ -21,7 +21,7 @@ func TestStepsBeyondGraphs(t *testing.T) {
 		eager, graph, beyond int
 	}{
 		{nil, 0, 0, 0},
-		{[]profilewalk.Step{step(32, true), step(31, false)}, 1, 1, 0}, // smaller ones can be padded to a graph
+		{[]profilewalk.Step{step(32, true), step(31, false)}, 1, 1, 0}, // the smaller one can be padded to a graph
 		{[]profilewalk.Step{step(32, false), step(8, false)}, 2, 0, 0},
 		{[]profilewalk.Step{step(32, true), step(33, false), step(8, true), step(200, false)}, 2, 2, 2},
 	} {

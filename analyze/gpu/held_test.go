@@ -9,16 +9,15 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A heldRun launches 3,000 kernels, one after the other: each 20 us after the one before has
-// ended, in a call of 4 us, and it starts 2 us after that. Every 20th from first on starts 2.4 ms
-// after it.
+// A heldRun launches 3,000 kernels, one after the other: each 20 us after the previous one ended,
+// in a call of 4 us, and it starts 2 us later. From first on, every 20th starts 2.4 ms later.
 type heldRun struct {
 	first  int
 	launch string
 	device func(i int) int32
 	names  func(i int) string
-	calls  []string // in front
-	lose   int      // every so many kernels are not in the files
+	calls  []string // before the launch
+	lose   int      // every n-th kernel is missing from the files
 }
 
 func (h *heldRun) measure() *GPU {
@@ -48,12 +47,12 @@ func (h *heldRun) measure() *GPU {
 	return &Measure(testset.SetOf(syms, []string{"TP0"}, s), Options{}).GPUs[0]
 }
 
-// What a device holds back is counted where nothing else can hold it back, with since when.
+// A delay of the device is counted only if nothing else can explain it, and reported with its start.
 func TestHeld(t *testing.T) {
 	const us = 1000
 	one := func(int) int32 { return 0 }
 	gemm := func(int) string { return "gemm" }
-	start := trace.Time(Absolute) + 1000*31*us + 24*us // kernel 1,000 could start
+	start := trace.Time(Absolute) + 1000*31*us + 24*us // when kernel 1,000 could start
 	for _, c := range []struct {
 		name  string
 		run   heldRun
@@ -71,7 +70,7 @@ func TestHeld(t *testing.T) {
 		{"every tenth kernel is not in the files", heldRun{1000, "cudaLaunchKernel", one, gemm, nil, 10}, 0, 0},
 	} {
 		g := c.run.measure()
-		// The clocks may be 2 us apart: no kernel starts earlier after its launch.
+		// Clocks may be 2 us apart: no kernel starts sooner after its launch.
 		want := Held{N: c.n, Late: c.n, Time: c.n * 2398 * us, Starts: g.Held.Starts}
 		if c.n > 0 {
 			want.Median = 2398 * us

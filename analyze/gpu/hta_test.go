@@ -18,35 +18,34 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// An htaEvent is an event as Holistic Trace Analysis loads it, by a reader that shares
-// nothing with ours. Times are ns since the earliest event of all ranks.
+// An htaEvent is an event as Holistic Trace Analysis loads it, through a reader that shares
+// nothing with the one under test. Times are ns since the earliest event of all ranks.
 type htaEvent struct {
 	cat, name   string
 	start, end  int64
-	stream      int64 // -1 is none: an event of the host
+	stream      int64 // -1 is none: a host event
 	correlation int64 // 0 is none
 	tid         int64
 }
 
 func (e *htaEvent) onGPU() bool { return e.stream >= 0 }
 
-// htaRun is what an oracle was computed from: run.json.
+// htaRun is the description of the run behind an oracle, in run.json.
 type htaRun struct {
 	Files map[string]string // by rank
 	Env   map[string]string
 }
 
-// rounds tells that times were rounded to us: the start up, the end down.
+// rounds reports whether times were rounded to us: starts up, ends down.
 func (r *htaRun) rounds() bool { return r.Env["HTA_DISABLE_NS_ROUNDING"] != "1" }
 
-// htaInputs are where the files of an oracle are; the name of the folder that it had
-// then is part of the name that it has now.
+// htaInputs are the paths of an oracle's inputs. The folder's former name is part of its present name.
 func (r *htaRun) inputs(t *testing.T) []string {
 	var paths []string
 	for i := range len(r.Files) {
 		name := r.Files[strconv.Itoa(i)]
 		if name == "trace_filter/sampled_rank-0.json.gz" {
-			name = "timeline_analysis/sampled_rank-0.json.gz" // the same bytes
+			name = "timeline_analysis/sampled_rank-0.json.gz" // the same content
 		}
 		all := filepath.Dir(testinput.Shared(t, "data/torch/real", "hta+*triton*"))
 		found, err := filepath.Glob(filepath.Join(all, "*"+strings.ReplaceAll(strings.TrimPrefix(name, "tracelens/"), "/", "__")))
@@ -87,7 +86,7 @@ type rawEvent struct {
 	Args      map[string]any
 }
 
-// htaRead returns the complete events that Holistic Trace Analysis looks at.
+// htaRead returns the complete events that Holistic Trace Analysis considers.
 func htaRead(t *testing.T, path string) []rawEvent {
 	t.Helper()
 	var file struct{ TraceEvents []rawEvent }
@@ -101,11 +100,11 @@ func htaRead(t *testing.T, path string) []rawEvent {
 
 // events returns events with times since the earliest one.
 func (r *htaRun) events(raw []rawEvent, earliest float64) []htaEvent {
-	// A column of numbers is rounded if one of them is not whole.
+	// A column is rounded if any of its numbers is not an integer.
 	whole := !slices.ContainsFunc(raw, func(e rawEvent) bool { return *e.TS != math.Trunc(*e.TS) })
 	events := make([]htaEvent, len(raw))
 	for i, e := range raw {
-		// The difference is exact, the product of the whole would not be.
+		// The difference is exact, unlike the product of the absolute time.
 		start, dur := int64(math.Round((*e.TS-earliest)*1000)), int64(math.Round(*e.Dur*1000))
 		if r.rounds() && !whole {
 			start = int64(math.Ceil(*e.TS)-math.Ceil(earliest)) * 1000
@@ -121,14 +120,14 @@ func (r *htaRun) events(raw []rawEvent, earliest float64) []htaEvent {
 		events[i] = htaEvent{cat: e.Cat, name: e.Name, start: start, end: start + dur, tid: int64(tid),
 			stream: number("stream", -1), correlation: number("correlation", 0)}
 		if events[i].stream == math.MaxUint32 {
-			events[i].stream = -1 // of the whole device
+			events[i].stream = -1 // of the whole device, no stream
 		}
 	}
 	return events
 }
 
-// withoutLastStep leaves out the last ProfilerStep if there are several: what the
-// host did since it began, and what was launched by that.
+// withoutLastStep drops the last ProfilerStep if there are several: the host events
+// since it began, and the work that they launched.
 func withoutLastStep(events []htaEvent) []htaEvent {
 	names, last := map[string]bool{}, int64(math.MinInt64)
 	for _, e := range events {
@@ -154,15 +153,14 @@ func withoutLastStep(events []htaEvent) []htaEvent {
 	})
 }
 
-// An htaStream passes loaded events. All that a device did are kernels: the rules of Holistic Trace
-// Analysis tell copies by their names.
+// An htaStream yields loaded events. All work of a device is a kernel: the rules of
+// Holistic Trace Analysis recognize copies by name.
 type htaStream struct {
 	ranks [][]htaEvent
 	syms  *trace.Symbols
-	calls func(name string) bool // which calls there are; nil is all
-	// adopt gives kernels without a call the first event of the file for one. Holistic
-	// Trace Analysis does when it looks for the causes of gaps: 0 is the index of what it did not
-	// find, and of that event.
+	calls func(name string) bool // which calls to yield; nil is all
+	// adopt assigns the first event of the file to kernels without a call. Holistic Trace Analysis
+	// does so in its analysis of gaps: its index 0 means both "not found" and that event.
 	adopt bool
 }
 
@@ -197,11 +195,11 @@ func (s *htaStream) Kernels(yield func(*profile.Kernel) bool) {
 	})
 }
 
-// notOfStream marks streams of events that Holistic Trace Analysis counts as busy time
-// of the device and not of their stream.
+// notOfStream marks the streams of events that Holistic Trace Analysis counts as
+// busy time of the device, but not of a stream.
 const notOfStream = 1 << 31
 
-// runs reports whether an event is work and not a wait, or an operator with a stream.
+// runs reports whether an event is work, rather than a wait or an operator with a stream argument.
 func (e *htaEvent) runs() bool {
 	return e.cat == "kernel" || e.cat == "gpu_memcpy" || e.cat == "gpu_memset" || e.cat == "mtia_ccp_events"
 }
@@ -227,7 +225,7 @@ func (s *htaStream) Calls(yield func(*profile.Call) bool) {
 	})
 }
 
-// Ranges yields none: the time of devices there does not depend on steps.
+// Ranges yields none: in Holistic Trace Analysis, the time of devices does not depend on steps.
 func (s *htaStream) Ranges(func(*profile.Range) bool) {}
 
 func (s *htaStream) Copies(func(*profile.Copy) bool) {}
@@ -272,7 +270,7 @@ func htaTable(t *testing.T, dir, name string) []map[string]string {
 	}
 }
 
-// us returns a time of an oracle in ns.
+// us parses a time of an oracle, and returns ns.
 func us(t *testing.T, v string) int64 {
 	t.Helper()
 	f, err := strconv.ParseFloat(v, 64)

@@ -22,7 +22,7 @@ type htaOracle struct {
 	run    htaRun
 	ranks  [][]htaEvent
 	gpus   *GPUs
-	counts map[string]int // of values compared, by table
+	counts map[string]int // values compared, by table
 }
 
 func openHTAOracle(t *testing.T, dir string) *htaOracle {
@@ -39,7 +39,7 @@ func openHTAOracle(t *testing.T, dir string) *htaOracle {
 	return o
 }
 
-// The tables of Holistic Trace Analysis, from what it loads and with its classes.
+// GPU measures equal the tables of Holistic Trace Analysis, for the events that it loads and with its classes.
 func TestGPUsAsHTA(t *testing.T) {
 	dirs, _ := filepath.Glob(testinput.Shared(t, "data/torch/hta_expected", "*"))
 	for _, dir := range dirs {
@@ -57,7 +57,7 @@ func TestGPUsAsHTA(t *testing.T) {
 	}
 }
 
-// gpu returns the device of a rank; every rank of an oracle has one at most.
+// gpu returns the device of a rank; in an oracle, each rank has at most one.
 func (o *htaOracle) gpu(rank string) *GPU {
 	for i := range o.gpus.GPUs {
 		if o.gpus.GPUs[i].Rank == rank {
@@ -67,7 +67,7 @@ func (o *htaOracle) gpu(rank string) *GPU {
 	return &GPU{}
 }
 
-// same compares a value, which may be off by slack.
+// same compares a value, with a tolerance of slack.
 func (o *htaOracle) same(t *testing.T, table, what string, got, want, slack int64) {
 	t.Helper()
 	if diff := got - want; diff > slack || diff < -slack {
@@ -77,9 +77,9 @@ func (o *htaOracle) same(t *testing.T, table, what string, got, want, slack int6
 	o.counts[table]++
 }
 
-// inverted counts the events of a rank, or of a stream of it, that rounding turned
-// around: those of less than a us that end 1 us before they start. Holistic Trace Analysis
-// adds their negative durations, and sees 1 us more of idle time around each.
+// inverted returns the number of events of a rank, or of one of its streams, that rounding
+// inverted: those shorter than 1 us that end 1 us before they start. Holistic Trace
+// Analysis adds their negative durations, and sees 1 us more of idle time around each.
 func (o *htaOracle) inverted(rank, stream string) int64 {
 	n := int64(0)
 	r, _ := strconv.Atoi(rank)
@@ -122,8 +122,8 @@ func (o *htaOracle) overlap(t *testing.T) {
 	}
 }
 
-// htaRunning are the words of Holistic Trace Analysis for classes that run at once. It has none
-// for what is neither of the three.
+// htaRunning returns the name that Holistic Trace Analysis uses for classes that run
+// at once. It has none for anything outside of its three classes.
 func htaRunning(r Running) string {
 	var words []string
 	for _, c := range []struct {
@@ -154,8 +154,8 @@ func (o *htaOracle) types(t *testing.T) {
 		want := us(t, row["sum"])
 		slack := int64(0)
 		if !o.run.rounds() {
-			// It cuts every piece to whole us, so that it has less by less than that for
-			// each: no piece is without the start or end of an event.
+			// It truncates every piece to whole us, which loses up to 1 us each:
+			// every piece begins or ends with an event.
 			want, slack = want+o.events()*1000/2, o.events()*1000/2
 		}
 		for rank := range o.ranks {
@@ -165,7 +165,7 @@ func (o *htaOracle) types(t *testing.T) {
 	}
 }
 
-// events is the number of events on devices.
+// events returns the number of events on devices.
 func (o *htaOracle) events() int64 {
 	n := int64(0)
 	for i := range o.gpus.GPUs {
@@ -193,7 +193,7 @@ func (o *htaOracle) kernels(t *testing.T, types ...string) {
 		if want := map[string]string{"compute": "COMPUTATION", "communication": "COMMUNICATION", "memory": "MEMORY"}[k.Class.String()]; want != row["kernel_type"] {
 			t.Errorf("%s: %s is %s, want %s", table, k.Name, want, row["kernel_type"])
 		}
-		stdDev := max(0, k.Summary.StdDev) // of one value, Holistic Trace Analysis has 0
+		stdDev := max(0, k.Summary.StdDev) // for a single value, Holistic Trace Analysis has 0
 		if us(t, row["min (us)"]) < 0 {
 			t.Logf("%s: %s has negative durations there", table, k.Name)
 			continue
@@ -236,7 +236,7 @@ func (o *htaOracle) idle(t *testing.T) {
 	}
 }
 
-// htaLaunches are the calls that launch statistics of Holistic Trace Analysis know.
+// htaLaunches reports whether a call is in the launch statistics of Holistic Trace Analysis.
 func htaLaunches(name string) bool {
 	switch name {
 	case "cudaLaunchKernel", "cudaLaunchKernelExC", "cudaMemcpyAsync", "cudaMemsetAsync", "runFunction - job_prep_and_submit_for_execution":

@@ -8,7 +8,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Pieces add up to the whole, in every account, wherever the cuts are.
+// Pieces add up to the whole in every account, wherever the cuts are.
 func TestPiecesAddUp(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 4))
 	for range 40 {

@@ -22,8 +22,7 @@ var gpuReports = map[string]func(*GPUs) *table.Table{
 	"streams": (*GPUs).StreamReport, "shares": (*GPUs).StepShareReport, "steps": (*GPUs).StepReport, "kernels": (*GPUs).KernelReport,
 }
 
-// randomGPUs are random rows of kernels of all classes, on several streams and
-// devices, in steps.
+// randomGPUs returns random kernels of all classes, on several streams and devices, in steps.
 func randomGPUs(r *rand.Rand, syms *trace.Symbols) *testset.RowStream {
 	s := testset.RandomStream(r, syms)
 	name := func(names ...string) trace.Sym { return syms.Intern(names[r.IntN(len(names))]) }
@@ -51,8 +50,8 @@ func eachGPUs(t *testing.T, f func(t *testing.T, r *rand.Rand, syms *trace.Symbo
 
 var twoRanks = []string{"rank 0", "rank 1"}
 
-// Neither the order of rows matters, nor which stream has what belongs together, nor
-// the order in which symbols were numbered.
+// Results depend neither on the order of rows, nor on the streams that hold them,
+// nor on the numbers of symbols.
 func TestGPUsIgnoreOrder(t *testing.T) {
 	eachGPUs(t, func(t *testing.T, r *rand.Rand, syms *trace.Symbols, s *testset.RowStream) {
 		same := func(what string, got *profile.Set, want map[string]string) {
@@ -66,13 +65,13 @@ func TestGPUsIgnoreOrder(t *testing.T) {
 		same("shuffled", testset.SetOf(syms, twoRanks, s.Shuffled(r)), want)
 		same("renamed", testset.Renumbered(s, syms, twoRanks), want)
 		same("split by rank", testset.SetOf(syms, twoRanks, s.Split(func(e *profile.Event) bool { return e.Rank == 0 })...), want)
-		s.RangeRows = nil // else calls are parted from their steps
+		s.RangeRows = nil // calls must stay in the same stream as their steps
 		want = reportTexts(t, testset.SetOf(syms, twoRanks, s))
 		same("split by launch", testset.SetOf(syms, twoRanks, s.Split(func(e *profile.Event) bool { return e.Correlation%2 == 0 })...), want)
 	})
 }
 
-// reportTexts are all reports about a set, with several options.
+// reportTexts returns all reports about a set, with several options.
 func reportTexts(t *testing.T, set *profile.Set) map[string]string {
 	t.Helper()
 	texts := map[string]string{}
@@ -122,7 +121,7 @@ func TestGPUTimeAddsUp(t *testing.T) {
 	})
 }
 
-// A definedGPU is a device as docs/METRICS.md defines it, moment by moment.
+// A definedGPU measures a device moment by moment, as docs/METRICS.md defines it.
 type definedGPU struct {
 	running [numRunning]int64
 	idle    Idle
@@ -139,8 +138,8 @@ type definedRow struct {
 	stream        uint32
 }
 
-// works returns since when a row works: a kernel waits for communication of its stream that
-// began before it and ends before it does.
+// works returns the time at which a row begins to work: a kernel first waits for
+// communication on its stream that began before it and ends before it does.
 func (r *definedRow) works(rows []definedRow) trace.Time {
 	last := trace.Time(0)
 	for _, o := range rows {
@@ -186,7 +185,7 @@ func definedRows(s *testset.RowStream, syms *trace.Symbols, rank, device int32) 
 func define(rows []definedRow, syms *trace.Symbols) *definedGPU {
 	d := &definedGPU{}
 	var moments []trace.Time
-	alone := map[int64]int64{} // kernels by correlation whose call is not known
+	alone := map[int64]int64{} // kernels without a known call, by correlation
 	works := make([]trace.Time, len(rows))
 	for i, r := range rows {
 		works[i] = r.works(rows)
@@ -240,11 +239,11 @@ func define(rows []definedRow, syms *trace.Symbols) *definedGPU {
 	return d
 }
 
-// Every device is what brute force over its definition finds.
+// The measures of every device equal a brute-force evaluation of their definitions.
 func TestGPUsAsDefined(t *testing.T) {
 	eachGPUs(t, func(t *testing.T, r *rand.Rand, syms *trace.Symbols, s *testset.RowStream) {
 		n := 0
-		s.RangeRows = nil // TestEdgesOfSteps looks at what steps add
+		s.RangeRows = nil // TestEdgesOfSteps covers what steps add
 		for _, g := range Measure(testset.SetOf(syms, twoRanks, s), Options{}).GPUs {
 			rows := definedRows(s, syms, g.RankIndex, g.Device)
 			d := define(rows, syms)
@@ -260,12 +259,12 @@ func TestGPUsAsDefined(t *testing.T) {
 	})
 }
 
-// What comes out of packed rows is what went in, in order.
+// Packed rows unpack to the same rows, in order.
 func TestGPURows(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	var rows, others gpuRows
 	var want []gpuRow
-	const stepsBefore = 300 // those of others
+	const stepsBefore = 300 // steps of other ranks
 	for i := range 5 * bufferedRows / 2 {
 		row := gpuRow{start: trace.Time(int64(i)*10 + r.Int64N(1e5)), dur: r.Int64N(1000), stream: r.Int64N(3) - 1,
 			name: trace.Sym(r.IntN(1000)), class: kernelname.Class(r.IntN(4)), flags: rowFlags(r.IntN(3 * int(rowStep)))}
@@ -303,8 +302,8 @@ func TestGPURows(t *testing.T) {
 	}
 }
 
-// How long a device worked for a step is how many nanoseconds something ran in that the
-// step, or one within it, launched.
+// The busy time of a step is the number of ns in which anything ran that the step,
+// or a step within it, launched.
 func TestStepBusy(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	const length = 2000

@@ -11,7 +11,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// gpuSums are the measures of a device that add up over recordings.
+// gpuSums returns the measures of a device that add up over recordings.
 func gpuSums(g *GPU) map[string]int64 {
 	sums := map[string]int64{
 		"captured": g.Captured, "length": g.Length(), "busy": g.Busy(), "rows": g.Rows, "kernels": g.Kernels, "called": g.Called,
@@ -30,8 +30,8 @@ func gpuSums(g *GPU) map[string]int64 {
 	return sums
 }
 
-// What devices did in two recordings is what they did in the one and in the other: the
-// minute between them is neither captured, nor idle, nor part of any length.
+// The measures of two recordings are the sums over both. The ten minutes between
+// them are neither captured nor idle, and part of no length.
 func TestRecordingsAddUp(t *testing.T) {
 	const between = 600_000_000_000 // ns, longer than a random stream
 	for seed := range uint64(60) {
@@ -49,7 +49,7 @@ func TestRecordingsAddUp(t *testing.T) {
 		}
 		a, b := measure(first), measure(second)
 		if len(a) != 4 || len(b) != 4 {
-			continue // a device that was idle in all of a recording is in the other one only
+			continue // a device that was idle during a whole recording appears only in the other one
 		}
 		got := measure(second.Later(between), first)
 		for gpu, sums := range a {
@@ -63,7 +63,7 @@ func TestRecordingsAddUp(t *testing.T) {
 	}
 }
 
-// Recordings of one time are one, whichever of them a row is in.
+// Overlapping recordings are one, whichever of them a row is in.
 func TestUnionOfRecordings(t *testing.T) {
 	r := recordings{{50, 60}, {0, 10}, {10, 20}, {5, 8}, {55, 70}, {90, 95}}.union()
 	if want := (recordings{{0, 20}, {50, 70}, {90, 95}}); !reflect.DeepEqual(r, want) {
@@ -82,8 +82,8 @@ func TestUnionOfRecordings(t *testing.T) {
 	}
 }
 
-// How many rows wait is an average over the time of the recordings: in each, one row
-// waits for 50 of 100 ns from the first launch to the last start.
+// The mean number of waiting rows is an average over the time of the recordings: in
+// each, one row waits for 50 of 100 ns from the first launch to the last start.
 func TestQueueOfRecordings(t *testing.T) {
 	syms := trace.NewSymbols()
 	event := func(from, to trace.Time, correlation int64) profile.Event {
@@ -100,8 +100,8 @@ func TestQueueOfRecordings(t *testing.T) {
 	}
 }
 
-// Totals of ranks that were captured for different times are compared per time: of three
-// ranks with kernels of 10 ns in every 100, only the one whose kernels take 12 has an excess.
+// Ranks that were captured for different lengths of time are compared per time. Of three
+// ranks with kernels of 10 ns in every 100, only the one with kernels of 12 ns has an excess.
 func TestKernelsOfDifferentCaptures(t *testing.T) {
 	syms := trace.NewSymbols()
 	stream := func(rank int32, n, dur int) *testset.RowStream {

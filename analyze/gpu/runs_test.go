@@ -11,8 +11,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Recordings of one incident are one run, however often the profiler was started; those of
-// other days are others.
+// Recordings of one incident are one run, however often the profiler was started.
+// Those of other days are other runs.
 func TestRuns(t *testing.T) {
 	at := func(minutes int) trace.Time { return trace.Time(time.Duration(minutes) * time.Minute) }
 	span := func(from, to int) recordedSpan { return recordedSpan{at(from), at(to)} }
@@ -34,7 +34,7 @@ func TestRuns(t *testing.T) {
 	}
 }
 
-// Runs belong together if a rank was recorded in both, whatever lies between them.
+// Two runs belong together if any rank was recorded in both, whatever lies between them.
 func TestGroupRuns(t *testing.T) {
 	run := func(at trace.Time) request.Interval { return request.Interval{From: at, To: at + 1} }
 	runs := []request.Interval{run(10), run(20), run(30), run(40)}
@@ -59,8 +59,8 @@ func TestGroupRuns(t *testing.T) {
 	}
 }
 
-// Ranks whose clocks are related are of one run, however far apart these are, and what one recorded ends
-// early by the clock of the reference.
+// Ranks whose clocks are related belong to one run, however large the offsets. A
+// recording that ends early is found in the time of the reference clock.
 func TestRunsByClocksOfHosts(t *testing.T) {
 	const ms, hours = 1_000_000, 7_200_000_000_000
 	syms := trace.NewSymbols()

@@ -17,7 +17,7 @@ import (
 	"github.com/sgtrace/sgtrace/testkit/testset"
 )
 
-// simulateServer runs a server of four ranks, the last of which computes slower.
+// simulateServer runs a server of four ranks; the last one computes slower.
 func simulateServer(t testing.TB) *simulator.Run {
 	t.Helper()
 	config := simulator.DefaultConfig(3)
@@ -32,8 +32,8 @@ func simulateServer(t testing.TB) *simulator.Run {
 	return run
 }
 
-// What the simulator put into exports is found there: kernels, graphs, calls that were
-// lost, and what steps launched.
+// GPU measures find what the simulator put into exports: kernels, graphs, lost
+// calls, and the work that steps launched.
 func TestGPUsOfSimulatedExports(t *testing.T) {
 	run := simulateServer(t)
 	config := nsys.DefaultConfig(run)
@@ -55,7 +55,7 @@ func TestGPUsOfSimulatedExports(t *testing.T) {
 	}
 }
 
-// compareProcess compares what was found of a process with the truth.
+// compareProcess compares the measures of a process with the truth.
 func compareProcess(t *testing.T, gpus *GPUs, p *nsys.ProcessTruth) {
 	t.Helper()
 	rank := strconv.Itoa(p.PID)
@@ -104,8 +104,7 @@ func compareProcess(t *testing.T, gpus *GPUs, p *nsys.ProcessTruth) {
 	}
 }
 
-// The rank that computes slower is the one whose kernels take longer than those of
-// the others, and whose collectives are short.
+// The rank that computes slower is the one with longer kernels than the others, and with shorter collectives.
 func TestKernelsOfStraggler(t *testing.T) {
 	run := simulateServer(t)
 	config := torch.DefaultConfig(run)

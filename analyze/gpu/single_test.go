@@ -9,7 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// What nothing but kernels of one block take is counted here instant by instant.
+// The time in which only kernels of one block run is counted here instant by instant.
 func TestSingleBlocks(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -27,7 +27,7 @@ func TestSingleBlocks(t *testing.T) {
 			switch r.IntN(5) {
 			case 0:
 				e.Name = syms.Intern("ncclDevKernel_AllReduce_Sum_bf16_RING_LL")
-				s.KernelRows = append(s.KernelRows, profile.Kernel{Event: e, Stream: 20, OneBlock: 32}) // communicates, with few blocks on purpose
+				s.KernelRows = append(s.KernelRows, profile.Kernel{Event: e, Stream: 20, OneBlock: 32}) // communication, which uses few blocks on purpose
 				mark(&wide, e)
 			case 1:
 				e.Name = syms.Intern("[CUDA memcpy Device-to-Host]")

@@ -8,8 +8,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Calls that else return at once start CUDA or load code where they take long; what they take is
-// cold. Frees start a library now and then, and free memory else.
+// Some calls usually return at once. If they take long, they start CUDA or load code, and
+// their time is part of a cold start. A free may start a library, but usually frees memory.
 func TestSlowStarts(t *testing.T) {
 	const ms = 1_000_000
 	for _, c := range []struct {
@@ -43,18 +43,18 @@ func TestSlowStarts(t *testing.T) {
 	}
 }
 
-// The first call makes the context, before anything runs.
+// The first call creates the context, before anything runs.
 func TestStartOfCUDA(t *testing.T) {
 	for _, c := range []struct {
 		name    string
-		to, ran int64 // when the call ends, and the kernel begins
+		to, ran int64 // the end of the call, and the start of the kernel
 		want    int64
 	}{
 		{"cudaMalloc", 2_000_000, 2_500_000, 2_000_000},
 		{"cudaGetDeviceCount", 2_000_000, 2_500_000, 2_000_000},
-		{"cudaMalloc", 2_000_000, 1_000_000, 0}, // another context was there
+		{"cudaMalloc", 2_000_000, 1_000_000, 0}, // another context existed already
 		{"cudaMalloc", 20_000, 2_500_000, 0},
-		{"cudaDeviceSynchronize", 2_000_000, 2_500_000, 0}, // work that was not recorded
+		{"cudaDeviceSynchronize", 2_000_000, 2_500_000, 0}, // it waits for work that was not recorded
 	} {
 		syms, s := trace.NewSymbols(), &testset.RowStream{}
 		s.CallRows = []profile.Call{{Event: profile.Event{End: trace.Time(c.to), Name: syms.Intern(c.name)}}, {Event: profile.Event{Start: trace.Time(c.to), End: trace.Time(c.to + 10_000_000), Name: syms.Intern("cudaStreamCreate")}}}

@@ -16,12 +16,11 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// An htaView passes the rows of a trace that Holistic Trace Analysis looks at, at the
-// times that it sees.
+// An htaView yields the rows of a trace that Holistic Trace Analysis considers, at the times that it sees.
 type htaView struct {
 	profile.Stream
 	time     func(e *profile.Event)
-	launched map[int64]bool // by what is looked at; nil is anything
+	launched map[int64]bool // launched by events that are considered; nil is any
 }
 
 func (v *htaView) Kernels(yield func(*profile.Kernel) bool) {
@@ -45,11 +44,10 @@ func (v *htaView) Calls(yield func(*profile.Call) bool) {
 	})
 }
 
-// Ranges yields none: the time of devices there does not depend on steps.
+// Ranges yields none: in Holistic Trace Analysis, the time of devices does not depend on steps.
 func (v *htaView) Ranges(func(*profile.Range) bool) {}
 
-// newHTAView leaves out what the last of several ProfilerSteps launched, and rounds
-// times as the run did.
+// newHTAView drops the work that the last of several ProfilerSteps launched, and rounds times as the run did.
 func newHTAView(s profile.Stream, syms *trace.Symbols, p *profile.Profile, run *htaRun) *htaView {
 	v := &htaView{Stream: s}
 	steps, last := map[trace.Sym]bool{}, trace.Time(math.MinInt64)
@@ -84,22 +82,21 @@ func newHTAView(s profile.Stream, syms *trace.Symbols, p *profile.Profile, run *
 	return v
 }
 
-// inMicroseconds returns the number that encoding/json makes of a time in a trace.
+// inMicroseconds returns the number that encoding/json reads for a time in a trace.
 func inMicroseconds(t trace.Time) float64 {
 	us, _ := strconv.ParseFloat(fmt.Sprintf("%d.%03d", t/1000, t%1000), 64)
 	return us
 }
 
-// Traces as users give them have what Holistic Trace Analysis has of them, under its
-// classes and its rules of what is loaded. The exceptions are events that it takes for
-// work of a device. All of these traces communicate by NCCL alone, so that the default
-// classes are no others.
+// Measures of real traces equal those of Holistic Trace Analysis, with its classes and its
+// rules for loading. The exceptions are events that it mistakes for work of a device. All of
+// these traces communicate with NCCL only, so that its classes agree with our default ones.
 func TestGPUsOfTracesAsHTA(t *testing.T) {
-	// What there is instead: idle time, compute time and length in ns.
+	// Expected values instead: idle time, compute time, and length in ns.
 	exceptions := map[string][3]int64{
-		// The device's side of a call that waits (cuda_sync) counts as busy there, for 5 us.
+		// The device's side of a waiting call (cuda_sync) counts as busy there, for 5 us.
 		"hta_cuda_event_sync": {212_000, 49_000, 263_000},
-		// An operator of the host that has an argument named stream is work of the device there.
+		// A host operator with an argument named stream counts as work of the device there.
 		"hta_triton": {0, 1000, 1000},
 	}
 	dirs, _ := filepath.Glob(testinput.Shared(t, "data/torch/hta_expected", "*"))
@@ -112,7 +109,7 @@ func TestGPUsOfTracesAsHTA(t *testing.T) {
 			}
 			o.gpus = Measure(set, Options{Classes: kernelname.HTAClasses()})
 			for i, g := range Measure(set, Options{}).GPUs {
-				// There, the waits of MTIA's control cores are computation.
+				// Waits of MTIA's control cores count as computation there.
 				if g.Running != o.gpus.GPUs[i].Running && filepath.Base(dir) != "hta_mtia_inference" {
 					t.Errorf("under the default classes, %v ns, not %v", g.Running, o.gpus.GPUs[i].Running)
 				}
@@ -133,8 +130,7 @@ func TestGPUsOfTracesAsHTA(t *testing.T) {
 	}
 }
 
-// The parts of time add up in everything that was ever recorded, and all tables can be
-// printed.
+// The parts of time add up in all recorded data, and all tables can be printed.
 func TestGPUsOfSharedData(t *testing.T) {
 	check := func(path string, open func(t testing.TB, path string) *profile.Set) {
 		t.Run(filepath.Base(path), func(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Of ten launches, seven have a kernel; where a graph was recorded meanwhile, nothing is counted.
+// Of ten launches, seven have a kernel. If a graph was captured meanwhile, nothing is counted.
 func TestLaunchesWithoutKernels(t *testing.T) {
 	for _, capture := range []string{"", "cudaStreamBeginCapture", "cudaStreamBeginCapture_v10000", "cuStreamBeginCapture_v2_ptsz"} {
 		syms, s := trace.NewSymbols(), &testset.RowStream{}
@@ -33,10 +33,10 @@ func TestLaunchesWithoutKernels(t *testing.T) {
 	}
 }
 
-// A rank that lost a tenth of what it launched is told by name, unless the calls of what it ran are not known.
+// A rank that lost at least a tenth of its launches is reported by name, unless many of its kernels lack a call.
 func TestCutRanks(t *testing.T) {
 	for _, c := range []struct {
-		kernels, orphans int64 // of 20 launches of the second of two ranks: with a kernel, and kernels without a launch
+		kernels, orphans int64 // of 20 launches of the second rank, those with a kernel; and kernels without a launch
 		want             []Cut
 	}{
 		{20, 0, nil}, {19, 0, nil}, {18, 0, []Cut{{"TP1", Unran{20, 2}}}}, {8, 0, []Cut{{"TP1", Unran{20, 12}}}}, {8, 11, nil},

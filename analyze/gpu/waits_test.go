@@ -30,21 +30,21 @@ func TestReasonOfCall(t *testing.T) {
 	}
 }
 
-// Each gap of a device has the reason that was planted before it.
+// Each gap of a device gets the reason that was planted.
 func TestWaitsOfPlantedGaps(t *testing.T) {
 	const us = 1000
 	type call struct {
 		name     string
-		from, to int64 // us behind the end of the kernel before the gap
+		from, to int64 // us after the end of the kernel before the gap
 	}
 	for _, test := range []struct {
 		name     string
 		gap      int64 // us
 		calls    []call
-		launch   int64 // us behind the end of the kernel before; -1 is not recorded
-		took     int64 // us that the launch took; 0 is 1
-		new      bool  // a kernel that did not run before
-		step     int64 // us of the gap that lie in a step, from its start; -1 is without steps
+		launch   int64 // us after the end of the previous kernel; -1 is not recorded
+		took     int64 // duration of the launch, us; 0 means 1
+		new      bool  // the first kernel of its name
+		step     int64 // us of the gap that lie in a step, from its start; -1 is no step
 		migrates bool
 		want     map[Reason]int64 // us
 	}{
@@ -64,7 +64,7 @@ func TestWaitsOfPlantedGaps(t *testing.T) {
 		{name: "behind another kernel", gap: 20, launch: -100, step: -1, want: map[Reason]int64{LaunchGap: 20}},
 		{name: "waits for a value", gap: 200, launch: -100, step: -1, calls: []call{{"cuStreamWaitValue32_v2", -200, -199}}, want: map[Reason]int64{Dependency: 200}},
 		{name: "held back", gap: 200, launch: -100, step: -1, want: map[Reason]int64{Withheld: 200}},
-		{name: "held back behind a late launch", gap: 600, launch: 99, step: -1, want: map[Reason]int64{HostWork: 199, Withheld: 401}}, // 99 us is what the clocks may be apart
+		{name: "held back behind a late launch", gap: 600, launch: 99, step: -1, want: map[Reason]int64{HostWork: 199, Withheld: 401}}, // the clocks may be 99 us apart
 		{name: "held back, and the host waits for that", gap: 5000, launch: 99, step: -1, calls: []call{{"cudaStreamSynchronize", 110, 5010}}, want: map[Reason]int64{HostWork: 199, Withheld: 4801}},
 		{name: "a start that takes a little", gap: 180, launch: 99, step: -1, want: map[Reason]int64{HostWork: 180}},
 		{name: "behind a graph that was not recorded", gap: 600, launch: 99, step: -1, calls: []call{{"cudaGraphLaunch", 20, 30}}, want: map[Reason]int64{HostWork: 600}},
@@ -84,7 +84,7 @@ func TestWaitsOfPlantedGaps(t *testing.T) {
 	} {
 		syms := trace.NewSymbols()
 		s := &testset.RowStream{}
-		const end = 10_000 * us // of the kernel before the gap
+		const end = 10_000 * us // end of the kernel before the gap
 		event := func(name string, from, to, correlation int64) profile.Event {
 			return profile.Event{Start: trace.Time(from), End: trace.Time(to), Correlation: correlation, Name: syms.Intern(name), PID: 7}
 		}
@@ -120,7 +120,7 @@ func TestWaitsOfPlantedGaps(t *testing.T) {
 	}
 }
 
-// A sweep over gaps says the same as looking at every nanosecond of them.
+// The sweep over gaps gives the same result as a check of every nanosecond.
 func TestWaitsMomentByMoment(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 300 {
@@ -141,7 +141,7 @@ func TestWaitsMomentByMoment(t *testing.T) {
 		for from := trace.Time(r.IntN(30)); from < 220; {
 			to := from + 1 + trace.Time(r.IntN(60))
 			row := gpuRow{start: to, flags: rowCalled, launch: from + 1 + trace.Time(r.IntN(int(to-from)))}
-			lost := int64(0) // by calls that waited
+			lost := int64(0) // time in calls that waited
 			for _, c := range host.calls {
 				if c.reason == AfterSync && c.Start <= from && c.End > from && c.End <= row.launch {
 					lost += int64(c.End - c.Start)
@@ -174,7 +174,7 @@ func TestWaitsMomentByMoment(t *testing.T) {
 	}
 }
 
-// definedReason is the reason of a moment in a gap from a time on that a launch ended.
+// definedReason returns the reason for a moment of a gap that began at from and that a launch ended.
 func definedReason(host *hostTimes, steps []profilewalk.Step, now, from, launch trace.Time) Reason {
 	best, drained := NumReasons, false
 	for _, c := range host.calls {

@@ -18,7 +18,7 @@ func TestSingleBlocksFinding(t *testing.T) {
 	}{
 		{1, 1000, "for 91 % of the time, the GPU runs nothing but 1 kernel of one thread: "},
 		{64, 1000, "for 91 % of the time, the GPU runs nothing but 1 kernel of one block of threads: "},
-		{0, 1000, ""}, // several blocks, or unknown
+		{0, 1000, ""}, // several blocks, or an unknown number
 		{1, 20, ""},
 	} {
 		syms, s := trace.NewSymbols(), &testset.RowStream{}

@@ -10,8 +10,8 @@ import (
 	"github.com/sgtrace/sgtrace/profile/kernelname"
 )
 
-// A launch that loads code for 48 ms is no start of CUDA, which took 248 ms before the device had any work; where no launch
-// loads code, the start is in the gap. What is less than half of the start is partly why.
+// If a launch loads code, that is the reason for the gap at the start; CUDA itself started before the device had any work.
+// If no launch loads code, the start of CUDA is the reason. A reason for less than half of the time explains it only partly.
 func TestColdStartSaysWhat(t *testing.T) {
 	const ms = 1_000_000
 	for name, c := range map[string]struct {

@@ -12,8 +12,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Runs on different days are judged each by itself: what is found of one is what is found of
-// it alone, at its part of the cost.
+// Runs on different days are judged separately: each has the findings that it has
+// alone, at its share of the cost.
 func TestEachRun(t *testing.T) {
 	syms := trace.NewSymbols()
 	const day = 86_400_000 * ms
@@ -59,7 +59,7 @@ func TestEachRun(t *testing.T) {
 			t.Errorf("%s: %+v, want %+v at a cost of %g", c.when, got[0], want[0], cost)
 		}
 	}
-	// A rank that is in both keeps them together.
+	// A rank in both recordings keeps them together.
 	again := measure(idle, idleToo, copies, stream(1, 30_002*day, ms/4, kernel))
 	if again.Divided() || !together.Divided() {
 		t.Errorf("divided: %t, want true; with a rank in both: %t, want false", together.Divided(), again.Divided())

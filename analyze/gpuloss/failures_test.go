@@ -10,8 +10,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Failed calls are counted by name and error, in all streams; calls that libraries make to
-// see whether they fail are not, nor is what lies outside of the window.
+// Failed calls are counted by name and error over all streams. Calls that libraries
+// make only to test for a failure do not count, nor do calls outside of the window.
 func TestFailedCalls(t *testing.T) {
 	const outOfResources, noMemory, notReady, noSymbol = 701, 2, 600, 500
 	syms := trace.NewSymbols()

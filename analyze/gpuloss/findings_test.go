@@ -18,8 +18,8 @@ import (
 
 const ms = 1_000_000
 
-// gpuOf is a device of 100 ms: ms of exposed communication, of exposed copies, and idle by
-// reason; the rest computes.
+// gpuOf returns a device of 100 ms, with ms of exposed communication and exposed
+// copies, and idle ms by reason; the rest is compute.
 func gpuOf(comm, copies int64, idle map[gpu.Reason]int64) gpu.GPU {
 	g := gpu.GPU{Rank: "TP0", Last: 100 * ms, Rows: 100}
 	compute := 100 - comm - copies
@@ -34,10 +34,10 @@ func gpuOf(comm, copies int64, idle map[gpu.Reason]int64) gpu.GPU {
 	return g
 }
 
-// notPaused are hosts that never pause.
+// notPaused is for hosts that never pause.
 func notPaused(int32, int32) int64 { return 0 }
 
-// all are the findings of a report.
+// all returns the findings of a report.
 func all(g *gpu.GPUs) []finding.Finding {
 	idle, _ := Idle(g, notPaused)
 	between, _ := IdleBetweenSteps(g)
@@ -46,7 +46,7 @@ func all(g *gpu.GPUs) []finding.Finding {
 	return slices.Concat(idle, between, exposed, copies)
 }
 
-// What is found of devices, by subkind and cost.
+// Findings on devices, by subkind and cost.
 func TestFindings(t *testing.T) {
 	type found struct {
 		subkind string
@@ -81,7 +81,7 @@ func TestFindings(t *testing.T) {
 	}
 }
 
-// Decode steps without a graph cost what they take longer than those with one.
+// Decode steps without a graph cost the time that they take beyond those with one.
 func TestGraphFindings(t *testing.T) {
 	const us = 1000
 	measure := func(steps, everyEager int) *gpu.GPUs {
@@ -122,8 +122,7 @@ func TestGraphFindings(t *testing.T) {
 	}
 }
 
-// Recording slows hosts down: what is said about waits for the host says so, and nothing
-// else does.
+// Recording slows hosts down. Findings about waits for the host mention that, and no others do.
 func TestCaveatsOfRecording(t *testing.T) {
 	host, device := gpuOf(0, 0, map[gpu.Reason]int64{gpu.HostWork: 40}), gpuOf(0, 0, map[gpu.Reason]int64{gpu.Dependency: 40})
 	for _, c := range []struct {
@@ -156,7 +155,7 @@ func TestCaveatsOfRecording(t *testing.T) {
 	}
 }
 
-// Steps for which there is no graph are evidence of hosts that are late.
+// Steps that have no graph are evidence of late hosts.
 func TestNoGraphs(t *testing.T) {
 	steps := func(eager, graph, beyond int) gpu.GraphUse {
 		return gpu.GraphUse{Eager: distribution.Summary{N: eager}, Graph: distribution.Summary{N: graph}, Beyond: beyond}
@@ -166,7 +165,7 @@ func TestNoGraphs(t *testing.T) {
 		want string
 	}{
 		{nil, ""},
-		{[]gpu.GraphUse{steps(1, 1, 0)}, ""}, // smaller ones can be padded to a graph
+		{[]gpu.GraphUse{steps(1, 1, 0)}, ""}, // the smaller one can be padded to a graph
 		{[]gpu.GraphUse{steps(1, 0, 0), steps(1, 0, 0)}, "none of 2 decode steps ran as a CUDA graph: the host launches every kernel by itself"},
 		{[]gpu.GraphUse{steps(1, 1, 1), steps(0, 1, 0), steps(1, 0, 1)}, "2 of 4 decode steps had more requests than any that ran as a CUDA graph"},
 	} {
@@ -176,7 +175,7 @@ func TestNoGraphs(t *testing.T) {
 	}
 }
 
-// A reason of less than half of the idle time is not most of it.
+// A reason for less than half of the idle time is not called the main one.
 func TestHowMuch(t *testing.T) {
 	for part, want := range map[float64]string{0.32: "partly ", 0.5: "mostly ", 0.89: "mostly ", 0.9: ""} {
 		if got := howMuch(part); got != want {
@@ -185,7 +184,7 @@ func TestHowMuch(t *testing.T) {
 	}
 }
 
-// Idle time in steps and between them is what the table calls idle.
+// Idle time in steps and between steps adds up to the idle time in the table.
 func TestIdleBetweenStepsIsApart(t *testing.T) {
 	for between, want := range map[int64]string{
 		0:  "the GPU is idle 15 % of the time, because the host launches kernels too late",
@@ -199,8 +198,8 @@ func TestIdleBetweenStepsIsApart(t *testing.T) {
 	}
 }
 
-// The longest gap is that of any reason, which is told if another one leads; what lies between steps,
-// and what a cold start takes, are told elsewhere.
+// The longest gap may have any reason, which is named if it is not the main one.
+// Gaps between steps and at a cold start are reported elsewhere.
 func TestLongestGap(t *testing.T) {
 	g := gpuOf(0, 0, map[gpu.Reason]int64{gpu.HostWork: 20, gpu.Dependency: 10})
 	for reason, length := range map[gpu.Reason]trace.Time{gpu.HostWork: 2 * ms, gpu.Dependency: 9 * ms, gpu.BetweenSteps: 30 * ms, gpu.Modules: 40 * ms} {
@@ -218,7 +217,8 @@ func TestLongestGap(t *testing.T) {
 	}
 }
 
-// Where a tenth of the time of kernels is launched outside of annotated steps, there is work, and less idle time is told.
+// If at least a tenth of the kernel time is launched outside of annotated steps, idle time
+// between steps is called idle time outside of annotated steps.
 func TestIdleOutsideOfSteps(t *testing.T) {
 	for outside, want := range map[int64]string{5: "", 20: "the GPU is idle 30 % of the time outside of annotated steps, where hosts launch 20 % of the kernels' time"} {
 		g := gpuOf(0, 0, map[gpu.Reason]int64{gpu.BetweenSteps: 30})
@@ -230,7 +230,7 @@ func TestIdleOutsideOfSteps(t *testing.T) {
 	}
 }
 
-// One device that is idle far more than the others is named.
+// A device that is idle far more than the others is named.
 func TestOutlier(t *testing.T) {
 	for _, c := range []struct {
 		idle []int64
@@ -248,7 +248,7 @@ func TestOutlier(t *testing.T) {
 	}
 }
 
-// A device that waits alone is named: its peers do something else.
+// A device that waits alone is named, while its peers work.
 func TestIdleAlone(t *testing.T) {
 	waits, works := gpuOf(0, 0, map[gpu.Reason]int64{gpu.BetweenSteps: 90}), gpuOf(0, 0, map[gpu.Reason]int64{gpu.BetweenSteps: 20})
 	waits.Rank, works.Rank = "TP1", "TP0"
@@ -263,10 +263,10 @@ func TestIdleAlone(t *testing.T) {
 	}
 }
 
-// Of a recording that somebody filtered, nobody knows whether devices idle or compute between collectives, and beside them.
+// In a filtered recording with communication only, it is unknown whether devices idle or compute between collectives.
 func TestOnlyCommunication(t *testing.T) {
 	filtered := gpuOf(60, 0, map[gpu.Reason]int64{gpu.NotRecorded: 40})
-	called := filtered // a benchmark of collectives
+	called := filtered // a complete recording of a collective benchmark
 	called.Called = called.Rows
 	for _, test := range []struct {
 		gpu  gpu.GPU
@@ -286,7 +286,7 @@ func TestOnlyCommunication(t *testing.T) {
 	}
 }
 
-// A device that ran something was not idle all of the time.
+// A device that ran anything at all is not reported as idle all of the time.
 func TestNearlyAllIdle(t *testing.T) {
 	g := gpuOf(0, 0, map[gpu.Reason]int64{gpu.HostWork: 99})
 	g.Running[1<<kernelname.ClassCompute], g.Waits.Time[gpu.HostWork] = ms/2, 99*ms+ms/2

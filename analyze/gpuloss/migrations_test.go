@@ -11,7 +11,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Pages that move while a kernel runs hold it up; copies that run beside it do not.
+// Pages that move during a kernel hold it up; copies that run beside it do not.
 func TestMigrations(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -29,7 +29,7 @@ func TestMigrations(t *testing.T) {
 	}
 }
 
-// Evidence says which copies are of pageable memory, and what is wrong with that, if most of some are.
+// Evidence says which copies use pageable memory, and why that is bad, if most copies of a kind do.
 func TestPageableCopies(t *testing.T) {
 	for pageable, want := range map[int64]string{
 		100 * ms: "HtoD: 4 copies, 100 ms, of pageable memory; " + gpu.AboutPageable, 60 * ms: "HtoD: 4 copies, 100 ms, 60 ms of pageable memory; " + gpu.AboutPageable,

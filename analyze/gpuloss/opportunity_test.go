@@ -14,7 +14,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// modelSet is a stream of so many layers of some kernels of 10 us each.
+// modelSet returns a stream of layers, each with the given kernels of 10 us.
 func modelSet(layers int, blocks int64, kernels ...string) *profile.Set {
 	syms := trace.NewSymbols()
 	s := &testset.RowStream{}
@@ -38,8 +38,8 @@ func find(set *profile.Set) (*Opportunities, *Fills) {
 	return f.Opportunities, f.Fills
 }
 
-// Each pattern is found where its kernels follow each other in every layer, with the time of all but the
-// longest; not where a fused kernel does the same, another kernel is between, or it is in one layer alone.
+// A pattern is found if its kernels follow each other in every layer; it would save the time of all except the longest.
+// It is not found if a fused kernel replaces it, if another kernel is in between, or if it is in only one layer.
 func TestPatterns(t *testing.T) {
 	attention, gemm := "flash_fwd_kernel", "nvjet_tst_64x8"
 	for _, c := range []struct {
@@ -60,7 +60,7 @@ func TestPatterns(t *testing.T) {
 		{[]string{gemm, "rotary_embedding_kernel", gemm, "reshape_and_cache_flash_kernel", attention}, ""},
 	} {
 		set := modelSet(8, 1000, c.kernels...)
-		if c.want == "rope, then KV write" { // vLLM has a kernel for it on AMD alone
+		if c.want == "rope, then KV write" { // vLLM fuses these only on AMD
 			set.GPUs = []string{"AMD Instinct MI300X"}
 		}
 		o, _ := find(set)
@@ -78,7 +78,7 @@ func TestPatterns(t *testing.T) {
 	}{
 		{[]string{gemm, "vectorized_elementwise_kernel", "softmax_warp_forward", "elementwise_kernel", gemm}, true},
 		{[]string{gemm, "softmax_warp_forward", gemm}, true},
-		{[]string{gemm, "softmax_warp_forward", "moe_topk_kernel", gemm}, false}, // of a router
+		{[]string{gemm, "softmax_warp_forward", "moe_topk_kernel", gemm}, false}, // in a router
 		{[]string{gemm, "softmax_warp_forward", "rms_norm_kernel", gemm}, false},
 	} {
 		o, _ := find(modelSet(8, 1000, append(c.kernels, "some_kernel")...))
@@ -95,7 +95,7 @@ func TestPatterns(t *testing.T) {
 	}
 }
 
-// The share of time with fewer blocks than multiprocessors is what can be counted by hand.
+// The share of time with fewer blocks than multiprocessors matches a count by hand.
 func TestFills(t *testing.T) {
 	for _, c := range []struct {
 		blocks int64
@@ -108,8 +108,8 @@ func TestFills(t *testing.T) {
 	}
 }
 
-// A last wave that is mostly empty, registers that leave little room, and a kernel of one thread are told, and what
-// such a wave costs is what can be counted by hand.
+// A mostly empty last wave, registers that limit occupancy, and a kernel of one thread are
+// reported. The cost of such a wave matches a count by hand.
 func TestWhyNotFull(t *testing.T) {
 	for _, c := range []struct {
 		kernel string
@@ -117,10 +117,10 @@ func TestWhyNotFull(t *testing.T) {
 		why    string
 		idle   float64
 	}{
-		{"elementwise", profile.LaunchShape{Blocks: 132*2 + 66, Threads: 1024, Registers: 32}, "last wave", 1 - 1.25/2}, // two fit in each of 132
+		{"elementwise", profile.LaunchShape{Blocks: 132*2 + 66, Threads: 1024, Registers: 32}, "last wave", 1 - 1.25/2}, // two blocks fit in each of 132 multiprocessors
 		{"elementwise", profile.LaunchShape{Blocks: 132 * 2 * 10, Threads: 1024, Registers: 32}, "", 0},
 		{"elementwise", profile.LaunchShape{Blocks: 132 * 100, Threads: 256, Registers: 255}, "low occupancy", 0},
-		{"nvjet_tst_64x8", profile.LaunchShape{Blocks: 132 * 100, Threads: 256, Registers: 255}, "", 0}, // made so
+		{"nvjet_tst_64x8", profile.LaunchShape{Blocks: 132 * 100, Threads: 256, Registers: 255}, "", 0}, // designed that way
 		{"argmax", profile.LaunchShape{Blocks: 1, Threads: 1, Registers: 32}, "one thread", 131.0 / 132},
 	} {
 		set := modelSet(1, 1, c.kernel)
@@ -136,7 +136,7 @@ func TestWhyNotFull(t *testing.T) {
 	}
 }
 
-// Shared experts after the exchange of tokens could run with it; not where something else fills the GPU meanwhile.
+// Shared experts after the exchange of tokens could overlap with it, but not if something else fills the GPU meanwhile.
 func TestOverlap(t *testing.T) {
 	layer := []string{"flash_fwd_kernel", "deep_ep::dispatch", "grouped_gemm_kernel", "deep_ep::combine", "nvjet_tst", "silu_and_mul_kernel", "nvjet_tst"}
 	of := func(o *Opportunities) (list []Opportunity) {
@@ -166,7 +166,7 @@ func TestOverlap(t *testing.T) {
 	}
 }
 
-// A fusion that the server has no switch for is no opportunity.
+// A fusion that the server cannot switch on is no opportunity.
 func TestSwitches(t *testing.T) {
 	set := modelSet(8, 1000, "nvjet_tst", "flash_fwd_kernel", "nvjet_tst", "silu_and_mul_kernel", "per_token_group_quant_8bit_kernel")
 	if o, _ := find(set); len(o.List) != 1 || !strings.HasPrefix(o.List[0].How, "vLLM: ") {
@@ -183,7 +183,7 @@ func TestSwitches(t *testing.T) {
 	}
 }
 
-// Much that could be saved is a finding, one only, and the largest; little is none, and nothing is said of it.
+// Large possible savings are one finding, about the largest. Small ones are not mentioned.
 func TestFinding(t *testing.T) {
 	for _, c := range []struct {
 		kernels []string
@@ -201,7 +201,7 @@ func TestFinding(t *testing.T) {
 	}
 }
 
-// Each neighbor of each pattern has a bit of its own.
+// Each neighbor of each pattern has its own bit.
 func TestPlacesOfPatterns(t *testing.T) {
 	seen := places(0)
 	for i := range patterns {

@@ -12,11 +12,11 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A planted step runs kernels for busy us of which comm are communication that nothing
-// hides, after idle us in which the host launches nothing: the step begins with them.
+// A plantedStep begins with idle us in which the host launches nothing. Then kernels
+// run for busy us; the last comm us of that are communication that nothing hides.
 type plantedStep struct{ idle, busy, comm int64 }
 
-// regimesOf measures 50 steps of each kind, decode after prefill.
+// regimesOf measures 50 prefill steps, and then 50 decode steps.
 func regimesOf(prefill, decode plantedStep) *gpu.GPUs {
 	const us = 1000
 	syms := trace.NewSymbols()
@@ -46,8 +46,8 @@ func regimesOf(prefill, decode plantedStep) *gpu.GPUs {
 	return gpu.Measure(testset.SetOf(syms, []string{"TP0"}, s), gpu.Options{})
 }
 
-// What is large in one kind of steps is found there though it is not large in the whole, and
-// of what is large in the whole each kind tells its part.
+// A loss that is large in one kind of step is found there even if it is small
+// overall. If it is large overall, evidence has its share in each kind.
 func TestRegimes(t *testing.T) {
 	const both = "in decode 41 %, in prefill 6 %"
 	for _, c := range []struct {

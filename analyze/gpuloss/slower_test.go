@@ -11,16 +11,16 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Two ranks run 50 kernels of each of three names in 100 ms: 10, 6, and 4 ms. What one of them takes longer shows without collectives.
+// Two ranks run 50 kernels of each of three names in 100 ms: 10, 6, and 4 ms in total. A slower rank shows even without collectives.
 func TestSlowKernels(t *testing.T) {
 	type kernel struct {
-		n, ms, median float64 // of the rank, as a multiple of its peer
+		n, ms, median float64 // of the rank, as multiples of its peer
 	}
 	same := kernel{1, 1, 1}
 	for name, c := range map[string]struct {
 		of     [3]kernel
-		waited int64 // ms that the peer waited for the rank
-		idle   int64 // ms that the peer is idle and the rank is not
+		waited int64 // ms for which the peer waited for the rank
+		idle   int64 // ms for which only the peer is idle
 		says   string
 		cost   float64
 	}{

@@ -9,7 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Kernels that a device holds back are a finding of their own, and no idle time of the host.
+// Kernels that a device holds back are a finding of their own, and not idle time of the host.
 func TestWithheld(t *testing.T) {
 	held := func(late int64, since trace.Time) gpu.GPU {
 		g := gpuOf(0, 0, map[gpu.Reason]int64{gpu.HostWork: 30, gpu.Withheld: 24})
@@ -22,7 +22,7 @@ func TestWithheld(t *testing.T) {
 		name string
 		gpus []gpu.GPU
 		idle float64 // cost
-		want string  // in the text; "" is nothing
+		want string  // in the text; "" is no finding
 	}{
 		{"since", []gpu.GPU{held(10, gpu.Absolute+5*ms)}, 0.3, "since 01:46:40.005, 9 of 300 kernels that find the GPU idle start 2.40 ms after their launch"},
 		{"always", []gpu.GPU{held(5, 0)}, 0.3, "10 of 900 kernels that find the GPU idle start 2.40 ms"},

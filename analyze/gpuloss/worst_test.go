@@ -7,7 +7,7 @@ import (
 	"github.com/sgtrace/sgtrace/profile/kernelname"
 )
 
-// The rank to look at first is the one that spends most time on what a finding is about.
+// The rank to look at first is the one that loses the most time to the cause of the finding.
 func TestWorst(t *testing.T) {
 	g := &gpu.GPUs{GPUs: []gpu.GPU{gpuOf(40, 1, map[gpu.Reason]int64{gpu.HostWork: 10}), gpuOf(10, 30, map[gpu.Reason]int64{gpu.HostWork: 5}), gpuOf(10, 2, map[gpu.Reason]int64{gpu.HostWork: 60})}}
 	for i, name := range []string{"TP0", "TP1", "TP2"} {

@@ -2,8 +2,8 @@ package graphs
 
 import "testing"
 
-// Between two kernels of a replay are what was planted of both; between replays, and on another device, is
-// nothing. Without a capture, kernels tell.
+// Between two kernels of a replay, both planted neighbors are known. Between replays,
+// and on another device, there are none. Without a capture, only the kernels are known.
 func TestNeighborsOfGaps(t *testing.T) {
 	model := layers(3, 8)
 	for _, captured := range []bool{true, false} {

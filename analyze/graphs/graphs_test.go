@@ -13,13 +13,13 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A planted launch is one kernel of a model: what it is called, and what asks for it.
+// A planted is one kernel launch of a model, with its name and its operator.
 type planted struct {
 	kernel, operator, shapes, module string
 	side                             bool // runs on a second stream
 }
 
-// layers is a model of so many layers, each of seven kernels, for so many tokens.
+// layers returns a model of n layers with seven kernels each, for a number of tokens.
 func layers(n, tokens int) (list []planted) {
 	list = append(list, planted{"triton_poi_fused_embedding_0", "aten::embedding", fmt.Sprintf("[[%d]]", tokens), "Model_0", false})
 	for i := range n {
@@ -44,9 +44,9 @@ type plant struct {
 	rows  testset.RowStream
 	now   trace.Time
 	corr  int64
-	named bool // calls at capture say which kernel they launch
+	named bool // calls at capture name the kernel that they launch
 
-	numbered bool // kernels have the numbers of their nodes
+	numbered bool // kernels have the numbers of their graph nodes
 }
 
 func (p *plant) event(name string, from, to trace.Time) profile.Event {
@@ -70,7 +70,7 @@ func (p *plant) frame(kind profile.FrameKind, name, shapes string, from, to trac
 	p.rows.FrameRows = append(p.rows.FrameRows, f)
 }
 
-// capture adds the capture of a model for so many tokens.
+// capture adds the capture of a model for a number of tokens.
 func (p *plant) capture(model []planted, tokens int) {
 	from := p.now
 	p.call("cudaStreamBeginCapture")
@@ -90,8 +90,8 @@ func (p *plant) capture(model []planted, tokens int) {
 	p.now += 100
 }
 
-// replay adds a replay of a model by a step of so many requests. Kernels on the second stream run with
-// those before them.
+// replay adds a replay of a model in a step of batch requests. Kernels on the second
+// stream run together with those before them.
 func (p *plant) replay(model []planted, batch int) {
 	from := p.now
 	launch := p.call("cudaGraphLaunch").Correlation
@@ -112,7 +112,7 @@ func (p *plant) replay(model []planted, batch int) {
 	p.rows.RangeRows = append(p.rows.RangeRows, profile.Range{Event: p.event(fmt.Sprintf("step[DECODE bs=%d]", batch), from-1, p.now), TID: 1})
 }
 
-// sets returns the replays, with the captures beside them.
+// sets returns the replays together with the captures.
 func sets(captures, replays *plant) *profile.Set {
 	set := testset.SetOf(replays.syms, []string{"rank 0"}, &replays.rows)
 	set.Captures = &profile.GraphCaptures{Set: *testset.SetOf(captures.syms, []string{"rank 0"}, &captures.rows)}
@@ -121,7 +121,7 @@ func sets(captures, replays *plant) *profile.Set {
 
 func newPlant(named bool) *plant { return &plant{syms: trace.NewSymbols(), now: 1000, named: named} }
 
-// without drops some of a model.
+// without returns a model without some of its kernels.
 func without(model []planted, drop ...int) (rest []planted) {
 	for i, l := range model {
 		if !slices.Contains(drop, i) {
@@ -131,7 +131,7 @@ func without(model []planted, drop ...int) (rest []planted) {
 	return rest
 }
 
-// tally counts what came of the nodes of a replay of a model.
+// tally counts the nodes of a replay that got the right launch, and those that stayed open.
 func tally(t *testing.T, g *Graphs, l *Launch, model []planted) (right, open int) {
 	t.Helper()
 	right, open, wrong := count(t, g, l, model)
@@ -146,7 +146,7 @@ func count(t *testing.T, g *Graphs, l *Launch, model []planted) (right, open int
 	if len(l.Nodes) != len(model) {
 		t.Fatalf("%d nodes, want %d", len(l.Nodes), len(model))
 	}
-	kernels := map[string][]planted{} // by name, in order: streams may mix the nodes
+	kernels := map[string][]planted{} // by name, in order: streams may interleave the nodes
 	for _, m := range model {
 		kernels[m.kernel] = append(kernels[m.kernel], m)
 	}
@@ -167,8 +167,8 @@ func count(t *testing.T, g *Graphs, l *Launch, model []planted) (right, open int
 	return right, open, wrong
 }
 
-// Each kernel has the operator, shapes, and module of its launch, whether names were recorded at
-// capture or not, and of the graph that was captured for the batch of the step.
+// Each kernel gets the operator, shapes, and module of its launch, from the graph
+// that was captured for the step's batch size, with and without names at capture.
 func TestEveryKernelHasItsLaunch(t *testing.T) {
 	for _, named := range []bool{true, false} {
 		captures, replays := newPlant(named), newPlant(false)
@@ -191,8 +191,8 @@ func TestEveryKernelHasItsLaunch(t *testing.T) {
 	}
 }
 
-// A launch that one side lacks costs that launch. Where names are known, nothing else stays open;
-// where they are not, what does is near, and nothing is wrong.
+// A launch that is missing on one side only loses itself. If names are known, nothing
+// else stays open. If they are not, only nodes nearby stay open, and none is wrong.
 func TestMissingLaunchesCostThemselves(t *testing.T) {
 	for seed := range uint64(40) {
 		r := rand.New(rand.NewPCG(seed, 4))
@@ -221,8 +221,8 @@ func TestMissingLaunchesCostThemselves(t *testing.T) {
 	}
 }
 
-// An operator that Inductor compiled has the name of its kernel: it stays with that where its neighbors are of no
-// known kind, and one of them is missing.
+// An operator compiled by Inductor carries its kernel's name. It keeps its kernel even
+// if its neighbors are of unknown kinds and one of them is missing.
 func TestCompiledOperatorsHaveTheNameOfTheirKernel(t *testing.T) {
 	model := layers(1, 16)
 	for i := range 6 {
@@ -239,7 +239,7 @@ func TestCompiledOperatorsHaveTheNameOfTheirKernel(t *testing.T) {
 	}
 }
 
-// Where as many are missing on one side as on the other, equal lengths are no proof.
+// If equally many are missing on both sides, equal lengths prove nothing.
 func TestEqualLengthsAreNoProof(t *testing.T) {
 	model := layers(8, 16)
 	captures, replays := newPlant(false), newPlant(false)
@@ -251,8 +251,8 @@ func TestEqualLengthsAreNoProof(t *testing.T) {
 	}
 }
 
-// Of short graphs, each of a layer, that lack one launch and have another too many, what the other graphs say of the same
-// kernels decides, and what stays doubtful is open: next to nothing is wrong.
+// Short graphs of one layer each lack one launch and have an extra one. The other graphs with
+// the same kernels decide; doubtful ones stay open, and hardly any is wrong.
 func TestShortGraphsAgree(t *testing.T) {
 	all, right, wrong := 0, 0, 0
 	for seed := range uint64(20) {
@@ -280,8 +280,8 @@ func TestShortGraphsAgree(t *testing.T) {
 	}
 }
 
-// Kernels of a second stream run before others that were launched earlier. Names tell which are which, and so do
-// the numbers of nodes, which are in the order of capture.
+// Kernels on a second stream may run before others that were launched earlier. Names
+// resolve that, and so do the numbers of nodes, which are in the order of capture.
 func TestStreamsThatRunAtOnce(t *testing.T) {
 	model := layers(6, 16)
 	for i := 3; i < len(model); i += 8 {
@@ -299,7 +299,7 @@ func TestStreamsThatRunAtOnce(t *testing.T) {
 	}
 }
 
-// What another model captured is of no kernel.
+// The captures of another model match no kernel.
 func TestAnotherModelFitsNothing(t *testing.T) {
 	captures, replays := newPlant(true), newPlant(false)
 	other := layers(8, 16)
@@ -314,8 +314,8 @@ func TestAnotherModelFitsNothing(t *testing.T) {
 	}
 }
 
-// Without captures, layers follow from the order: each begins with its norm, and what is before the first
-// is of none.
+// Without captures, layers follow from the order: each begins with its norm, and
+// kernels before the first norm have no layer.
 func TestLayersByOrder(t *testing.T) {
 	p := newPlant(false)
 	p.replay(layers(6, 16), 16)
@@ -344,17 +344,17 @@ func TestLayersByOrder(t *testing.T) {
 	}
 }
 
-// One launch of one kernel that takes longer shows at its place, with its block.
+// If one launch of a kernel in a layer is slow, it shows at its position in the layer, with its block.
 func TestSlowPlaceOfABlock(t *testing.T) {
 	p := newPlant(false)
 	model := layers(6, 16)
 	for range 3 {
 		p.replay(model, 16)
 	}
-	const slow = 1 + 4*8 + 6 // silu of the fifth layer
+	const slow = 1 + 4*8 + 6 // silu in the fifth layer
 	for i := range p.rows.KernelRows {
 		if k := &p.rows.KernelRows[i]; i%len(model)%8 == 1 {
-			k.End = k.Start // shorter than the clock can tell
+			k.End = k.Start // shorter than the clock resolution
 		}
 	}
 	for i := slow; i < len(p.rows.KernelRows); i += len(model) {

@@ -10,7 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// nodeRows are rows with the nodes of graphs, as an export of Nsight Systems has them.
+// nodeRows are rows with graph nodes, as exports of Nsight Systems have them.
 type nodeRows struct {
 	testset.RowStream
 	nodes []profile.GraphNode
@@ -24,9 +24,9 @@ func (r *nodeRows) GraphNodes(yield func(*profile.GraphNode) bool) {
 	}
 }
 
-// Each kernel has what was around the call that made its node, whatever the order in which the graph runs
-// it, and whatever else was captured. The truth is what was planted. Nodes that were captured before the
-// recording began stay open.
+// Each kernel gets the frames around the call that created its node, whatever the
+// order in which the graph runs and whatever else was captured, according to the
+// planted truth. Nodes that were captured before the recording began stay open.
 func TestNodesLeadToTheirCalls(t *testing.T) {
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 3))
@@ -38,7 +38,7 @@ func TestNodesLeadToTheirCalls(t *testing.T) {
 			rows.RangeRows = append(rows.RangeRows, profile.Range{Event: event(name, from, to), TID: 1})
 		}
 		type want struct{ operator, shapes, module, layer string }
-		var truth [][]want // by graph, and node
+		var truth [][]want // by graph and node
 		now, lost := trace.Time(1000), rng.IntN(5)
 		sizes := []int64{1, 8, 32}
 		for graph, size := range sizes {
@@ -53,7 +53,7 @@ func TestNodesLeadToTheirCalls(t *testing.T) {
 					captured, executable := int64(graph+1)<<32|int64(len(of)+1), int64(graph+51)<<32|int64(len(of)+1)
 					w := want{op, shapes, module, fmt.Sprintf("model.layers.%d", layer)}
 					if graph == 1 && len(of) == lost {
-						w = want{} // nothing tells what made it
+						w = want{} // its origin is unknown
 					} else {
 						rows.nodes = append(rows.nodes, profile.GraphNode{Event: event("", now+4, now+4), TID: 1, Node: captured})
 					}
@@ -71,7 +71,7 @@ func TestNodesLeadToTheirCalls(t *testing.T) {
 			call.Correlation = int64(replay + 1)
 			rows.CallRows = append(rows.CallRows, call)
 			graph := replay % len(sizes)
-			for _, i := range rng.Perm(len(truth[graph])) { // of many streams
+			for _, i := range rng.Perm(len(truth[graph])) { // as if on many streams
 				k := profile.Kernel{Event: event("nvjet", now+10, now+12), Stream: uint32(i), Node: int64(graph+51)<<32 | int64(i+1)}
 				k.Correlation = call.Correlation
 				rows.KernelRows = append(rows.KernelRows, k)

@@ -13,8 +13,8 @@ import (
 	"github.com/sgtrace/sgtrace/testkit/testset"
 )
 
-// pass adds a pass through a model that runs without a graph, in a step of so many requests, and what is
-// behind it in the same step.
+// pass adds a pass through a model without a graph, in a step of batch requests, and
+// the work after it in the same step.
 func (p *plant) pass(model []planted, batch, tokens int) {
 	from := p.now
 	for i, l := range model {
@@ -26,7 +26,7 @@ func (p *plant) pass(model []planted, batch, tokens int) {
 		k := profile.Kernel{Event: p.event(l.kernel, p.now, p.now+5), Stream: 7}
 		k.Correlation = corr
 		p.rows.KernelRows = append(p.rows.KernelRows, k)
-		if i == len(model)-2 { // the last one is of another module: it makes logits
+		if i == len(model)-2 { // the last GEMM is in another module: it computes logits
 			p.frame(profile.PythonFrame, profile.ModulePrefix+"Model_0", "", from, p.now)
 		}
 	}
@@ -34,24 +34,24 @@ func (p *plant) pass(model []planted, batch, tokens int) {
 	p.now += 100
 }
 
-// decoder is the model of layers with logits, for so many tokens.
+// decoder returns the model of layers with logits, for a number of tokens.
 func decoder(n, tokens int) []planted {
 	return append(layers(n, tokens), planted{"nvjet_logits", "aten::mm", fmt.Sprintf("[[%d,64],[64,1000]]", tokens), "Logits_0", false})
 }
 
-// A graph without a capture has the operators, sizes, and modules that a prefill of the same model had,
-// whatever its kernels are called; attention by another kernel has its module only. What only the
-// graph has stays without either. The truth is what was planted.
+// A graph without a capture gets the operators, sizes, and modules of a prefill of the
+// same model, whatever the names of its kernels, according to the planted truth. Attention
+// by another kernel only gets its module. Kernels that only the graph has get neither.
 func TestPassWithoutGraph(t *testing.T) {
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 40))
 		n, batch := 2+rng.IntN(30), 1+rng.IntN(64)
 		p := newPlant(false)
-		const tokens = 5003 // no size of the model
+		const tokens = 5003 // not a size in the model
 		p.pass(decoder(n, tokens), 3, tokens)
 		want := decoder(n, batch)
 		var graph []planted
-		var truth []int // index of want; none
+		var truth []int // index into want, or none
 		for i, l := range want {
 			l.kernel = map[string]string{"nvjet_qkv": "nvjet_small", "nvjet_o": "nvjet_small", "nvjet_down": "splitk_gemm", "flash_fwd_kernel": "paged_attention_decode"}[l.kernel]
 			if l.kernel == "" {
@@ -95,7 +95,7 @@ func TestPassWithoutGraph(t *testing.T) {
 	}
 }
 
-// A pass of another model, or one that launches graphs itself, does not fit.
+// A pass of another model does not match, nor one that launches graphs itself.
 func TestPassOfAnotherModel(t *testing.T) {
 	p := newPlant(false)
 	p.pass(decoder(4, 5003), 3, 5003)
@@ -112,7 +112,7 @@ func TestPassOfAnotherModel(t *testing.T) {
 	}
 }
 
-// Sizes that are no tokens stay as they are; where tokens may be a size of the model, there are none.
+// Sizes that are not the number of tokens stay unchanged. If the number of tokens may be a size of the model, nothing is resized.
 func TestResize(t *testing.T) {
 	for _, test := range [...]struct{ in, want string }{
 		{"[[15360,4096],[4096,6144]]", "[[32,4096],[4096,6144]]"},
@@ -136,7 +136,7 @@ func TestResize(t *testing.T) {
 	}
 }
 
-// Stacks of GPU time go on from the launch of a graph with what its kernels were launched in.
+// Stacks of GPU time continue through the launch of a graph into the frames that launched its kernels at capture.
 func TestStacksThroughGraphs(t *testing.T) {
 	p := newPlant(false)
 	p.pass(decoder(2, 5003), 3, 5003)

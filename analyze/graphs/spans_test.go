@@ -7,8 +7,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// The spans around each kernel are its module and its operator, and nothing else; those of one stream nest,
-// even where a kernel starts before the one before it ends.
+// The spans around each kernel are exactly its module and its operator. Spans of one
+// stream nest, even if a kernel starts before the previous one ends.
 func TestSpansAroundKernels(t *testing.T) {
 	captures, replays := newPlant(true), newPlant(false)
 	model := layers(4, 8)
@@ -22,7 +22,7 @@ func TestSpansAroundKernels(t *testing.T) {
 	for i := range rows {
 		rows[i].At = int32(i)
 		if i%3 == 0 && rows[i].Stream == 7 {
-			rows[i].End += 3 // over the next one
+			rows[i].End += 3 // overlaps the next one
 		}
 	}
 	g := Collect(sets(captures, replays))

@@ -6,8 +6,8 @@ import (
 	"github.com/sgtrace/sgtrace/testkit/testset"
 )
 
-// The replay that is shown has each kernel of each layer once, from the beginning of its layer on; a model of few
-// layers is none.
+// The replay that is shown has each kernel of each layer once, starting at the beginning
+// of a layer. A model of few layers has none.
 func TestOneReplay(t *testing.T) {
 	p := newPlant(false)
 	for range 3 {
