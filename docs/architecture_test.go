@@ -18,36 +18,36 @@ import (
 // modulePath begins the import paths of the packages of this module.
 const modulePath = "github.com/sgtrace/sgtrace/"
 
-// A layer says which packages of this module some of its packages may import, tests
-// aside. Packages are called by their folders; "x/..." is x and all that is below it.
+// A layer lists packages of this module and what they may import outside of tests. Packages are
+// named by their folders; "x/..." means x and everything below it.
 type layer struct {
 	of     []string
 	may    []string
-	chain  bool   // each of them may import those before it, too
-	reason string // why may leaves packages out
+	chain  bool   // each package may also import the earlier ones in of
+	reason string // why may excludes other packages
 }
 
 var (
 	// reported is what reports see.
 	reported = []string{"trace", "trace/naming", "trace/redact", "request", "profile", "profile/kernelname", "series", "profile/recorder", "format/inventory", "internal/..."}
-	// base is what all reports stand on, and what several of them do.
+	// base is what all reports, or several of them, are built on.
 	base = []string{"analyze/words", "analyze/distribution", "analyze/table", "analyze/metric", "analyze/place", "analyze/finding", "analyze/document",
 		"analyze/load", "analyze/straggler", "analyze/cause", "analyze/profilewalk", "analyze/replay"}
-	// single answer a question each from tables alone, asking with the answers of other packages, too.
+	// single packages each answer one question from tables alone; those in asking also use answers of other packages.
 	single = []string{"analyze/requests", "analyze/change/work", "analyze/tail", "analyze/serverlimit", "analyze/lifecycle", "analyze/caches", "analyze/telemetry", "analyze/kernel", "analyze/gpu", "analyze/rank", "analyze/hang", "analyze/hardware", "analyze/diff/compare", "analyze/diff/setup",
 		"analyze/allocations", "analyze/routing", "analyze/inspect"}
 	asking = []string{"analyze/change", "analyze/collective", "analyze/host", "analyze/gaps", "analyze/graphs", "analyze/operators", "analyze/gpuloss", "analyze/tokens", "analyze/overtime", "analyze/diff/pace", "analyze/diff/measured", "analyze/diff",
 		"analyze/critical", "analyze/telemetry/failed", "analyze/telemetry/judge", "analyze/telemetry/held", "analyze/telemetry/shown", "analyze/telemetry/slow"}
 	questions = slices.Concat(single, asking)
-	// filled is what the reader of a profiler's format fills and stands on.
+	// filled is what the reader of a profiler's format fills and builds on.
 	filled = []string{"profile/recorder", "format", "format/inventory", "format/logline", "profile", "profile/kernelname", "series", "request/spantable", "trace", "trace/naming", "trace/redact", "internal/..."}
 
 	sees  = "a report sees tables, whoever filled them: neither formats nor convert"
 	alone = "a format knows what all formats share, and its own folder: never another format"
 )
 
-// layers are all packages, from the ground upward: none imports those of a later layer. The first one
-// that a package is in counts.
+// layers lists all packages, from the bottom up: no package imports one in a later layer. A package
+// belongs to the first layer that contains it.
 var layers = []layer{
 	{of: []string{"internal/memory", "internal/order"}, reason: "package trace stands on helpers, so that these know nothing"},
 	{of: []string{"internal/..."}, may: []string{"internal/..."}, reason: "all stand on it, so that it knows none of them"},
@@ -84,7 +84,7 @@ var layers = []layer{
 
 	{of: []string{"convert/inputs", "convert/ranks", "convert/clocks", "convert/drawing/counters", "convert/drawing"}, chain: true,
 		may: slices.Concat(filled, []string{"align", "align/matching", "trace/naming", "otlpjson", "chrometrace", "nsysexport", "format/...", "dataset", "dataset/tasks", "request", "request/assembly", "perfetto"}),
-		// perfetto: inputs says of what we wrote that it is no input.
+		// perfetto is here because inputs recognizes files that sgtrace itself wrote.
 		reason: "inputs, ranks, clocks and drawing follow each other, and no report"},
 	{of: []string{"convert/verify"}, may: []string{"perfetto/reader", "profile", "trace"}, reason: "it shares no code with the writers"},
 	{of: []string{"convert"}, may: slices.Concat(reported, []string{"convert/inputs", "convert/ranks", "convert/clocks", "convert/drawing", "convert/verify", "dataset", "dataset/tasks", "perfetto", "chrometrace", "format/envelope"}),
@@ -134,10 +134,10 @@ var layers = []layer{
 	{of: []string{"testkit/readback"}, may: []string{"perfetto/reader", "trace"}, reason: "it shares no code with the writers, and knows nothing of what it runs"},
 }
 
-// forTests are packages that only tests may import, and each other.
+// forTests are packages that only tests, and each other, may import.
 var forTests = []string{"testkit/...", "nsysexport/internal/nsystest"}
 
-// isIn reports whether a package is one of patterns.
+// isIn reports whether a package matches one of the patterns.
 func isIn(patterns []string, pkg string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool {
 		below, all := strings.CutSuffix(p, "...")
@@ -145,13 +145,12 @@ func isIn(patterns []string, pkg string) bool {
 	})
 }
 
-// layerOf returns the layer of a package, -1 if it has none.
+// layerOf returns the index of a package's layer, or -1.
 func layerOf(pkg string) int {
 	return slices.IndexFunc(layers, func(l layer) bool { return isIn(l.of, pkg) })
 }
 
-// TestImportsPointOneWay checks the picture in ARCHITECTURE.md: which packages each
-// package may import.
+// TestImportsPointOneWay checks that packages import only what the layers in ARCHITECTURE.md allow.
 func TestImportsPointOneWay(t *testing.T) {
 	for pkg, imports := range packages(t) {
 		i := layerOf(pkg)
@@ -177,8 +176,8 @@ func TestImportsPointOneWay(t *testing.T) {
 	}
 }
 
-// TestArchitecture checks that ARCHITECTURE.md has one row for each package, and that
-// what it names in the code is there.
+// TestArchitecture checks that ARCHITECTURE.md has one row per package, and that the code it
+// mentions exists.
 func TestArchitecture(t *testing.T) {
 	page, err := os.ReadFile("ARCHITECTURE.md")
 	if err != nil {
@@ -214,7 +213,7 @@ func TestArchitecture(t *testing.T) {
 		}
 	}
 
-	folder := map[string]string{} // of a package by its name
+	folder := map[string]string{} // folder by package name
 	for pkg := range all {
 		folder[path.Base(pkg)] = pkg
 	}
@@ -233,8 +232,8 @@ func TestArchitecture(t *testing.T) {
 	}
 }
 
-// packages returns the packages of the module by their folders, and what they import of
-// it. Tests do not count.
+// packages returns the packages of the module by folder, with the packages of the module that they
+// import outside of tests.
 func packages(t *testing.T) map[string][]string {
 	t.Helper()
 	all := map[string][]string{}
@@ -272,8 +271,8 @@ func packages(t *testing.T) map[string][]string {
 	return all
 }
 
-// namesOf returns what is declared in a package: Name of all, and Type.Name of methods
-// and fields.
+// namesOf returns the declarations of a package: Name for all, and Type.Name for methods and
+// fields.
 func namesOf(t *testing.T, pkg string) map[string]bool {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join("..", filepath.FromSlash(pkg), "*.go"))

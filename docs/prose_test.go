@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// avoided are phrases that nobody says aloud, and British spellings, in lowercase, each
-// with what to write instead.
+// avoided are phrases that nobody says aloud, and British spellings, in lowercase, with
+// replacements.
 var avoided = []struct{ phrase, instead string }{
 	{"those that cost most", "top findings by cost"},
 	{"what is left", "name it: the rest, the files"},
@@ -44,8 +44,8 @@ var avoided = []struct{ phrase, instead string }{
 	{"summaris", "summariz"},
 }
 
-// Whatever people read sounds like American English: code with its comments, pages,
-// golden files, and scripts.
+// Everything that people read is American English: code with its comments, pages, golden files, and
+// scripts.
 func TestProse(t *testing.T) {
 	texts := []string{".go", ".md", ".tmpl", ".txtar", ".sh", ".js", ".css", ".html"}
 	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
@@ -59,7 +59,7 @@ func TestProse(t *testing.T) {
 		}
 		content, err := os.ReadFile(path)
 		if err == nil {
-			names := strings.NewReplacer("was_cancelled", "", "cancellederror", "", " cancelled at ", "") // what AIPerf, Python, and Slurm call it
+			names := strings.NewReplacer("was_cancelled", "", "cancellederror", "", " cancelled at ", "") // names in AIPerf, Python, and Slurm
 			checkProse(t, path, names.Replace(strings.ToLower(string(content))))
 		}
 		return err

@@ -52,7 +52,7 @@ func TestExportsInDir(t *testing.T) {
 func TestWriteDir(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a", "b")
 	r := testinput.Play(t, 1, func(c *simulator.Config) { c.Requests = 5 })
-	for range 2 { // the second time over the files of the first
+	for range 2 { // the second time overwrites the files of the first
 		if err := WriteDir(dir, r, nil, nil); err != nil {
 			t.Fatal(err)
 		}

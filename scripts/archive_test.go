@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// An archive has the same bytes every time, in every zone, and gives back its files.
+// An archive has the same bytes every time, in every time zone, and contains its files.
 func TestPack(t *testing.T) {
 	changed := time.Date(2026, 8, 17, 20, 53, 20, 0, time.UTC)
 	files := []file{{"sgtrace", 0o755, bytes.Repeat([]byte("program"), 1000)}, {"completions/sgtrace.bash", 0o644, []byte("complete")}}
@@ -78,7 +78,7 @@ func unpack(t *testing.T, data []byte, asZip bool) map[string]file {
 	}
 }
 
-// Packages of later commits have later versions, of numbers alone.
+// Packages of later commits have later versions, made of numbers only.
 func TestPackageVersion(t *testing.T) {
 	changed := time.Date(2026, 8, 17, 20, 53, 20, 0, time.UTC)
 	for described, want := range map[string]string{

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// docs/FORMATS.md is what the source says now.
+// docs/FORMATS.md matches the source.
 func TestPageIsFresh(t *testing.T) {
 	root := ".."
 	page, err := formatsPage(root)
@@ -34,7 +34,7 @@ func TestPageIsFresh(t *testing.T) {
 	t.Fatal("docs/FORMATS.md ends too early: 'make docs' writes it again")
 }
 
-// Every format of the source is on the page.
+// Every format in the source is on the page.
 func TestFormatsAreOnThePage(t *testing.T) {
 	root := ".."
 	formats := map[string][]string{} // by folder
@@ -96,7 +96,7 @@ func TestConstantWords(t *testing.T) {
 	}
 }
 
-// Comments over rows hold up to a blank line or the next one.
+// A comment applies to the rows below it, up to a blank line or the next comment.
 func TestRows(t *testing.T) {
 	dir := t.TempDir()
 	const text = `package x
@@ -128,8 +128,8 @@ var table = []entry{
 	}
 }
 
-// A table is found in any folder below, whether it is exported or not, and may be of
-// types and constants of another package.
+// A table is found in any folder below, exported or not, and may use types and constants of other
+// packages.
 func TestTableBelow(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Lines of rates are found among all that tests log, and come out sorted.
+// Lines with rates are found among all test output, and are sorted.
 func TestPageOfLog(t *testing.T) {
 	const events = `{"Action":"run","Package":"github.com/sgtrace/sgtrace/analyze/tail","Test":"TestRateOfB"}
 {"Action":"output","Package":"github.com/sgtrace/sgtrace/analyze/tail","Test":"TestRateOfB/one","Output":"    seeds.go:50: rate: tail: one: right in 3 of 4\n"}

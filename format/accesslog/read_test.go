@@ -13,7 +13,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// TestLayouts reads the same request, which took 2.1 s up to 22:53:22, in the layouts of gateways.
+// TestLayouts reads the same request, which took 2.1 s and ended at 22:53:22, in the layouts of several gateways.
 func TestLayouts(t *testing.T) {
 	const post, id = `"POST /v1/chat/completions HTTP/1.1"`, "0123456789abcdef0123456789abcdef"
 	const clf = `10.1.1.1 - - [17/Aug/2026:22:53:22 +0000] `
@@ -78,7 +78,7 @@ func TestLayouts(t *testing.T) {
 	}
 }
 
-// readLog reads a log, and returns what it says of requests and over time.
+// readLog reads a log, and returns its requests and series.
 func readLog(t testing.TB, text string) (*spantable.RequestRecords, *series.Set) {
 	diags := &trace.Diags{}
 	set := series.New(trace.NewSymbols(), diags)
@@ -91,8 +91,8 @@ func readLog(t testing.TB, text string) (*spantable.RequestRecords, *series.Set)
 	return records, set
 }
 
-// TestRequests: what says how long it took becomes a request, but no health check; what does not is counted if it failed; and
-// nginx's errors are complaints of the server that they are about, once each.
+// TestRequests: a line with a duration becomes a request, unless it is a health check. A failed line without
+// one is counted. Errors in nginx's log become complaints about their upstream server; repetitions are counted.
 func TestRequests(t *testing.T) {
 	const clf = `10.1.1.1 - - [17/Aug/2026:22:53:22 +0000] "`
 	records, set := readLog(t, clf+`POST /v1/completions HTTP/1.1" 200 4000 "-" "x" 2.100 2.100 10.0.0.5:8000`+"\n"+
@@ -108,7 +108,7 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// FuzzIndex reads anything, without a panic.
+// FuzzIndex checks that no input causes a panic.
 func FuzzIndex(f *testing.F) {
 	f.Add(`10.1.1.1 - - [17/Aug/2026:22:53:22 +0000] "POST / HTTP/1.1" 200 4000 "-" "x" 2.100 a="b, c" 10.0.0.5:8000`)
 	f.Add(`[2026-08-17T22:53:19.900Z] "POST / HTTP/1.1" 503 UF 12 91 2100 - "a" "b" "c" "d" "10.0.0.5:8000"`)

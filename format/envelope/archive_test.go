@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// FuzzUnpack unpacks what may be an archive: nothing is written but plain files below the
-// folder, of no more bytes than are allowed.
+// FuzzUnpack unpacks arbitrary data: only plain files below the folder are written, within the size
+// limit.
 func FuzzUnpack(f *testing.F) {
 	var asTar, asZip bytes.Buffer
 	t, z := tar.NewWriter(&asTar), zip.NewWriter(&asZip)

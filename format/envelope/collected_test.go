@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// The forms are those of the stores' own tools; all say the same, of one pod.
+// The files are in the formats of the log stores' own tools; all contain the same log of one pod.
 func TestCollected(t *testing.T) {
 	const want = "[pod/decode-0] 2026-08-22T14:03:05.25Z [2026-08-22 14:03:05 TP0] one\n[pod/decode-0] 2026-08-22T14:03:06Z two \"2\"\n[pod/decode-0] 2026-08-22T14:03:06Z   File \"a.py\", line 1\n"
 	for name, data := range map[string]string{
@@ -49,7 +49,7 @@ func TestCollected(t *testing.T) {
 	}
 }
 
-// unwrapped is the content of a file that a store of logs gave.
+// unwrapped returns the log in a file that a log store exported.
 func unwrapped(t *testing.T, name, data string) string {
 	t.Helper()
 	s, err := Open(name, strings.NewReader(data))
@@ -88,7 +88,7 @@ func TestCollectedOdd(t *testing.T) {
 	}
 }
 
-// Other files have the words of a store, too: as parts of texts, or for something else.
+// Other files contain the keys of a log store, too, inside texts or with a different meaning.
 func TestNotCollected(t *testing.T) {
 	for _, data := range []string{
 		`{"resourceSpans":[{"scopeSpans":[{"spans":[{"name":"a","attributes":[{"key":"x","value":{"stringValue":"{\"textPayload\":\"x\",\"insertId\":1}"}}]}]}]}]}`,

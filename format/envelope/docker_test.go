@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// dockerOf wraps what a program wrote as Docker does: a line of at most size bytes each.
+// dockerOf wraps a program's output as Docker does, splitting lines after size bytes.
 func dockerOf(content string, size int) string {
 	var b bytes.Buffer
 	for _, line := range strings.SplitAfter(content, "\n") {
@@ -50,14 +50,14 @@ func TestDocker(t *testing.T) {
 	}
 }
 
-// FuzzDocker reads lines as encoding/json does.
+// FuzzDocker checks that lines are decoded as by encoding/json.
 func FuzzDocker(f *testing.F) {
 	f.Add("{\"x\":1}\n\nb", 3)
 	f.Fuzz(func(t *testing.T, content string, size int) {
 		content = strings.ToValidUTF8(content, "?")
 		for _, r := range content {
 			if r >= 0x80 {
-				return // a cut within one is not Docker's
+				return // Docker never cuts inside one
 			}
 		}
 		if content == "" || size < 1 {

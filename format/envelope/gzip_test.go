@@ -21,7 +21,7 @@ func gzipped(t *testing.T, text string) []byte {
 	return b.Bytes()
 }
 
-// Zeros behind the members of a gzip file are padding, and nothing else is.
+// Zeros after the members of a gzip file are padding; other bytes are not.
 func TestGzipPadding(t *testing.T) {
 	one, two, none := gzipped(t, "one "), gzipped(t, "two "), gzipped(t, "")
 	zeros := make([]byte, 3*HeadBytes+1)

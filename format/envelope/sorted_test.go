@@ -8,14 +8,14 @@ import (
 	"testing"
 )
 
-// Runs that were put aside give the order that all entries would have in memory.
+// Spilled runs give the same order as sorting all entries in memory.
 func TestSorterRuns(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	var held, packed sorter
 	for i := range 3000 {
 		at := int64(1e18) + int64(i/3)
 		if i%2 == 1 {
-			at = 2e18 - int64(i/4) // the newest of this pod comes first
+			at = 2e18 - int64(i/4) // newest first within the pod
 		}
 		e := entry{pod: fmt.Sprint("pod-", i%2), unit: "u: ", text: fmt.Sprint("line ", i), at: at, local: i%2 == 1}
 		if err := held.add(e); err != nil {
@@ -57,7 +57,7 @@ func TestSorterRuns(t *testing.T) {
 	}
 }
 
-// What is damaged costs itself, in documents that are read in one as in those that are read part by part.
+// Damage costs only the damaged record, in documents read whole and in those read in parts.
 func TestCollectedDamage(t *testing.T) {
 	good := func(i int) string {
 		return fmt.Sprintf(`{"insertId":"%d","textPayload":"line %d {\"a\": [1]} %s","timestamp":"2026-08-22T14:%02d:%02dZ"}`, i, i, strings.Repeat("x", 300), i/60%60, i%60)
@@ -67,7 +67,7 @@ func TestCollectedDamage(t *testing.T) {
 			"escape":        `{"insertId":"x","textPayload":"a \q b","timestamp":"2026-08-22T14:00:00Z"}`,
 			"quote":         `{"insertId":"x","textPayload":"a" b","timestamp":"2026-08-22T14:00:00Z"}`,
 			"no colon":      `{"insertId" "x"}`,
-			"half a record": `{"insertId":"x"}, {"textPayload":5}`, // it says nothing, and is none that is damaged
+			"half a record": `{"insertId":"x"}, {"textPayload":5}`, // an incomplete record without a message is not damage
 			"cut":           ``,
 		} {
 			var list []string
@@ -97,7 +97,7 @@ func TestCollectedDamage(t *testing.T) {
 	}
 }
 
-// Streams of Loki that are longer than what is read in one keep their pod.
+// Loki streams longer than the read buffer keep their pod.
 func TestLongStreams(t *testing.T) {
 	var values []string
 	for i := range 9000 {
@@ -121,7 +121,7 @@ func TestLongStreams(t *testing.T) {
 	}
 }
 
-// A quote that does not end costs its row.
+// An unclosed quote costs its row.
 func TestCSVDamage(t *testing.T) {
 	s, err := Open("x", strings.NewReader("Time,Line,pod\n2026-08-22T14:03:05Z,\"one\n  more\",a\n2026-08-22T14:03:06Z,\"two,a\n2026-08-22T14:03:07Z,\"three, \"\"3\"\"\",a\n2026-08-22T14:03:08Z,four,a\n2026-08-22T14:03:09Z,\"fi"))
 	if err != nil {

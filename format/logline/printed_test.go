@@ -10,7 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// read reads lines, whatever they are.
+// read reads lines of any kind.
 func read(text string) *recorder.InFlight {
 	set := recorder.NewInFlight(trace.NewSymbols())
 	r := NewCollectiveReader(set, "stderr.log", 0)
@@ -36,8 +36,8 @@ func read(text string) *recorder.InFlight {
 	return set
 }
 
-// What a process group that checks collectives says of two ranks is what they are in; the lengths of what is compared, which
-// it also prints so, are nothing. Ranks of a group whose place in the job is not told are left out.
+// A collective mismatch that PyTorch reports for two ranks gives the collectives they are in. Messages about
+// the sizes of the compared data give nothing. Ranks whose position in the job is unknown are dropped.
 func TestMismatch(t *testing.T) {
 	const device = "TensorDeviceTypes=TensorOptions(dtype=float (default), device=cuda, layout=Strided (default), requires_grad=false (default), pinned_memory=false (default), memory_format=(nullopt))"
 	for _, c := range []struct{ text, want string }{
@@ -57,7 +57,7 @@ func TestMismatch(t *testing.T) {
 	}
 }
 
-// describe writes dumps, one a line.
+// describe prints dumps, one per line.
 func describe(set *recorder.InFlight) string {
 	var b strings.Builder
 	name := set.Syms.Name
@@ -89,7 +89,7 @@ func describe(set *recorder.InFlight) string {
 	return b.String()
 }
 
-// Lines of all versions, alone and behind what frameworks put in front, give the same.
+// Lines of all versions, plain and with framework prefixes, give the same.
 func TestWatchdog(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"2.9", `(RayWorker pid=9, ip=10.0.0.1) [rank9]:[E129 16:38:47.500000000 ProcessGroupNCCL.cpp:683] [Rank 1] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=522, OpType=ALLTOALL_BASE, NumelIn=566, NumelOut=566, Timeout(ms)=600000) ran for 600500 milliseconds before timing out.
@@ -141,8 +141,8 @@ PyTorch watchdog rank 2 :0  [0 (default_pg) 2/-1 id 0, 79 77]
 	}
 }
 
-// A communicator joins ranks by its commId, and one that was split off by its parent's; pieces of other lines in
-// front of a line do not matter, nor do addresses that are used again.
+// A communicator joins ranks by commId, and a split one by its parent's commId. Fragments of other
+// lines before a line and reused addresses do not matter.
 func TestNCCL(t *testing.T) {
 	got := describe(read(`n1:7:7 [0] NCCL INFO NET/IB : No device found.
 n1:7:9 [0] NCCL INFO ncclCommInitRankConfig comm 0x5a rank 3 nranks 8 cudaDev 1 nvmlDev 1 busId 3e000 commId 0x81dc - Init START
@@ -163,10 +163,10 @@ n1:7:9 [0] NCCL INFO ncclCommSplit comm 0x5b rank 0 nranks 2 cudaDev 1 nvmlDev 1
 	}
 }
 
-// secret is in all that is never kept: arguments of commands, values of variables.
+// secret is in everything that must not be kept: command arguments and variable values.
 const secret = "sk-CANARY-7f3a"
 
-// The main thread comes first; what py-spy writes of variables is passed over.
+// The main thread comes first; variables that py-spy prints are skipped.
 func TestPySpy(t *testing.T) {
 	set := read(`Process 309: sglang::scheduler_DP1_TP3_EP3 --api-key ` + secret + `
 Python v3.12.3 (/usr/bin/python3.12)
@@ -211,7 +211,7 @@ func FuzzLines(f *testing.F) {
 	})
 }
 
-// Warnings of settings are no failures; the statuses of RDMA are those of ibv_wc_status.
+// Warnings about settings are not failures. RDMA statuses are those of ibv_wc_status.
 func TestFailureOf(t *testing.T) {
 	for warning, want := range map[string]string{
 		"NET/IB : Got completion from peer 10.0.0.7<49189> with error 4, opcode 5327, len 5327, vendor err 81 (Send)":                               "RDMA with 10.0.0.7 failed: local protection error (n1, GPU 3)",
@@ -226,7 +226,7 @@ func TestFailureOf(t *testing.T) {
 	}
 }
 
-// What stands before a line names a process, which vLLM may do twice, and may name who started it, as Ray does.
+// Line prefixes name a process, which vLLM may do twice, and may name its launcher, as in Ray.
 func TestProcess(t *testing.T) {
 	for b, want := range map[string][2]string{
 		"(Worker_TP0 pid=8) ":                              {"Worker_TP0 pid=8", ""},

@@ -2,7 +2,7 @@ package logline
 
 import "testing"
 
-// A record has a message, and a time or a level, by whatever names; of two of one kind, the first one counts.
+// A record has a message, and a time or a level, under any of their known keys. Of two keys for the same field, the first counts.
 func TestRecordOf(t *testing.T) {
 	for _, test := range []struct {
 		line     string

@@ -9,7 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// TestLogs takes records apart as collectors and SDKs write them.
+// TestLogs reads records as collectors and SDKs write them.
 func TestLogs(t *testing.T) {
 	const at = `"timeUnixNano":"1787007200000000000",`
 	doc := func(resource, scope, record string) string {
@@ -17,9 +17,9 @@ func TestLogs(t *testing.T) {
 	}
 	text := func(key, value string) string { return `{"key":"` + key + `","value":{"stringValue":"` + value + `"}}` }
 	dump := doc(text("k8s.pod.name", "llm-0")+","+text("k8s.container.name", "vllm"), "", at+`"severityText":"INFO","body":{"stringValue":"INFO 08-17 22:53:20 [loggers.py:248] Engine 000: .."}`) +
-		// What a Collector read of a container, which only its path names.
+		// The Collector read this from a container, which only the file path names.
 		doc("", "", `"observedTimeUnixNano":1787007200000000001,"body":{"stringValue":"2026-08-17T22:53:20Z stdout F up"},"attributes":[`+text("log.file.path", "/var/log/pods/ns_llm-1_0a1b/sgl/0.log")+`]`) +
-		// A message of Python's logging, whose level and exception are fields.
+		// A message of Python's logging has its level and exception in fields.
 		doc(text("service.name", "llm"), "vllm.engine", at+`"severityText":"ERROR","body":{"stringValue":"failed"},"attributes":[`+text("exception.stacktrace", `Traceback\nValueError: x`)+`]`) +
 		doc(text("host.name", "node1"), "", at+`"body":{"kvlistValue":{"values":[`+text("MESSAGE", "NVRM: Xid")+`,`+text("__REALTIME_TIMESTAMP", "1787007200000000")+`]}}`) +
 		doc("", "", at+`"body":{"kvlistValue":{"values":[{"key":"object","value":{"kvlistValue":{"values":[`+text("kind", "Event")+`,`+text("reason", "Evicted")+`]}}}]}}`) +
@@ -58,7 +58,7 @@ func TestLogs(t *testing.T) {
 	}
 }
 
-// FuzzIndex reads anything, without a panic.
+// FuzzIndex checks that no input causes a panic.
 func FuzzIndex(f *testing.F) {
 	f.Add(`{"resourceLogs":[{"resource":{"attributes":[{"key":"host.name","value":{"stringValue":"a"}}]},"scopeLogs":[{"logRecords":[{"timeUnixNano":1,"body":{"arrayValue":{"values":[{"intValue":"1"}]}}}]}]}]}`)
 	f.Fuzz(func(t *testing.T, text string) {

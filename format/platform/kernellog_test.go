@@ -29,8 +29,8 @@ func readKernel(t testing.TB, text string) string {
 	return b.String()
 }
 
-// Lines of every form of the log of a kernel are read; what met an error is not told, and an error
-// that comes again is counted.
+// Kernel logs of every form are read. The process that caused an error is not kept, and repeated
+// errors are counted.
 func TestKernelForms(t *testing.T) {
 	for text, want := range map[string]string{
 		"[6781741.548779] NVRM: Xid (PCI:0000:91:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.\n":                                                                                       `0 "" hardware x1 line 1: Xid 79 of GPU 0000:91:00: GPU has fallen off the bus`,
@@ -86,7 +86,7 @@ func TestKernelForms(t *testing.T) {
 	}
 }
 
-// FuzzKernel reads anything: what is told has a line.
+// FuzzKernel reads arbitrary data: every event has a line number.
 func FuzzKernel(f *testing.F) {
 	f.Add("[6781741.548779] NVRM: Xid (PCI:0000:91:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.\n")
 	f.Add("[Mar 03 2025 08:15:30] [ERROR] [tid 77] detected NVSwitch fatal error 20034 on fid 0 on NVSwitch pci bus id 00000000:c1:00.0 physical id 2 port 33")

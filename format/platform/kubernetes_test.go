@@ -15,7 +15,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// readEvents writes a text to a file of a fixed age, and reads it.
+// readEvents writes a text to a file with a fixed modification time, and reads it.
 func readEvents(t testing.TB, text string) (*series.Set, *trace.Diags) {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "events")
@@ -59,7 +59,7 @@ const newer = `{"apiVersion":"events.k8s.io/v1","kind":"Event","metadata":{"name
 
 const pulled = `{"apiVersion":"v1","kind":"Event","involvedObject":{"kind":"Pod","name":"decode-0"},"reason":"Pulled","message":"Container image already present","type":"Normal","firstTimestamp":"2026-08-06T14:00:00Z","lastTimestamp":"2026-08-06T14:00:00Z","count":1}`
 
-// A list, single events one after another, and a watch say the same.
+// A list, concatenated single events, and a watch give the same.
 func TestJSON(t *testing.T) {
 	const want = `14:02:44 node3/decode-0 9 pod: Unhealthy: Readiness probe failed: HTTP probe failed with statuscode: 503 (until 14:05:10)
 14:06:00 node3/ 2 node: NodeNotReady: Node node3 status is now: NodeNotReady (until 14:07:00)
@@ -79,7 +79,7 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// Ages count back from when the file was written, and that is said.
+// Ages count back from the modification time of the file, and a diagnostic says so.
 func TestTables(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{`LAST SEEN   TYPE      REASON       OBJECT          MESSAGE
@@ -121,8 +121,8 @@ llm         58s (x2 over 2m22s)    Warning   BackOff    pod/decode-0   Back-off 
 	}
 }
 
-// What kubectl prints as YAML is what it prints as JSON. The layout is that of kubectl: keys in order, stamps in quotes, long
-// messages over several lines.
+// kubectl's YAML gives the same as its JSON. The layout is kubectl's: sorted keys, quoted
+// timestamps, and long messages over several lines.
 func TestYAML(t *testing.T) {
 	const list = `apiVersion: v1
 items:
@@ -178,7 +178,7 @@ metadata:
 	if got := describe(set); got != want || len(diags.All()) > 0 {
 		t.Errorf("got\n%swant\n%s%v", got, want, diags.All())
 	}
-	damaged := strings.Replace(list, "deprecatedSource:", "\t: {[", 1) // the first event is whole
+	damaged := strings.Replace(list, "deprecatedSource:", "\t: {[", 1) // the first event is intact
 	if set, diags = readEvents(t, damaged); len(diags.All()) != 1 || len(set.Instants) != 1 {
 		t.Errorf("%s%v", describe(set), diags.All())
 	}
@@ -195,7 +195,7 @@ func FuzzKubernetes(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) { readEvents(t, text) })
 }
 
-// Damaged lists, as JSON and as YAML, are read as far as they go, and said to be damaged or not at all.
+// Damaged lists, in JSON and in YAML, are read up to the damage, and either reported as damaged or not recognized.
 func TestKubernetesMutants(t *testing.T) {
 	item := `- apiVersion: v1
   count: 9
@@ -224,7 +224,8 @@ func TestKubernetesMutants(t *testing.T) {
 	}
 }
 
-// The status of a pod tells how its container ended and that it waits, in all forms; what goes well, and what ended as it should, is nothing.
+// The status of a pod gives how its container ended and that it waits, in all forms. Healthy pods and containers that completed normally
+// give nothing.
 func TestPodStatus(t *testing.T) {
 	const died = "pod: OOMKilled: container llm: exit code 137, started again 3 times"
 	for _, c := range []struct{ name, text, want string }{
@@ -254,7 +255,8 @@ func TestPodStatus(t *testing.T) {
 	}
 }
 
-// Behind a table there may be a log, where somebody wrote down what several commands printed: that tells more, and a reader of logs takes it.
+// When somebody collected the output of several commands in one file, a log may follow a table. The log contains more, so the reader of
+// logs takes the file.
 func TestLogsBehindTables(t *testing.T) {
 	const table = "NAME      READY   STATUS    RESTARTS   AGE\ndecode-0  1/1     Running   6          20m\n"
 	for text, want := range map[string]bool{

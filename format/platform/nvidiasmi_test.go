@@ -14,7 +14,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// smi reads a log of nvidia-smi, and returns its samples as text: GPU, metric, time, value.
+// smi reads the output of nvidia-smi, and returns its samples as text: GPU, metric, time, value.
 func smi(t *testing.T, text string) (samples []string, diags []trace.Diag, err error) {
 	t.Helper()
 	if !platform.NvidiaSMI.Sniff([]byte(text)) {
@@ -72,7 +72,7 @@ func TestNvidiaSMI(t *testing.T) {
 	}
 }
 
-// Stamps without a date pass midnight; rows without a time, and lines that are no rows, are said to be.
+// Timestamps without a date may cross midnight. Rows without a time and lines that are not rows are reported.
 func TestNvidiaSMIDamaged(t *testing.T) {
 	got, diags, err := smi(t, "#Time         gpu   pclk \n#HH:MM:SS     Idx    MHz \n 23:59:59       0    345 \n 00:00:01       0   1980 \n")
 	if err != nil || len(got) != 2 || len(diags) != 1 || diags[0].Code != "log-no-date" {
@@ -90,8 +90,8 @@ func TestNvidiaSMIDamaged(t *testing.T) {
 	}
 }
 
-// What nvidia-smi -q prints of one moment: only what is at fault is told, and counters since the driver was loaded of
-// clocks are not.
+// nvidia-smi -q describes one moment: only problems are reported, and not the clock counters, which
+// accumulate since the driver was loaded.
 func TestQuery(t *testing.T) {
 	const text = `
 ==============NVSMI LOG==============

@@ -12,7 +12,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// readOTLP reads metrics of which nothing is damaged.
+// readOTLP reads undamaged metrics.
 func readOTLP(t *testing.T, text string) *series.Set {
 	diags := &trace.Diags{}
 	set := series.New(trace.NewSymbols(), diags)
@@ -24,7 +24,7 @@ func readOTLP(t *testing.T, text string) *series.Set {
 	return set
 }
 
-// TestOTLPMetrics reads the same values as OTLP, of either temporality, and as Prometheus has them.
+// TestOTLPMetrics reads the same values from OTLP, with both temporalities, as from Prometheus.
 func TestOTLPMetrics(t *testing.T) {
 	const prometheus = `{"status":"success","data":{"resultType":"matrix","result":[` +
 		`{"metric":{"__name__":"vllm:num_requests_running","instance":"10.0.0.5:8000","pod":"llm-0","engine":"0"},"values":[[1787007200,"3"],[1787007215,"4"]]},` +
@@ -46,7 +46,7 @@ func TestOTLPMetrics(t *testing.T) {
 		for i := range s.List {
 			x := &s.List[i]
 			if m := s.Metric(x.Metric); strings.HasSuffix(m.Name, "_count") {
-				continue // which Prometheus was not asked for
+				continue // absent from the Prometheus query
 			}
 			p := s.Places[x.Place]
 			for v := range s.Each(i) {
@@ -67,7 +67,7 @@ func TestOTLPMetrics(t *testing.T) {
 	}
 }
 
-// TestOTLPExponential: 2 values in (0.5, 1], 3 in (1, 2], and 1 in (2, 4], in buckets of scale 0 and, of the same values, of scale 1.
+// TestOTLPExponential has 2 values in (0.5, 1], 3 in (1, 2], and 1 in (2, 4], in buckets of scale 0, and the same values in scale 1.
 func TestOTLPExponential(t *testing.T) {
 	for _, buckets := range []string{`"scale":0,"positive":{"offset":-1,"bucketCounts":["2","3","1"]}`, `"scale":1,"positive":{"offset":-2,"bucketCounts":["1","1","0","3","1"]}`} {
 		s := readOTLP(t, `{"resourceMetrics":[{"scopeMetrics":[{"metrics":[{"name":"http.server.request.duration","unit":"s","exponentialHistogram":{"dataPoints":[{"timeUnixNano":"1787007200000000000","count":"6",`+buckets+`}]}}]}]}]}`)

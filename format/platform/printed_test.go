@@ -12,7 +12,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Tables are read by the places of their columns, with the time that stands before them; of a file without times, the last one counts.
+// Tables are read by column positions, with the time printed before them. In a file without times, the last table counts.
 func TestPrinted(t *testing.T) {
 	const when = "Mon Aug 17 20:53:20 UTC 2026\n"
 	for _, c := range []struct{ name, text, want, code string }{
@@ -60,7 +60,7 @@ Device  Node  IDs            Temp        Power   SCLK     MCLK     Fan  GPU%
 	}
 }
 
-// showPrinted writes all samples, with times in s from the first one.
+// showPrinted prints all samples, with times in s since the first one.
 func showPrinted(s *series.Set) string {
 	var b strings.Builder
 	first, _, _ := s.Bounds()
@@ -78,7 +78,7 @@ func showPrinted(s *series.Set) string {
 	return b.String()
 }
 
-// sameLines compares texts but for the order of their lines.
+// sameLines reports whether two texts have the same lines in any order.
 func sameLines(a, b string) bool {
 	x, y := strings.Split(a, "\n"), strings.Split(b, "\n")
 	slices.Sort(x)
@@ -86,7 +86,7 @@ func sameLines(a, b string) bool {
 	return slices.Equal(x, y)
 }
 
-// amd-smi has the time in a column, and aligns to the right; promtool prints the values of a series below its name.
+// amd-smi has the time in a column and aligns to the right; promtool prints the values of a series below its name.
 func TestPrintedElsewhere(t *testing.T) {
 	set := series.New(trace.NewSymbols(), &trace.Diags{})
 	const text = "TIMESTAMP   GPU  POWER   GPU_T   GFX_CLK   GFX%\n1787000000    1   72 W   45 °C   900 MHz   99 %\n1787000005    1   73 W   46 °C   901 MHz   98 %\n"

@@ -37,7 +37,7 @@ func readNamed(t testing.TB, name, text string) (*series.Set, []trace.Diag) {
 	return set, diags
 }
 
-// readFiles reads several files, each given by its name and its text.
+// readFiles reads several files, given as pairs of name and text.
 func readFiles(files ...string) (set *series.Set, all []trace.Diag, err error) {
 	syms, diags := trace.NewSymbols(), &trace.Diags{}
 	set = series.New(syms, diags)
@@ -49,7 +49,7 @@ func readFiles(files ...string) (set *series.Set, all []trace.Diag, err error) {
 	return set, diags.All(), err
 }
 
-// show writes all samples of a set.
+// show prints all samples of a set.
 func show(s *series.Set) string {
 	var b strings.Builder
 	for i, x := range s.List {
@@ -70,7 +70,7 @@ func show(s *series.Set) string {
 	return b.String()
 }
 
-// An answer to query_range gives series of servers and GPUs, and an Xid that changes.
+// A query_range response gives series of servers and GPUs, and an Xid that changes.
 func TestRange(t *testing.T) {
 	const text = `{"status":"success","data":{"resultType":"matrix","result":[
 {"metric":{"__name__":"sglang:token_usage","dp_rank":"1","engine_type":"decode","instance":"10.0.0.7:30000","job":"sgl","model_name":"m","moe_ep_rank":"4","pod":"decode-0","pp_rank":"0","tp_rank":"4"},"values":[[1787000015.5,"0.5"],[1787000000.123,"0.25"],[1787000030,"NaN"]]},
@@ -90,7 +90,7 @@ TTFT 10.0.0.7/decode-0/decode DP-1 TP-1 GPU-1  le 0.5 0=7
 	}
 }
 
-// Text has times in milliseconds, OpenMetrics in seconds; brackets and quotes in labels are no ends.
+// The text format has times in milliseconds, OpenMetrics in seconds. Brackets and quotes within labels do not end them.
 func TestText(t *testing.T) {
 	const text = `# HELP sglang:num_queue_reqs The number of requests in the waiting queue.
 # TYPE sglang:num_queue_reqs gauge
@@ -112,7 +112,7 @@ sglang:per_stage_req_latency_seconds_sum /metrics/unified DP-1 TP-1 GPU-1 stage=
 	}
 }
 
-// Engines name the same differently.
+// Engines have different names for the same metric.
 func TestNamesOfEngines(t *testing.T) {
 	const want = "running 3, queued 4, KV usage 50, E2E 9"
 	for engine, text := range map[string]string{
@@ -128,7 +128,7 @@ func TestNamesOfEngines(t *testing.T) {
 			}
 		}
 		want := want
-		if engine == "TGI" { // has no KV cache
+		if engine == "TGI" { // TGI has no KV cache metric
 			want = strings.Replace(want, "KV usage 50, ", "", 1)
 		}
 		if got := strings.Join(said, ", "); got != want || set.Servers[0].Engine != engine {
@@ -137,7 +137,7 @@ func TestNamesOfEngines(t *testing.T) {
 	}
 }
 
-// Triton tells by labels what a metric is; one that ends in "_count" is no counter if its type says so.
+// Triton's labels determine the meaning of a metric. One that ends in "_count" is not a counter if its type says otherwise.
 func TestTriton(t *testing.T) {
 	const text = `# TYPE nv_inference_pending_request_count gauge
 nv_inference_pending_request_count{model="m",version="1"} 2 1787000000
@@ -163,7 +163,7 @@ nv_trt_llm_kv_cache_block_metrics{kv_cache_block_type="fraction",model="m",versi
 	}
 }
 
-// What has no time is as of when the file was written, which is said; of a pipe nobody knows.
+// Samples without times get the modification time of the file, and a diagnostic says so. For a pipe, there is none.
 func TestUntimed(t *testing.T) {
 	const text = "# TYPE queue gauge\nqueue 5\n"
 	if _, _, err := tryRead(text); !errors.Is(err, errUntimed) {
@@ -181,7 +181,7 @@ func TestUntimed(t *testing.T) {
 	}
 }
 
-// FuzzIndex reads anything: values are numbers, and times not before 1970.
+// FuzzIndex reads arbitrary data: values are numbers, and times are not before 1970.
 func FuzzIndex(f *testing.F) {
 	f.Add(`{"data":{"resultType":"matrix","result":[{"metric":{"__name__":"a"},"values":[[1787000000.5,"1"],["x"]]}]}}`)
 	f.Add("# TYPE a counter\na{b=\"c\\\"}\"} 1e300 1787000000000\na_total{} +Inf\n")
@@ -197,7 +197,7 @@ func FuzzIndex(f *testing.F) {
 	})
 }
 
-// However metrics are exported, they say the same.
+// All ways to export metrics give the same.
 func TestExports(t *testing.T) {
 	const want = `running 10.0.0.7/10.0.0.7:30000/unified DP-1 TP0 GPU-1  0=3 15000000000=5
 running 10.0.0.8/10.0.0.8:30000/unified DP-1 TP0 GPU-1  0=4
@@ -232,7 +232,7 @@ running 10.0.0.8/10.0.0.8:30000/unified DP-1 TP0 GPU-1  0=4
 	}
 }
 
-// What somebody copied from a terminal begins with the command, and may have curl's meter.
+// Text copied from a terminal begins with the command, and may include curl's progress meter.
 func TestCopiedScrape(t *testing.T) {
 	text := `Mon Aug 17 20:53:20 UTC 2026
 root@gpu7:~# curl http://127.0.0.1:30000/metrics | grep req
@@ -254,7 +254,7 @@ sglang:num_queue_reqs{model_name="m"} 7
 	}
 }
 
-// A loop of date and curl says itself when each scrape was, and one file of it is of one server.
+// The output of a loop of date and curl has the time of each scrape, and one file is about one server.
 func TestDatesBetweenScrapes(t *testing.T) {
 	for _, dates := range [][2]string{
 		{"Mon Aug 17 20:53:20 UTC 2026", "Mon Aug 17 20:53:35 UTC 2026"}, {"# 2026-08-17T20:53:20+00:00", "# 2026-08-17T20:53:35+00:00"},
@@ -265,13 +265,13 @@ func TestDatesBetweenScrapes(t *testing.T) {
 			t.Errorf("%s: not recognized", dates[0])
 		}
 		set, diags := read(t, text)
-		if got := show(set); got != "running /metrics/unified DP-1 TP0 GPU-1  0=3 15000000000=5\n" || (len(diags) != 0) != strings.HasPrefix(dates[0], "2026") { // of which no zone is told
+		if got := show(set); got != "running /metrics/unified DP-1 TP0 GPU-1  0=3 15000000000=5\n" || (len(diags) != 0) != strings.HasPrefix(dates[0], "2026") { // dates without a time zone
 			t.Errorf("%s: %v\n%s", dates[0], diags, got)
 		}
 	}
 }
 
-// Names that others gave vLLM's metrics are known, and so are those of llama.cpp.
+// Renamed vLLM metrics are recognized, and so are llama.cpp's.
 func TestOtherNames(t *testing.T) {
 	for name, want := range map[string]series.MetricID{"ray_vllm_num_requests_waiting": series.Queued, "ray_vllm:num_requests_running": series.Running, "vllm_kv_cache_usage_perc": series.KVUsage,
 		"llamacpp:requests_deferred": series.Queued, "llamacpp:requests_processing": series.Running} {
@@ -282,7 +282,7 @@ func TestOtherNames(t *testing.T) {
 	}
 }
 
-// Labels and names of files tell servers apart.
+// Labels and file names distinguish servers.
 func TestSpeakers(t *testing.T) {
 	for labels, want := range map[string]string{
 		`pod="a",instance="b:1"`: "a", `exported_instance="a:1",instance="gateway:1"`: "a:1", `kubernetes_pod_name="a"`: "a", `target="a:1"`: "a:1", `exported_pod="a",pod="gateway"`: "a",
@@ -301,7 +301,7 @@ func TestSpeakers(t *testing.T) {
 			t.Errorf("%s: server %q, want %q", path, got, want)
 		}
 	}
-	for path, want := range map[string]string{ // servers whose files are called alike are not one
+	for path, want := range map[string]string{ // equal file names in different folders are different servers
 		"a/metrics-2026-08-17T20:53:20.prom": "a", "x/a/vllm_1787000000.prom": "x/a/vllm", "x/b/vllm_1787000000.prom": "x/b/vllm", "a/2026-08-17/scrape-205320.txt": "a", "a/metrics.txt": "",
 	} {
 		if got := pathOfSpeaker(path); got != want {
@@ -310,8 +310,8 @@ func TestSpeakers(t *testing.T) {
 	}
 }
 
-// Legends say which metric a column shows, or what the panel is called does; then they name servers. One that says nothing is told, and has
-// the name of its panel.
+// A legend, or else the panel title, determines the metric of a column, and the legends then name
+// servers. If neither is known, the metric is named after the panel, and a diagnostic says so.
 func TestLegends(t *testing.T) {
 	for _, c := range []struct {
 		file, text, want string
@@ -351,7 +351,7 @@ queued b/b/unified DP-1 TP-1 GPU-1  0=2
 	}
 }
 
-// Values that a query added up name no server, which is said; a share of more than all is none.
+// Values that a query summed over servers name none, and a diagnostic says so. Ratios above 1 are dropped.
 func TestSums(t *testing.T) {
 	set, diags := read(t, `{"status":"success","data":{"resultType":"matrix","result":[
 {"metric":{"__name__":"sglang:num_running_reqs","job":"decode"},"values":[[1787000000,"90"]]},
@@ -364,7 +364,7 @@ func TestSums(t *testing.T) {
 	}
 }
 
-// Files of text that no label tells apart are of a server each, unless they show that they are of one process.
+// Text files that no label distinguishes are from one server each, unless their contents show a single process.
 func TestFilesWithoutLabels(t *testing.T) {
 	text := func(at, counted, created int) string {
 		return fmt.Sprintf("# TYPE vllm:prompt_tokens_total counter\nvllm:prompt_tokens_total{engine=\"0\"} %d %d000\nvllm:prompt_tokens_created{engine=\"0\"} %d %d000\n", counted, at, created, at)
@@ -406,7 +406,8 @@ func TestFilesWithoutLabels(t *testing.T) {
 	}
 }
 
-// TestGateways: what gateways and servers count of answers is told if it is more than a few of many, as is when a gateway takes a server out, and back.
+// TestGateways: responses counted by gateways and servers are reported if errors are more than a few of many, and so is a gateway that
+// removes a server and adds it back.
 func TestGateways(t *testing.T) {
 	row := func(labels string, values ...int) string {
 		text := `{"metric":{` + labels + `},"values":[`

@@ -15,10 +15,10 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// secrets are in every field that may hold some: none may be kept.
+// secrets is in every field that may hold secrets. None may be kept.
 const secrets = "Mrs Canary's recipe sk-abcdefghijklmnopqrstuvwx"
 
-// read reads a file and makes spans of its rows.
+// read reads a file and turns its rows into spans.
 func read(t testing.TB, text string) (*spantable.Table, *series.Set, *trace.Diags) {
 	t.Helper()
 	diags := &trace.Diags{}
@@ -34,7 +34,7 @@ func read(t testing.TB, text string) (*spantable.Table, *series.Set, *trace.Diag
 	return spans, set, diags
 }
 
-// show writes the spans of a table, with the attributes that tell of latency and tokens.
+// show prints the spans of a table, with the attributes about latency and tokens.
 func show(spans *spantable.Table) string {
 	var b strings.Builder
 	for i := range spans.Len() {
@@ -70,7 +70,7 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// Keys and order are those of AIPerf's documentation; a key comes twice, and the last one counts.
+// Keys and order are from AIPerf's documentation. One key is repeated, and its last value counts.
 const aiperfRecords = `{"metadata":{"session_num":45,"x_request_id":"7609a2e7","x_correlation_id":"c","conversation_id":"77","turn_index":0,"request_start_ns":1787000000532900363,"request_ack_ns":1787000000650730976,` +
 	`"request_end_ns":1787000000838764604,"worker_id":"worker_1","record_processor_id":"p","benchmark_phase":"profiling","was_cancelled":false,"cancellation_time_ns":null},"metrics":{"input_sequence_length":` +
 	`{"value":550,"unit":"tokens"},"time_to_first_token":{"value":255.9,"unit":"ms"},"request_latency":{"value":297.5,"unit":"ms"},"time_to_first_token":{"value":4.898437,"unit":"ms"},"output_sequence_length":{"value":9,"unit":"tokens"}},"error":null}
@@ -91,7 +91,7 @@ Scheduler 1119147826 +624928 reason=Aborted
 	}
 }
 
-// Keys are those of lib/llm/src/request_trace/types.rs of Dynamo; one record is wrapped, one holds a payload.
+// Keys are from lib/llm/src/request_trace/types.rs in Dynamo. One record is wrapped, and one has a payload.
 const dynamoRecords = `{"schema":"dynamo.request.trace.v1","event_type":"request_end","event_time_unix_ms":1787000000900,"event_source":"dynamo","agent_context":{"session_id":"s"},"request":{"request_id":"r1","x_request_id":"x1","model":"m",` +
 	`"input_tokens":2000,"output_tokens":40,"cached_tokens":512,"request_received_ms":1787000000100,"prefill_wait_time_ms":5.0,"prefill_time_ms":95.0,"ttft_ms":120.0,"total_time_ms":800.0,"avg_itl_ms":17.4,"kv_hit_rate":0.25,` +
 	`"queue_depth":3,"worker":{"prefill_worker_id":71,"prefill_dp_rank":0,"decode_worker_id":88,"decode_dp_rank":1},"replay":{"trace_block_size":64,"input_length":2000,"input_sequence_hashes":[1,2]}}}
@@ -116,7 +116,7 @@ Scheduler 700000000 +300000000 host_id=worker-5
 	}
 }
 
-// Keys and order are those of a file of bench_serving; the second line is of vLLM's.
+// Keys and order are from a bench_serving file; the second line is from vLLM's version.
 const benchRecords = `{"tag":null,"backend":"sglang-oai","dataset_name":"random","request_rate":Infinity,"max_concurrency":16,"server_info":{"api_key":"` + secrets + `"},"duration":200.5,"completed":400,"total_input_tokens":53888,` +
 	`"total_output_tokens":51200,"request_throughput":1.9,"mean_e2e_latency_ms":727.2,"median_e2e_latency_ms":727.6,"p90_e2e_latency_ms":729.7,"p99_e2e_latency_ms":747.6,"mean_ttft_ms":58.1,"median_ttft_ms":57.0,"p99_ttft_ms":80.4,` +
 	`"median_tpot_ms":5.2,"median_itl_ms":5.3,"generated_texts":["` + secrets + `"],"accept_length":null}
@@ -138,7 +138,7 @@ func TestBench(t *testing.T) {
 	}
 }
 
-// No prompt, answer, or key of any field is kept anywhere.
+// No prompt, response, or key is kept from any field.
 func TestNothingSecretIsKept(t *testing.T) {
 	for _, text := range []string{aiperfRecords, dynamoRecords, benchRecords} {
 		spans, set, _ := read(t, text)
@@ -153,7 +153,7 @@ func TestNothingSecretIsKept(t *testing.T) {
 	}
 }
 
-// The real files of bench_serving say what their authors conclude of them.
+// Real bench_serving files give the results that their authors report.
 func TestSharedRuns(t *testing.T) {
 	dir := testinput.Shared(t, "data", "untraced")
 	for name, want := range map[string][]float64{"rec01_bench_A0.json": {0.0571, 0.0573}, "rec02_bench_405b.jsonl": {0.219, 0.244, 0.602, 123.7, 0.182, 0.295}} {
@@ -169,7 +169,7 @@ func TestSharedRuns(t *testing.T) {
 	}
 }
 
-// FuzzIndex reads anything: what comes out are requests with times that follow each other.
+// FuzzIndex reads arbitrary data: results are requests with increasing times.
 func FuzzIndex(f *testing.F) {
 	for _, text := range []string{aiperfRecords, dynamoRecords, benchRecords} {
 		f.Add(text)

@@ -6,8 +6,8 @@ import (
 	"github.com/sgtrace/sgtrace/testkit/testset"
 )
 
-// FuzzJaeger reads anything: what is added has identity and time, and what is not is reported
-// within the file.
+// FuzzJaeger reads arbitrary data: each span that is added has an identity and a time, and others
+// are reported with a position in the file.
 func FuzzJaeger(f *testing.F) {
 	f.Add(`{"data":[{"traceID":"1f","spans":[{"traceID":"1f","spanID":"2f","operationName":"Req 1","startTime":1787000000000000,"duration":5,
 		"references":[{"refType":"CHILD_OF","traceID":"1f","spanID":"3f"}],"tags":[{"key":"n","type":"int64","value":9007199254740993},

@@ -2,7 +2,7 @@ package requestjson
 
 import "testing"
 
-// The trace of a span is told where it comes first, whatever blanks there are.
+// The trace id of a span is found at its first occurrence, with any white space.
 func TestTraceOf(t *testing.T) {
 	for text, want := range map[string]uint64{
 		`{"traceID":"00000000000000000000000000000abc","spanID":"1"}`: 0xabc,

@@ -7,7 +7,7 @@ import (
 	"github.com/sgtrace/sgtrace/series"
 )
 
-// Reports of load generators say of each run what was offered and served; rates follow from counts and times.
+// Reports of load generators give the offered and served load of each run. Rates are computed from counts and times.
 func TestReports(t *testing.T) {
 	const guideLLM = `{"metadata":{"version":2,"guidellm_version":"0.8.0"},"benchmarks":[
  {"type_":"generative_benchmark","config":{"strategy":{"type_":"poisson","rate":4.0,"max_concurrency":10240}},"duration":50.0,"metrics":{"request_totals":{"successful":100,"errored":3,"incomplete":1},
@@ -25,7 +25,7 @@ func TestReports(t *testing.T) {
 "time_to_first_token":{"unit":"ms","avg":30.0,"p50":25.0,"p90":40.0,"p99":50.0},"output_sequence_length":{"unit":"tokens","avg":10.0},"input_config":{"endpoint":{"type":"chat"},"perf_analyzer":{"stimulus":{"concurrency":4}}}}`
 	for _, test := range []struct {
 		kind, text string
-		want       []series.Run // only what is compared
+		want       []series.Run // only the compared fields
 	}{
 		{"GuideLLM report", guideLLM, []series.Run{
 			{Rate: 4, Completed: 100, Failed: 3, Duration: 50, Output: 5000, TTFT: series.Spread{Mean: 2, Median: 1.5, P90: 2.5, P99: math.NaN()}, E2E: series.Spread{Median: 2}},

@@ -11,7 +11,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// What bench_serving prints is a run each; what is cut off is what was printed of it.
+// Each summary that bench_serving prints is a run. A truncated one has the values that were printed.
 func TestSummary(t *testing.T) {
 	const text = `user@host:~$ python3 -m sglang.bench_serving
 ============ Serving Benchmark Result ============

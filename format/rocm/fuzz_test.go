@@ -8,7 +8,7 @@ import (
 	"github.com/sgtrace/sgtrace/testkit/testexport"
 )
 
-// Whatever a file of any form has, no row ends before it begins.
+// In files of any form and with any contents, no row ends before it begins.
 func FuzzRead(f *testing.F) {
 	r := testexport.NewROCm(11, 2, 1)
 	for i := range forms {

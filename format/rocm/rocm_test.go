@@ -31,7 +31,7 @@ func index(t *testing.T, f *format.Format, path string, filter profile.Filter) (
 	return src, opt, err
 }
 
-// lines are what a process did, one line for each thing, sorted.
+// lines lists the activity of a process, one line per item, sorted.
 func lines(src *format.Source, opt *format.Options, pid int64) (out []string) {
 	for _, p := range src.Profiles {
 		if p.Meta.PID != pid {
@@ -67,8 +67,8 @@ func lines(src *format.Source, opt *format.Options, pid int64) (out []string) {
 	return out
 }
 
-// truth is the same of a rank of a run. Of RPD, no kernel of a graph tells its grid, ranges are
-// marks, and no kernel is counted.
+// truth returns the expected lines for a rank. In RPD, graph kernels have no grid, ranges are
+// instants, and there are no counters.
 func truth(p *testexport.Rank, ofRPD bool) (out []string) {
 	for _, c := range p.Calls {
 		out = append(out, fmt.Sprint("call ", c.Name, trace.Time(c.Start), trace.Time(c.End)))
@@ -99,7 +99,7 @@ func truth(p *testexport.Rank, ofRPD bool) (out []string) {
 	return out
 }
 
-// later is what a rank did with by added to all times, which those of Perfetto traces have.
+// later returns a rank with by added to all times, as in its Perfetto trace.
 func later(p *testexport.Rank, by int64) *testexport.Rank {
 	q := &testexport.Rank{Number: p.Number, PID: p.PID, Kernels: slices.Clone(p.Kernels), Copies: slices.Clone(p.Copies), Calls: slices.Clone(p.Calls), Ranges: slices.Clone(p.Ranges)}
 	for i := range q.Kernels {
@@ -117,7 +117,7 @@ func later(p *testexport.Rank, by int64) *testexport.Rank {
 	return q
 }
 
-// unsized is what a rank did without the sizes of copies, which tables do not have.
+// unsized returns a rank without copy sizes, which tables lack.
 func unsized(p *testexport.Rank) *testexport.Rank {
 	q := later(p, 0)
 	for i := range q.Copies {
@@ -134,7 +134,7 @@ type form struct {
 	write  func(r *testexport.ROCm, path string) error
 }
 
-// in returns where to write it.
+// in returns the path to write it to.
 func (f *form) in(dir string) string {
 	if f.format == rocm.RocprofCSV {
 		return filepath.Join(dir, "out_kernel_trace.csv")
@@ -152,7 +152,7 @@ var forms = []form{
 	{"CSV", rocm.RocprofCSV, []int{1}, func(r *testexport.ROCm, path string) error { return r.WriteCSV(path, 1) }},
 }
 
-// All forms of a run say what happened, to the nanosecond, with the call of each kernel.
+// All forms of a run give the same activity, exact to the nanosecond, with the call that launched each kernel.
 func TestEveryRow(t *testing.T) {
 	r := testexport.NewROCm(3, 2, 12)
 	for _, f := range forms {
@@ -213,7 +213,7 @@ func firstOther(got, want []string) string {
 	return "behind the last"
 }
 
-// What is kept of a window, or of a kind, is the same as of everything, with the rest left out.
+// A window or a kind keeps exactly the matching part of everything.
 func TestFilter(t *testing.T) {
 	r := testexport.NewROCm(5, 2, 10)
 	from, to := trace.Time(r.Ranks[1].Kernels[10].Start), trace.Time(r.Ranks[1].Kernels[30].End)
@@ -250,7 +250,7 @@ func TestFilter(t *testing.T) {
 	}
 }
 
-// Nothing secret is held: no name and no argument has it.
+// No secret is kept in any name or argument.
 func TestSecrets(t *testing.T) {
 	r := testexport.NewROCm(7, 2, 4)
 	for _, f := range forms {
@@ -274,7 +274,7 @@ func TestSecrets(t *testing.T) {
 				text += opt.Syms.Name(s.Name)
 				text += string(opt.Args.Raw(s.Args))
 			}
-			// RPD's texts are names and arguments at once: these are interned, and never shown.
+			// RPD has one table for names and argument texts: all are interned, but arguments are never shown.
 			if strings.Contains(text, r.Canary) {
 				t.Errorf("%s: a secret is held", f.name)
 			}
@@ -282,7 +282,7 @@ func TestSecrets(t *testing.T) {
 	}
 }
 
-// A row of a table whose time is no number is left out, and said where; the others stay.
+// A table row with an invalid time is dropped and reported with its position; the others stay.
 func TestRowWithoutTime(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "7_kernel_trace.csv")
 	row := `"KERNEL_DISPATCH","Agent 1",1,%d,"k",%d,%s,%d` + "\n"
@@ -307,7 +307,7 @@ func TestRowWithoutTime(t *testing.T) {
 	}
 }
 
-// mutants is how many of each form are made.
+// mutants returns the number of mutants of each form.
 func mutants() int {
 	if n, err := strconv.Atoi(os.Getenv("SGTRACE_MUTANTS")); err == nil {
 		return n
@@ -315,7 +315,7 @@ func mutants() int {
 	return 28 // each kind of damage twice
 }
 
-// Damaged files are read as far as they go, and nothing else happens.
+// Damaged files are read up to the damage, without other effects.
 func TestMutants(t *testing.T) {
 	r := testexport.NewROCm(11, 2, 6)
 	for _, f := range forms {
@@ -348,7 +348,7 @@ func TestMutants(t *testing.T) {
 	}
 }
 
-// The real files have the sums that SQLite has.
+// Real files have the sums that SQLite computes.
 func TestSharedRocpd(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "rocpd01.db")
 	if err := os.WriteFile(path, testinput.ReadZstd(t, testinput.Shared(t, "data", "untraced", "rocpd01_synthetic.db.zst")), 0o644); err != nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Stamps without a date are of the days up to when the file was written, across two midnights at which ranks are
-// out of order. A line without any stamp is counted.
+// Timestamps without a date are dated back from the modification time of the file, across two
+// midnights around which ranks are out of order. A line without a timestamp is counted.
 func TestNoDate(t *testing.T) {
 	const line = "Decode batch. #running-req: %d, #token: 10, token usage: 0.01, gen throughput (token/s): 9.00, #queue-req: 0\n"
 	text := ""
@@ -57,7 +57,7 @@ func TestNoDate(t *testing.T) {
 	}
 }
 
-// A stamp of a collector has the date, and says which zone the other is in.
+// A collector's timestamp supplies the date, and the time zone of the other timestamp.
 func TestNoDateBesideOne(t *testing.T) {
 	set, _, _ := readText(t, "old.log", strings.NewReader("2024-08-21T00:00:01.500000000Z stdout F [08:00:01 TP0] Decode batch. #running-req: 1, #token: 10, #queue-req: 0\n"))
 	if src := &set.Sources[0]; src.Zone.Name() != "UTC+8" || time.Unix(0, int64(src.First)).UTC().Format(time.DateTime) != "2024-08-21 00:00:01" {
@@ -65,7 +65,7 @@ func TestNoDateBesideOne(t *testing.T) {
 	}
 }
 
-// A line of glog, of the day or of none, is as exact as the stamp that the container's log has beside it, from the first one on.
+// A glog line, with month and day or without, has the accuracy of the container log's timestamp beside it, from the first line on.
 func TestGlogBesideZones(t *testing.T) {
 	const text = `2026-03-24T12:06:11.850202858+08:00 stderr F [rank1]:[W324 12:06:11.712348372 socket.cpp:472] [c10d] timed out after 600000ms
 2026-03-24T12:06:12.850202858+08:00 stderr F [E ProcessGroupNCCL.cpp:828] [Rank 0] Some NCCL operations have failed or timed out.

@@ -9,7 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// What a program calls an error is kept in its words, whoever wraps the line; what it may quote is not.
+// Messages that a program logs as errors are kept in its words, whatever wraps the line, without anything they may quote.
 func TestComplaints(t *testing.T) {
 	for _, test := range []struct{ name, text, want string }{
 		{"an engine of vLLM", `(EngineCore pid=7) INFO 03-11 17:57:09 [core.py:12] starts

@@ -2,8 +2,8 @@ package serverlog
 
 import "testing"
 
-// What happened is told as an engineer would read it off the log: the keys and their order are those of
-// real logs of many releases, the values are not.
+// Events are described as an engineer would read them from the log. The keys and their order are
+// from real logs of many releases, the values are not.
 func TestIncidents(t *testing.T) {
 	for _, test := range []struct{ name, text, want string }{
 		{"all TP ranks tell of a retraction, as it was worded until 2025-02", `[2025-01-05 11:58:44 TP0] Decode out of memory happened. #retracted_reqs: 2, #new_token_ratio: 0.1000 -> 0.9000

@@ -2,7 +2,7 @@ package serverlog
 
 import "testing"
 
-// Pieces of a log that was rotated are of one server; pods of a set are not.
+// Pieces of a rotated log are from one server; pods of a set are several.
 func TestServerName(t *testing.T) {
 	for name, want := range map[string]string{
 		"decode-0.log": "decode-0", "decode-1.log": "decode-1", "d/decode-1.log.2.gz": "d/decode-1", "server-a.log-20260822": "server-a", "server-a.log.1": "server-a",

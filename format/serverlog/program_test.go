@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Logs of other programs are told by their lines, as far as a third have a stamp and a level; other texts are not.
+// Logs of other programs are recognized if at least a third of their lines have a timestamp and a level. Other texts are not.
 func TestPrograms(t *testing.T) {
 	for text, want := range map[string]bool{
 		"E0817 20:53:20.123456       1 gate.go:12] \"no pod\" err=\"none is ready\"\n":                                                                                                                            true,
@@ -26,8 +26,8 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
-// What other programs call errors is told with what they say it is about, and not what they quote of requests; answers that failed are
-// counted, with the reason of a gateway.
+// Errors of other programs are reported with their cause, but without the parts of requests they
+// quote. Failed responses are counted, with the gateway's reason.
 func TestProgramsComplain(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"E0817 20:53:20.123456       1 gate.go:12] \"no pod\" err=\"none is ready\" requestBody=\"a secret\"\n", "an error: no pod: none is ready"},
@@ -52,7 +52,7 @@ func TestProgramsComplain(t *testing.T) {
 	}
 }
 
-// Lines of Ray's and UCX's C++ code have stamps of their own; a signal that UCX caught ends a process.
+// Log lines of Ray's and UCX's C++ code have their own timestamp formats. A signal that UCX caught means that the process ended.
 func TestNativeComplaints(t *testing.T) {
 	for text, want := range map[string]string{
 		"[2026-08-17 20:53:20,907 C 149 199] node.cc:170: This node was lost.\n":                              "an error: This node was lost.",

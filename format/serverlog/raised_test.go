@@ -9,7 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/series"
 )
 
-// told is what a log says that happened, an event a line.
+// told lists the events in a log, one per line.
 func told(t *testing.T, name, log string) string {
 	t.Helper()
 	if !sniff([]byte(log)) {
@@ -37,7 +37,7 @@ func told(t *testing.T, name, log string) string {
 	return strings.Join(got, "\n")
 }
 
-// What an exception says may stand behind its line, or in the next one of a chain; what it quotes of a request is kept back.
+// The message of an exception may follow on its line or be the next exception of a chain. Quoted parts of requests are not kept.
 func TestRaised(t *testing.T) {
 	const begins = "(EngineCore pid=7) INFO 03-11 17:57:09 [core.py:12] starts\n"
 	lines := func(text string) string {

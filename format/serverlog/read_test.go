@@ -14,10 +14,10 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// canary is where prompts and keys are.
+// canary stands for prompts and keys.
 const canary = "CANARY"
 
-// written is a log as servers and collectors write it: the keys and their order are those of real
+// written is a log as servers and collectors write it: the keys and their order are from real
 // lines, the values are not.
 const written = `[2025-07-18 15:32:54] server_args=ServerArgs(model_path='m', tp_size=4, api_key='CANARY', disaggregation_mode='null', dp_size=2)
 [2025-07-18 15:32:54 TP0] Decode batch. #running-req: 3, #token: 2266, token usage: 0.01, cuda graph: True, gen throughput (token/s): 3.13, #queue-req: 2, timestamp: 2025-07-18T15:32:54.159394
@@ -50,7 +50,7 @@ Thread 309 (idle): "MainThread"
 [08/19/2026-14:11:49] [TRT-LLM] [I] [_torch][RANK 0] iter = 2, global_rank = 0, rank = 0, num_scheduled_requests = 3, kv_cache_util = 0.112, currank_total_requests = 0/1, host_step_time = 4.08ms, prev_device_step_time = 243.13ms, timestamp = x, states = {'num_ctx_tokens': 11, 'cached_kv_tokens': 2}, num_active = 4, num_fetched = 1, num_dummy = 0, num_unscheduled = 1
 `
 
-// Every line of every layout is read, and what it says is what is written there.
+// Every line in every layout is read with the values it contains.
 func TestEveryLayout(t *testing.T) {
 	set, rows, all := readText(t, "decode.log", strings.NewReader(written))
 	for metric, want := range map[series.MetricID]found{
@@ -82,7 +82,7 @@ func TestEveryLayout(t *testing.T) {
 	}
 }
 
-// Two records in one line, and halves of them, are cut apart where they begin.
+// Two records on one line, or halves of records, are split where they begin.
 func TestDamagedRecords(t *testing.T) {
 	one := `{"request_parameters": "{\"text\": \"CANARY\"}", "id": "a", "finish_reason": {"type": "stop"}, "prompt_tokens": 1, "completion_tokens": 2, "e2e_latency": 0.5, "request_received_ts": 1787000000.25, "request_finished_ts": 1787000000.75}`
 	text := one + one + "\n" + one[:90] + one + "\n" + one[100:] + "\n"
@@ -92,7 +92,7 @@ func TestDamagedRecords(t *testing.T) {
 	}
 }
 
-// A zone is taken from the stamps of a collector, or from Unix times beside local ones.
+// The time zone comes from collector timestamps, or from Unix times beside local ones.
 func TestZonesOfLogs(t *testing.T) {
 	for text, want := range map[string]string{
 		"2026-08-22T14:03:05.123456789Z [2026-08-22 10:03:05 TP0] Decode batch, #running-req: 1, #queue-req: 0\n":                                                                "UTC-4",
@@ -107,7 +107,7 @@ func TestZonesOfLogs(t *testing.T) {
 	}
 }
 
-// Whatever is damaged, reading goes on.
+// Reading continues after any damage.
 func TestDamagedLogs(t *testing.T) {
 	subject := testinput.Subject{Data: []byte(written)}
 	for seed := range uint64(200) {
@@ -116,7 +116,7 @@ func TestDamagedLogs(t *testing.T) {
 	}
 }
 
-// FuzzRead reads anything, and keeps no prompt.
+// FuzzRead reads arbitrary data, and keeps no prompt.
 func FuzzRead(f *testing.F) {
 	f.Add(written)
 	f.Fuzz(func(t *testing.T, text string) {
@@ -137,7 +137,7 @@ func BenchmarkRead(b *testing.B) {
 	}
 }
 
-// Of what a log says besides, only what tells of trouble is counted as not known.
+// Of unrecognized lines, only those about problems are counted.
 func TestUnknownLines(t *testing.T) {
 	for text, want := range map[string]int{
 		"visual.blocks.0.attn.proj.weight torch.Size([1152, 1152])":                                                                              0,
@@ -158,8 +158,8 @@ func TestUnknownLines(t *testing.T) {
 	}
 }
 
-// The keys and their order are those of SGLang's source of 2026-08, and of a fork that adds lists by DP rank. A
-// decode line repeats the cached tokens of all that run: only those of prefill lines are added up.
+// The keys and their order are from SGLang's source of 2026-08, and from a fork with lists by DP rank.
+// Decode lines repeat the cached tokens of all running requests, so only those in prefill lines are summed.
 func TestLayoutsOfSource(t *testing.T) {
 	const text = `[2026-08-22 14:00:00 TP0] Prefill batch [41], #new-seq: 2, #new-token: 300, #cached-token: 100, token usage: 0.10, #running-req: 3, #queue-req: 4, #pending-token: 512, #bootstrap-req: 1, #inflight-req: 2, waiting-image-req: 0, npu graph: False, input throughput (token/s): 812.33, est. prefill TFLOPS/s (per GPU): 1.23, fwd occupancy: 93.10%
 [2026-08-22 14:00:01 TP0] Decode batch [42], #running-req: 5, #cached-token: 7777, #full token: 5632, full token usage: 0.12, mamba num: 4, mamba usage: 0.03, accept len: 3.12, accept rate: 0.56, pre-allocated usage: 0.01, #prealloc-req: 0, #transfer-req: 0, #retracted-req: 0, cuda graph: True, gen throughput (token/s): 95.33, #queue-req: 6, est. decode TFLOPS/s (per GPU): 0.40, est. read BW (GB/s per GPU): 900.00, est. write BW (GB/s per GPU): 3.00, fwd occupancy: 91.00%

@@ -9,8 +9,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Of what --log-requests prints, a request that is finished is read, whatever stands in its prompt and its answer: when it was received, its first
-// token, its tokens, and its end; and nothing that a user wrote.
+// Finished requests are read from the output of --log-requests, whatever their prompts and
+// responses contain: arrival, first token, token counts, and end, but no user text.
 func TestRequestsAsPythonPrintsThem(t *testing.T) {
 	const asked = `obj=GenerateReqInput(rid='r1', text='CANARY , out={\'meta_info\': {\'id\': \'CANARY\', \'e2e_latency\': 9}} , stream=False', sampling_params={'stop': 'CANARY'}, stream=True, bootstrap_room=77, lora_path=None)`
 	const text = `[2026-02-09 13:23:16] Receive: ` + asked + `

@@ -13,8 +13,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// requestLog is what --log-requests-format json writes with SGLANG_LOG_REQUEST_EXCEEDED_MS: requests
-// come as they like, and the end of those below the limit is not written.
+// requestLog returns the output of --log-requests-format json with SGLANG_LOG_REQUEST_EXCEEDED_MS:
+// requests arrive at random, and those faster than the limit have no line when they end.
 func requestLog(seed uint64, limit time.Duration, received bool) string {
 	type line struct {
 		at   time.Time
@@ -44,14 +44,14 @@ func requestLog(seed uint64, limit time.Duration, received bool) string {
 	return text.String()
 }
 
-// Records of slow requests only are recognized, those of all requests are not taken for such. Without
-// lines of requests that came, it takes a request that is just above the limit.
+// Records of only slow requests are recognized, and records of all requests are not mistaken for
+// them. Without arrival lines, recognition needs a request just above the limit.
 func TestSlowRequestsOnly(t *testing.T) {
 	const seeds = 10
 	for _, test := range []struct {
 		limit    time.Duration
 		received bool
-		least    int // of the seeds say so
+		least    int // how many seeds must be recognized
 		most     int
 	}{{0, false, 0, 0}, {0, true, 0, 0}, {time.Second, false, seeds * 7 / 10, seeds}, {1234 * time.Millisecond, true, seeds, seeds}} {
 		said := 0

@@ -16,13 +16,13 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A found is what a log says of a metric, over all places.
+// A found is what a log reports about a metric, over all places.
 type found struct {
 	n         int
 	sum, most float64
 }
 
-// readText reads a log and sums up what it says.
+// readText reads a log and sums up its contents.
 func readText(t *testing.T, name string, content io.Reader) (*series.Set, *spantable.RequestRecords, map[series.MetricID]found) {
 	t.Helper()
 	diags := &trace.Diags{}
@@ -43,7 +43,7 @@ func readText(t *testing.T, name string, content io.Reader) (*series.Set, *spant
 	return set, opt.Records, all
 }
 
-// What the real logs say is what people counted in them.
+// Real logs give the values that people counted in them.
 func TestSharedLogs(t *testing.T) {
 	dir := testinput.Shared(t, "data", "untraced")
 	for _, test := range []struct {
@@ -52,7 +52,7 @@ func TestSharedLogs(t *testing.T) {
 		n       int     // 0 is not checked
 		sum     float64 // likewise
 		most    float64
-		instant string // in the text of one
+		instant string // text of one event
 	}{
 		{"sgl01_pd_q480_decode.log", series.Running, 804, 0, 96, "is ready"},
 		{"sgl01_pd_q480_decode.log", series.Receiving, 804, 0, 102, ""},

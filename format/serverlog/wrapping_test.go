@@ -10,7 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/series"
 )
 
-// wrappings are what collectors of logs and their viewers put before each line.
+// wrappings are prefixes of log collectors and viewers.
 var wrappings = map[string]string{
 	"kubectl --timestamps":          "2026-03-04T10:22:12.123456789Z ",
 	"kubectl --prefix":              "[pod/decode-0/main] ",
@@ -29,7 +29,7 @@ var wrappings = map[string]string{
 	"Buildkite":                     "[2026-03-04T10:22:12Z] ",
 }
 
-// What a log says does not depend on what is around its lines: tracebacks, too, whose lines have no stamp.
+// The result does not depend on line prefixes, even for tracebacks, whose lines have no timestamp.
 func TestWrappings(t *testing.T) {
 	for engine, text := range map[string]string{
 		"SGLang": `[2026-03-04 10:22:10 TP0] Decode batch. #running-req: 3, #token: 4123, token usage: 0.02, gen throughput (token/s): 88.17, #queue-req: 0
@@ -61,7 +61,7 @@ RuntimeError: CUDA error: an illegal memory access was encountered
 		for name, before := range wrappings {
 			seconds := 10
 			wrapped := regexp.MustCompile(`(?m)^(.)`).ReplaceAllStringFunc(text, func(first string) string {
-				seconds++ // stamps differ from line to line
+				seconds++ // each line has a new timestamp
 				return strings.ReplaceAll(before, "10:22:12", fmt.Sprintf("10:22:%d", min(seconds, 13))) + first
 			})
 			if !sniff([]byte(wrapped)) {
@@ -74,7 +74,7 @@ RuntimeError: CUDA error: an illegal memory access was encountered
 	}
 }
 
-// Deployments configure Python's logging themselves, too.
+// Deployments may configure Python's logging themselves.
 func TestOwnFormats(t *testing.T) {
 	const batch, failed = "Decode batch, #running-req: 3, #token: 4123, token usage: 0.02, gen throughput (token/s): 88.17, #queue-req: 0\n", "Scheduler hit an exception: Traceback (most recent call last):\n  File \"/x/scheduler.py\", line 18, in event_loop\nRuntimeError: CUDA error: x\n"
 	want := saidIn(t, "[2026-03-04 10:22:10] "+batch+"[2026-03-04 10:22:12] "+failed)
@@ -92,7 +92,7 @@ func TestOwnFormats(t *testing.T) {
 	}
 }
 
-// saidIn is what a log says that happened, with nothing of when and of whose it is.
+// saidIn lists the events in a log, without times and places.
 func saidIn(t *testing.T, text string) string {
 	t.Helper()
 	set, _, all := readText(t, "a.log", strings.NewReader(text))
@@ -104,7 +104,7 @@ func saidIn(t *testing.T, text string) string {
 	return b.String()
 }
 
-// Workers that Ray runs for an engine of vLLM are of one server, on whatever hosts; actors of SGLang are servers.
+// Ray workers of a vLLM engine belong to one server, whatever their hosts; SGLang actors are separate servers.
 func TestActorsOfRay(t *testing.T) {
 	for actor, want := range map[string]int{"RayWorkerWrapper": 1, "SGLangEngine": 2} {
 		set, _, _ := readText(t, "a.log", strings.NewReader(strings.ReplaceAll(`(Actor pid=7, ip=10.0.0.1) [2026-03-04 10:22:10 TP0] Scheduler hit an exception: Traceback (most recent call last):
@@ -120,7 +120,7 @@ func TestActorsOfRay(t *testing.T) {
 	}
 }
 
-// Pods whose lines are mixed stay apart.
+// Pods with interleaved lines stay separate.
 func TestPodsOfOneFile(t *testing.T) {
 	const line = `(APIServer pid=1) INFO 03-04 10:22:10 [loggers.py:273] Engine 000: Avg prompt throughput: 532.2 tokens/s, Avg generation throughput: 20.5 tokens/s, Running: 3 reqs, Waiting: 0 reqs
 `
@@ -134,7 +134,8 @@ func TestPodsOfOneFile(t *testing.T) {
 	}
 }
 
-// What stands around lines without a stamp names their server if that stands around lines with one, of whatever process the line before is.
+// Lines without a timestamp belong to the server whose timestamped lines have the same prefix, even if the previous line is from a
+// different process.
 func TestWrappedTracebackWithoutStamp(t *testing.T) {
 	const text = `(WorkerDict pid=7)   File "/x/sglang/srt/managers/schedule_batch.py", line 16, in get_batch
 (WorkerDict pid=7)     self.lens.cpu()
@@ -151,7 +152,7 @@ func TestWrappedTracebackWithoutStamp(t *testing.T) {
 	}
 }
 
-// A traceback of an actor of Ray that writes no stamps is not of the server that wrote the line before.
+// A traceback of a Ray actor that writes no timestamps does not belong to the server of the previous line.
 func TestTracebackOfAnotherActor(t *testing.T) {
 	const text = `(HttpServer pid=7) (EngineCore pid=9) INFO 03-04 10:22:10 [core.py:27] Waiting for init message from front-end.
 (Trainer pid=5) Traceback (most recent call last):
@@ -165,7 +166,7 @@ func TestTracebackOfAnotherActor(t *testing.T) {
 	}
 }
 
-// Triton's backend of TensorRT-LLM logs its iterations as JSON, which later releases quote.
+// Triton's TensorRT-LLM backend logs its iterations as JSON, which later releases quote.
 func TestIterationsOfTriton(t *testing.T) {
 	const old = `I1218 03:35:37.688135 7 libtensorrtllm.cc:1205] {"Active Request Count":9,"Context Requests per Iteration":1,"Free KV cache blocks":30,"Generation Requests per Iteration":3,"Max KV cache blocks":40,"Total Context Tokens":128,"Used KV cache blocks":10}
 `
@@ -180,7 +181,7 @@ func TestIterationsOfTriton(t *testing.T) {
 	}
 }
 
-// Lines that a library prints in a worker of vLLM, with a stamp of its own, are of the server, and of the rank of the worker.
+// Lines that a library prints in a vLLM worker, with its own timestamp format, belong to the server and to the worker's rank.
 func TestLibrariesInWorkers(t *testing.T) {
 	const text = `(EngineCore_DP0 pid=9) INFO 03-10 20:08:20 [core.py:27] Waiting for init message from front-end.
 (Worker_TP2 pid=5) [2026-03-10 20:11:49] INFO file_baton.py:48: waiting for baton release at /x/lock_module_rmsnorm

@@ -40,7 +40,7 @@ func readExpertFiles(t testing.TB, files map[string][]byte) (*recorder.Experts, 
 	return set, diags
 }
 
-// What ranks counted adds up to what was simulated, in every form.
+// The counts of the ranks add up to what was simulated, in every form.
 func TestCounts(t *testing.T) {
 	for mode := torch.ExpertsStat; mode <= torch.ExpertsCSV; mode++ {
 		for _, same := range []bool{false, true} {
@@ -98,7 +98,7 @@ func addPasses(passes [][][]int64) [][]int64 {
 	return out
 }
 
-// Passes that some ranks do not have are left out, and dumps of another time are another recording.
+// Passes that some ranks lack are dropped, and dumps from a different time are another recording.
 func TestRanks(t *testing.T) {
 	files := torch.PlayExperts(torch.ExpertConfig{Seed: 1, Mode: torch.ExpertsPerPass, Layers: 2, Experts: 8, TopK: 2, EP: 2, Passes: 3, Tokens: 20}).Files
 	more := torch.PlayExperts(torch.ExpertConfig{Seed: 2, Mode: torch.ExpertsPerPass, Layers: 2, Experts: 8, TopK: 2, EP: 2, Passes: 5, Tokens: 20}).Files
@@ -116,7 +116,7 @@ func TestRanks(t *testing.T) {
 	}
 }
 
-// A file that is cut off, has other names, or was compressed is refused with a reason; no prompt is held.
+// A file that is truncated, has other names, or is compressed is refused with a reason. No prompt is kept.
 func TestRefused(t *testing.T) {
 	truth := torch.PlayExperts(torch.ExpertConfig{Seed: 1, Mode: torch.ExpertsPerToken, Layers: 2, Experts: 8, TopK: 2, EP: 1, Passes: 2, Tokens: 20})
 	for _, data := range truth.Files {
@@ -134,7 +134,7 @@ func TestRefused(t *testing.T) {
 			}
 			in := &format.Input{Name: "x.pt", Path: path, Open: func() (io.ReadCloser, error) { return os.Open(path) }}
 			_, err := ExpertDump.Index(in, &format.Options{Diags: &trace.Diags{}, Experts: &recorder.Experts{}})
-			// The checksum of what was changed is wrong, too.
+			// The change also invalidates the checksum.
 			if err == nil || !strings.Contains(err.Error(), x.want) && !strings.Contains(err.Error(), "checksum") {
 				t.Errorf("%s: %v", what, err)
 			}
@@ -146,7 +146,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// expertSubject is what mutants are made of.
+// expertSubject is the file that mutants are made from.
 func expertSubject(mode torch.ExpertMode) *testinput.Subject {
 	for _, data := range torch.PlayExperts(torch.ExpertConfig{Seed: 3, Mode: mode, Layers: 3, Dense: 1, Experts: 8, TopK: 2, EP: 1, Passes: 4, Tokens: 10}).Files {
 		return &testinput.Subject{Data: data, Cuts: testinput.Pages(data, 64), Other: data, OtherCuts: testinput.Pages(data, 100)}
@@ -154,7 +154,7 @@ func expertSubject(mode torch.ExpertMode) *testinput.Subject {
 	return nil
 }
 
-// useExperts reads what may be damaged.
+// useExperts reads a file that may be damaged.
 func useExperts(t testing.TB, data []byte) {
 	path := filepath.Join(t.TempDir(), "expert_distribution_recorder_1770000000.5_0.pt")
 	if err := os.WriteFile(path, data, 0o644); err != nil {
@@ -198,7 +198,7 @@ func FuzzExpertDump(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) { useExperts(t, data) })
 }
 
-// How long an index takes, by bytes of the file.
+// BenchmarkExpertDump measures the indexing time per byte of the file.
 func BenchmarkExpertDump(b *testing.B) {
 	truth := torch.PlayExperts(torch.ExpertConfig{Seed: 1, Mode: torch.ExpertsPerPass, Layers: 20, Experts: 256, TopK: 8, EP: 8, Passes: 20, Tokens: 100})
 	dir := b.TempDir()

@@ -17,16 +17,16 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// requestSecret is a prompt and a key: it is in all that is never kept.
+// requestSecret stands for prompts and keys: it is in everything that must not be kept.
 const requestSecret = "CANARY-7f3a of a prompt"
 
-// A pickler writes pickles as Python's does for dicts, lists, texts, numbers, and objects of dataclasses.
+// A pickler writes pickles like Python's, for dicts, lists, texts, numbers, and dataclass objects.
 type pickler struct{ bytes.Buffer }
 
-// An object is one of a dataclass.
+// An object is a dataclass instance.
 type object struct {
 	module, class string
-	state         []any // keys, each followed by its value
+	state         []any // alternating keys and values
 }
 
 type dict []any
@@ -102,7 +102,7 @@ func answer(id, finish string, prompt, completion int) dict {
 	return dict{"text", requestSecret, "output_ids", []any{1, 2, 3}, "meta_info", dict{"id", id, "finish_reason", reason, "prompt_tokens", prompt, "completion_tokens", completion, "cached_tokens", 5}}
 }
 
-// requestDump is a crash requestDump: two requests that ended, one that was aborted, two in flight.
+// requestDump returns a crash dump with two finished requests, an aborted one, and two in flight.
 func requestDump() []byte {
 	requests := []any{
 		tuple{asks("r0", 100, 7), answer("r0", "stop", 100, 20), 1787000000.125, 1787000002.625},
@@ -114,7 +114,7 @@ func requestDump() []byte {
 	return pickled(dict{"server_args", object{"sglang.srt.server_args", "ServerArgs", []any{"api_key", requestSecret, "disaggregation_mode", "decode"}}, "requests", requests, "launch_command", "sglang --api-key " + requestSecret})
 }
 
-// readRequests reads a dump, and returns the spans that are made of it.
+// readRequests reads a dump, and returns the spans made from it.
 func readRequests(t testing.TB, data []byte, pipe bool) (*spantable.Table, *series.Set, error) {
 	t.Helper()
 	diags := &trace.Diags{}
@@ -162,7 +162,7 @@ func TestCrashDump(t *testing.T) {
 	}
 }
 
-// Damaged dumps are used as far as they go, and never keep a prompt.
+// Damaged dumps are used up to the damage, and no prompt is ever kept.
 func TestRequestMutants(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 3))
 	whole := requestDump()

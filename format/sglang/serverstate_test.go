@@ -28,7 +28,7 @@ func readState(t testing.TB, name, text string) *series.Set {
 	return set
 }
 
-// The load is that of a DP rank, wrapped or not; one that is old while requests run is of a scheduler that stands still.
+// The load is per DP rank, wrapped or not. Stale load while requests are running means that the scheduler is stuck.
 func TestLoads(t *testing.T) {
 	for form, text := range map[string]string{"plain": loads, "wrapped": `{"ok": true, "status": 200, "path": "/v1/loads?include=all", "json": ` + loads + `}`} {
 		if !isState([]byte(text)) {
@@ -55,7 +55,7 @@ func TestLoads(t *testing.T) {
 	}
 }
 
-// What did not answer is an instant at the time of the bundle; keys are not kept.
+// An endpoint that did not answer is an event at the time of the bundle. Keys are not kept.
 func TestAnswers(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"ok": false, "status": 503, "path": "/health_generate", "error": "` + stateSecret + `"}`:                                                                                      "/health_generate failed with status 503",

@@ -13,7 +13,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// samples are dumps of both forms.
+// samples returns dumps of both forms.
 func samples(t testing.TB) (list [][]byte) {
 	t.Helper()
 	for form := range torch.AsJSON + 1 {
@@ -42,7 +42,7 @@ func readBytes(data []byte) (*recorder.InFlight, *trace.Diags, error) {
 	return set, diags, err
 }
 
-// FuzzFlightRecorder reads anything: what is read refers to groups and stacks that there are.
+// FuzzFlightRecorder reads arbitrary data: the results refer only to existing groups and stacks.
 func FuzzFlightRecorder(f *testing.F) {
 	for _, data := range samples(f) {
 		f.Add(data)
@@ -64,7 +64,7 @@ func FuzzFlightRecorder(f *testing.F) {
 	})
 }
 
-// Both forms say the same. A dump that is cut off is used as far as it goes, and reported.
+// Both forms give the same. A truncated dump is used up to the cut, and reported.
 func TestFlightRecorderForms(t *testing.T) {
 	all := samples(t)
 	var ops []int
@@ -91,7 +91,7 @@ func TestFlightRecorderForms(t *testing.T) {
 	}
 }
 
-// Ranks come from the names of files, and where these have none, from the groups.
+// Ranks come from file names, or else from the groups.
 func TestRankOf(t *testing.T) {
 	for name, want := range map[string]int32{
 		"nccl_trace_rank_3": 3, "/tmp/_dump_14": 14, "nccl_trace_rank_container-node02_5": 5, "comm_lib_trace_rank_12.json": 12, "trace.pkl": -1, "a/rank7/dump": -1, "x_007": 7,

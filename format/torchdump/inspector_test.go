@@ -27,7 +27,7 @@ func readInspectorText(text string) ([]*profile.Profile, *format.Options, error)
 	return src.Profiles, opt, nil
 }
 
-// collectives are those of a profile, a line each.
+// collectives lists the collectives of a profile, one per line.
 func collectives(p *profile.Profile, opt *format.Options) (list []string) {
 	name := opt.Syms.Name
 	for i := range p.Collectives.Len() {
@@ -39,7 +39,7 @@ func collectives(p *profile.Profile, opt *format.Options) (list []string) {
 
 const meta = `"metadata":{"inspector_output_format_version":"v4.0","git_rev":"","rec_mechanism":"nccl_profiler_interface","dump_timestamp_us":1752867229276385,"hostname":"n1","pid":438776}`
 
-// The layouts are those of the sources of NCCL 2.28.3 and of 2.30: keys, order, and a channel that was not used.
+// The layouts are from the sources of NCCL 2.28.3 and 2.30: keys, order, and an unused channel.
 func TestLayouts(t *testing.T) {
 	const header, newer = `{"header":{"id":"0xe62dedaa97644a","rank":4,"n_ranks":8,"nnodes":1},`, `{"header":{"id":"0xe62dedaa97644a","comm_name":"DP Group 0","rank":4,"n_ranks":8,"nnodes":1},`
 	for _, c := range []struct{ line, want string }{
@@ -75,8 +75,8 @@ func TestLayouts(t *testing.T) {
 	}
 }
 
-// Where the times of collectives are not told, they lie between the writes, one after another, and no
-// further off than the blur says.
+// Collectives without times are placed between the writes of the log, one after another, and their
+// error is within Blur.
 func TestPlacesWithoutTimes(t *testing.T) {
 	for _, interval := range []int64{500, 100_000, 0} {
 		dir := t.TempDir()
@@ -122,7 +122,7 @@ func TestSeveralDevices(t *testing.T) {
 	}
 }
 
-// Damaged logs are read as far as they go, and what cannot be read is counted.
+// Damaged logs are read up to the damage, and unreadable parts are counted.
 func TestInspectorMutants(t *testing.T) {
 	dir := t.TempDir()
 	if _, err := torch.WriteInspector(dir, torch.InspectorConfig{Seed: 1, Ranks: 1, Hosts: 1, Collectives: 40, Late: -1, Verbose: true}); err != nil {
@@ -162,7 +162,7 @@ func TestInspectorMutants(t *testing.T) {
 	}
 }
 
-// What a record says beside what is measured is never kept.
+// Fields of a record other than measurements are never kept.
 func TestCanaries(t *testing.T) {
 	const canary = "the secret recipe, sk-abcdefghijklmnopqrstuvwx"
 	text := `{"header":{"id":"0x1","rank":0,"n_ranks":2,"nnodes":1,"note":"` + canary + `"},"prompt":"` + canary + `",` + strings.Replace(meta, `"git_rev":""`, `"git_rev":"`+canary+`"`, 1) +

@@ -7,7 +7,7 @@ import (
 	"github.com/sgtrace/sgtrace/profile"
 )
 
-// Whatever is read, what holds a device's memory adds up to what is in use.
+// For any input, the memory attributed to holders adds up to the memory in use.
 func FuzzMemorySnapshot(f *testing.F) {
 	f.Add(torch.MemorySnapshot(torch.NewAllocator(1, 0, 6, 20), torch.NewAllocator(2, 1, 4, 3)))
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -19,7 +19,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// readSnapshots reads a snapshot that is in memory.
+// readSnapshots reads a snapshot from memory.
 func readSnapshots(t testing.TB, data []byte, filter profile.Filter) (*format.Source, *format.Options, *recorder.Snapshot) {
 	t.Helper()
 	syms := trace.NewSymbols()
@@ -32,7 +32,7 @@ func readSnapshots(t testing.TB, data []byte, filter profile.Filter) (*format.So
 	return src, opt, opt.Heap.Snapshots()[0]
 }
 
-// What a simulated allocator had is found to the byte, whatever the ring held of it.
+// The memory that a simulated allocator held is found to the byte, however much of its history the ring buffer kept.
 func TestReplay(t *testing.T) {
 	for seed := range uint64(8) {
 		for _, ring := range []int{1 << 20, 300, 17} {
@@ -80,7 +80,7 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// Stacks of C++ alone are of a backward pass, and of no line of a program.
+// Stacks with only C++ frames are from a backward pass, and have no program line.
 func TestNativeStacks(t *testing.T) {
 	run := torch.IdleAllocator(0, 1<<20)
 	run.Alloc(1<<20, torch.Backward)
@@ -93,7 +93,7 @@ func TestNativeStacks(t *testing.T) {
 	}
 }
 
-// A timeline shows the peak, and no value that was not there.
+// A timeline shows the peak, and only values that occurred.
 func TestCounters(t *testing.T) {
 	run := torch.NewAllocator(3, 1, 500, 1<<20)
 	src, opt, x := readSnapshots(t, torch.MemorySnapshot(run), profile.Filter{})
@@ -121,7 +121,7 @@ func TestCounters(t *testing.T) {
 	}
 }
 
-// Damaged snapshots are read as far as they go, and nothing else happens.
+// Damaged snapshots are read up to the damage, without other effects.
 func TestMutants(t *testing.T) {
 	data := torch.MemorySnapshot(torch.NewAllocator(1, 0, 60, 100), torch.NewAllocator(2, 1, 40, 100))
 	s := &testinput.Subject{Data: data, Cuts: testinput.Pages(data, 64), Other: data, OtherCuts: testinput.Pages(data, 100)}
@@ -138,7 +138,7 @@ func TestMutants(t *testing.T) {
 	}
 }
 
-// Real snapshots have what Python makes of them: numbers by pickle of Python, byte for byte.
+// Real snapshots give the numbers that Python's pickle gives, byte for byte.
 func TestShared(t *testing.T) {
 	for name, want := range map[string]torch.AllocatorTruth{
 		"mem01_jasper":  {Start: 8_771_952, Peak: 108_258_676, End: 48_748_928, Reserved: 134_217_728, Entries: 5803},
@@ -160,7 +160,7 @@ func TestShared(t *testing.T) {
 	}
 }
 
-// How long an index takes, by bytes of the pickle.
+// BenchmarkIndex measures the indexing time per byte of the pickle.
 func BenchmarkIndex(b *testing.B) {
 	data := torch.MemorySnapshot(torch.NewAllocator(1, 0, 3000, 1<<20))
 	path := filepath.Join(b.TempDir(), "x.pickle")

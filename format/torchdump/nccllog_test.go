@@ -29,7 +29,7 @@ func readLog(r io.Reader) (*recorder.InFlight, *series.Set, error) {
 	return set, metrics, err
 }
 
-// Both ranks of a healthy test of NCCL entered 495 collectives, 22 lines of which are glued to pieces of others.
+// Both ranks of a healthy NCCL test entered 495 collectives; 22 of the lines are joined to fragments of others.
 func TestSharedLogs(t *testing.T) {
 	file, err := os.Open(testinput.Shared(t, "data", "untraced", "nccl01_2277_healthy.log.zst"))
 	if err != nil {
@@ -52,7 +52,8 @@ func TestSharedLogs(t *testing.T) {
 	}
 }
 
-// A line that says that a collective timed out, and not which, says so for its rank: it counts one that did not end.
+// A line that reports a timeout without naming the collective is an event of its rank, which then has a collective in flight, though not
+// which.
 func TestTimedOut(t *testing.T) {
 	const text = `n1:7:9 [3] NCCL INFO comm 0x5599 rank 3 nranks 4 cudaDev 3 busId a1000 - Abort COMPLETE
 [rank3]:[E1001 16:06:04.500000000 ProcessGroupNCCL.cpp:1709] [PG 0 (default_pg) Rank 3] Timeout at NCCL work: 8, last enqueued NCCL work: 9, last completed NCCL work: 7.
@@ -70,7 +71,7 @@ func TestTimedOut(t *testing.T) {
 	}
 }
 
-// A collective that failed is an instant; one that timed out is told by itself.
+// A failed collective is an event. One that timed out already is, so its failure is not.
 func TestFailed(t *testing.T) {
 	const (
 		late = "[rank3]:[E1001 16:06:03.500000000 ProcessGroupNCCL.cpp:683] [Rank 3] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=78, OpType=BROADCAST, NumelIn=80, NumelOut=80, Timeout(ms)=600000) ran for 600000 milliseconds before timing out.\n"
@@ -87,7 +88,7 @@ func TestFailed(t *testing.T) {
 	}
 }
 
-// A zone that a collector adds is that of the watchdog's own stamps; warnings of NCCL are instants.
+// A collector's time zone is that of the watchdog's own timestamps; NCCL warnings are events.
 func TestTimes(t *testing.T) {
 	const text = `2026-03-03T12:11:38.100000000Z [2026-03-03 13:11:38] n1:7:9 [1] transport/net_ib.cc:2453 NCCL WARN NET/IB: Got completion from peer 10.0.0.1<5> with status=12
 2026-03-03T12:11:39.600000000Z [rank3]:[E303 13:11:39.500000000 ProcessGroupNCCL.cpp:683] [Rank 3] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=78, OpType=BROADCAST, NumelIn=80, NumelOut=80, Timeout(ms)=600000) ran for 600000 milliseconds before timing out.
@@ -107,7 +108,7 @@ func TestTimes(t *testing.T) {
 	}
 }
 
-// Damaged logs are read as far as they go.
+// Damaged logs are read up to the damage.
 func TestLogMutants(t *testing.T) {
 	dir := t.TempDir()
 	if _, err := torch.WriteHang(dir, torch.HangConfig{Seed: 1, TP: 4, DP: 1, Steps: 60, Wrong: 1}, torch.NCCLLog); err != nil {
@@ -149,7 +150,7 @@ func BenchmarkLog(b *testing.B) {
 	}
 }
 
-// The runtime of C++ tells last of the timeout that ended a rank, without a time.
+// The C++ runtime reports the timeout that ended a rank last, without a time.
 func TestLastWords(t *testing.T) {
 	const text = `terminate called after throwing an instance of 'c10::DistBackendError'
   what():  [PG 3 Rank 5] Process group watchdog thread terminated with exception: [Rank 5] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=91, OpType=_ALLGATHER_BASE, NumelIn=19, NumelOut=152, Timeout(ms)=600000) ran for 600020 milliseconds before timing out.

@@ -10,7 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// secret is in all that is never kept.
+// secret is in everything that must not be kept.
 const secret = "sk-CANARY-7f3a"
 
 const asText = `Process 309: sglang::scheduler_TP3
@@ -43,7 +43,7 @@ func read(name, text string) (*recorder.InFlight, *trace.Diags, error) {
 	return set, diags, err
 }
 
-// Both forms of the same processes give the same, and neither keeps arguments or values.
+// Both forms give the same processes, and neither keeps arguments or values.
 func TestBothForms(t *testing.T) {
 	for form, text := range map[string]string{"text": asText, "JSON": asJSON} {
 		if !sniffPySpy([]byte(text)) {
@@ -76,7 +76,7 @@ func TestBothForms(t *testing.T) {
 	}
 }
 
-// What is cut off is used as far as it goes.
+// A truncated dump is used up to the cut.
 func TestCut(t *testing.T) {
 	set, diags, err := read("spy.json", asJSON[:len(asJSON)*2/3])
 	if err != nil || len(set.Dumps) == 0 || len(diags.All()) == 0 {
@@ -84,7 +84,7 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// A rank in the name of the file is that of its only process.
+// A rank in the file name is that of its only process.
 func TestRankInName(t *testing.T) {
 	one, _, _ := strings.Cut(asText, "----")
 	if set, _, err := read("dir/pyspy_rank7.txt", one); err != nil || set.Dumps[0].Rank != 7 {
@@ -107,7 +107,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// A dump that a server printed into its log does not make the log a dump.
+// A dump that a server printed into its log does not turn the log into a dump.
 func TestSniffPySpy(t *testing.T) {
 	for head, want := range map[string]bool{
 		asText:                     true,

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Every scenario can be played and written, its spans have parents unless something never
+// Every scenario can be played and written. Its spans have parents unless their requests never
 // ended, and nothing ends before it begins.
 func TestScenarios(t *testing.T) {
 	for i := range Scenarios {
@@ -47,7 +47,7 @@ func play(t *testing.T, c Config) *Run {
 	return r
 }
 
-// checkDump checks the spans of a run, and returns how many have no parent.
+// checkDump checks the spans of a run, and returns the number without a parent.
 func checkDump(t *testing.T, r *Run) (orphans int) {
 	t.Helper()
 	var b bytes.Buffer
@@ -92,8 +92,8 @@ func checkDump(t *testing.T, r *Run) (orphans int) {
 	return orphans
 }
 
-// The same seed has the same requests with and without faults, and a run without faults takes
-// nothing longer than itself.
+// Without its fault, a run has the same requests, with the same durations before the fault. Playing a
+// run again gives exactly the same durations.
 func TestCalmIsTheSameRun(t *testing.T) {
 	s := Find("deploy_8")
 	r := play(t, s.Config(5))

@@ -13,8 +13,8 @@ import (
 	"github.com/sgtrace/sgtrace/testkit/testinput"
 )
 
-// columns returns the columns of all tables of a file, as SQLite describes them,
-// and the version of its schema.
+// columns returns the columns of all tables of a file, as SQLite describes them, and the schema
+// version.
 func columns(t *testing.T, path string) (tables map[string]string, version string) {
 	t.Helper()
 	conn, err := sqlite.OpenConn("file:"+path+"?immutable=1", sqlite.OpenReadOnly, sqlite.OpenURI)
@@ -45,7 +45,7 @@ func columns(t *testing.T, path string) (tables map[string]string, version strin
 	return tables, version
 }
 
-// all returns the columns of all tables of a generation.
+// all returns the columns of all tables of a schema generation.
 func all(t *testing.T, schema nsys.Schema, names []string) map[string]string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "all.sqlite")
@@ -54,7 +54,7 @@ func all(t *testing.T, schema nsys.Schema, names []string) map[string]string {
 		t.Fatal(err)
 	}
 	for _, name := range names {
-		// Every table has one of these columns.
+		// Every table has at least one of these columns.
 		table := db.Table(name)
 		for _, column := range []string{"start", "id", "name", "globalPid", "nameId", "timestamp", "streamId", "processId",
 			"utcEpochNs", "duration", "pid", "typeId", "domainId", "globalVid", "vmId"} {
@@ -69,8 +69,7 @@ func all(t *testing.T, schema nsys.Schema, names []string) map[string]string {
 	return tables
 }
 
-// TestColumns compares the columns of tables with those of real exports of the same
-// version.
+// TestColumns compares the columns of tables with those in real exports of the same version.
 func TestColumns(t *testing.T) {
 	files, err := filepath.Glob(testinput.Shared(t, "data", "nsys", "real", "*.sqlite"))
 	if err != nil {
@@ -108,7 +107,7 @@ func TestColumns(t *testing.T) {
 	}
 }
 
-// TestColumnsKeepTheirValues looks at columns that are not set, or not set again.
+// TestColumnsKeepTheirValues checks columns that are not set, or not set again.
 func TestColumnsKeepTheirValues(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.sqlite")
 	db, err := nsys.Create(path, nsys.Schema2024)

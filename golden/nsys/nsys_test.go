@@ -18,14 +18,14 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// smallConfig is the default recording of a short time.
+// smallConfig is the default recording, shortened.
 func smallConfig(r *simulator.Run) Config {
 	c := DefaultConfig(r)
 	c.Torch.To, c.Torch.Layers = c.Torch.From+150*time.Millisecond, 4
 	return c
 }
 
-// check compares files with truth.
+// check compares files with the truth.
 func check(t *testing.T, files []*export) {
 	t.Helper()
 	for _, f := range files {
@@ -42,7 +42,7 @@ func check(t *testing.T, files []*export) {
 	}
 }
 
-// same compares two values as JSON, which tells where they differ.
+// same compares two values as JSON, and reports where they differ.
 func same(t *testing.T, name string, got, want any) {
 	t.Helper()
 	a, _ := json.MarshalIndent(got, "", " ")
@@ -60,7 +60,7 @@ func same(t *testing.T, name string, got, want any) {
 	t.Errorf("%s: %d lines, truth %d", name, len(x), len(y))
 }
 
-// checkMeta checks what a file says about itself.
+// checkMeta checks a file's metadata.
 func checkMeta(t *testing.T, f *export) {
 	t.Helper()
 	m, truth := &f.Meta, f.truth
@@ -88,7 +88,7 @@ func checkMeta(t *testing.T, f *export) {
 	}
 }
 
-// TestWrite reads back all generations with all that CUDA graphs can be.
+// TestWrite reads back all generations with all kinds of CUDA graph tracing.
 func TestWrite(t *testing.T) {
 	r := testinput.PlaySmall(t, 3, func(c *simulator.Config) { c.DecodeDrift = -30 })
 	for _, schema := range Schemas {
@@ -129,7 +129,7 @@ func TestShapes(t *testing.T) {
 	}
 }
 
-// checkRanges checks that the closed ranges of a thread nest.
+// checkRanges checks that the closed ranges of each thread nest.
 func checkRanges(t *testing.T, f *export) {
 	t.Helper()
 	open := map[int32][]*rows.Range{}
@@ -149,7 +149,7 @@ func checkRanges(t *testing.T, f *export) {
 	}
 }
 
-// checkPlants looks whether what was planted is there at all.
+// checkPlants checks that every planted effect occurs.
 func checkPlants(t *testing.T, files []*export, c *Config) {
 	t.Helper()
 	if len(files) != 2 {
@@ -185,7 +185,7 @@ func checkPlants(t *testing.T, files []*export, c *Config) {
 	}
 }
 
-// checkDetails checks what truth does not count, in files of a whole recording.
+// checkDetails checks details that the truth does not count, in files of a whole recording.
 func checkDetails(t *testing.T, f *export) {
 	t.Helper()
 	for i := range f.API {
@@ -221,7 +221,7 @@ func checkDetails(t *testing.T, f *export) {
 	}
 }
 
-// TestGraphs compares the runs of graphs with the kernels in them.
+// TestGraphs compares graph launches with the kernels in them.
 func TestGraphs(t *testing.T) {
 	r := testinput.PlaySmall(t, 3, func(c *simulator.Config) { c.DecodeDrift = 300 })
 	c := smallConfig(r)
@@ -265,8 +265,8 @@ func TestGraphs(t *testing.T) {
 	}
 }
 
-// TestExportsAgreeWithTraces compares the kernels of exports with those of PyTorch traces,
-// both on the clocks of the hosts.
+// TestExportsAgreeWithTraces compares the kernels in exports with those in PyTorch traces, both on
+// the clocks of the hosts.
 func TestExportsAgreeWithTraces(t *testing.T) {
 	for _, graphs := range []bool{false, true} {
 		r := testinput.PlaySmall(t, 5, testinput.TwoHosts)
@@ -328,7 +328,7 @@ func TestPieces(t *testing.T) {
 			t.Errorf("%s: no range is cut", host.truth.Host)
 		}
 	}
-	// Pieces shorter than what happens before the first step, of no step.
+	// Each piece is shorter than the time before the first step, so it has no step.
 	c.Pieces, c.Torch.To = 10, c.Torch.From
 	check(t, record(t, r, c))
 }
@@ -399,7 +399,7 @@ func TestBytes(t *testing.T) {
 	}
 }
 
-// TestSecretIsNotRead looks for the secret in all that is read of a file.
+// TestSecretIsNotRead checks that the secret is not in anything read from a file.
 func TestSecretIsNotRead(t *testing.T) {
 	r := testinput.PlaySmall(t, 3, func(c *simulator.Config) {})
 	c := smallConfig(r)
@@ -444,7 +444,7 @@ func TestConfigIsChecked(t *testing.T) {
 	}
 }
 
-// TestShortName has what kernels are called without their parameters.
+// TestShortName checks kernel names without parameters.
 func TestShortName(t *testing.T) {
 	var got []string
 	for i := range torch.OpTable {

@@ -12,7 +12,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// export is an export read back: a source with its rows.
+// An export is a file read back: a source with its rows.
 type export struct {
 	*rows.Source
 	Comms        []rows.Comm
@@ -101,9 +101,9 @@ func of[T any](events []T, pid int, pidOf func(*T) int32) []*T {
 	return list
 }
 
-// process counts in a file what truth says of a process. What the file does not
-// tell is taken from truth: the rank, the GPU before 2026, where the session ends
-// before 2022, and the device of a process that ran nothing.
+// process counts the events of a process in a file. Facts that the file lacks are copied from the
+// truth: the rank, the GPU before 2026, the session end before 2022, and the device of an idle
+// process.
 func (f *export) process(want ProcessTruth) ProcessTruth {
 	got := ProcessTruth{PID: want.PID, Rank: want.Rank, GPU: want.GPU, Open: want.Open, Device: want.Device}
 	calls := map[uint32]*rows.Call{}
@@ -146,14 +146,14 @@ func (f *export) process(want ProcessTruth) ProcessTruth {
 	return got
 }
 
-// operation is what a range may have launched.
+// An operation is work that a range may have launched.
 type operation struct {
 	rows.Place
 	start, end trace.Time
 	kernel     bool
 }
 
-// work counts what a process ran on its GPU.
+// work counts the GPU work of a process.
 func (f *export) work(got *ProcessTruth, ranges []*rows.Range, calls map[uint32]*rows.Call) {
 	var operations []operation
 	kernelNs := sums{}
@@ -184,7 +184,7 @@ func (f *export) work(got *ProcessTruth, ranges []*rows.Range, calls map[uint32]
 	got.Steps = f.steps(ranges, operations, calls)
 }
 
-// steps projects the step ranges, one by one and without any cleverness.
+// steps projects each step range separately, without optimization.
 func (f *export) steps(ranges []*rows.Range, operations []operation, calls map[uint32]*rows.Call) []StepTruth {
 	steps := []StepTruth{}
 	for _, r := range ranges {
@@ -216,7 +216,7 @@ func (f *export) steps(ranges []*rows.Range, operations []operation, calls map[u
 	return steps
 }
 
-// metrics sums the samples.
+// metrics sums up the samples.
 func (f *export) metrics() []MetricTruth {
 	if len(f.Samples) == 0 {
 		return nil

@@ -9,8 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/testkit/testinput"
 )
 
-// TestDriftIsInTheSpans compares a run whose clocks drift with the same one
-// whose clocks do not.
+// TestDriftIsInTheSpans compares a run with drifting clocks to the same run without drift.
 func TestDriftIsInTheSpans(t *testing.T) {
 	change := func(c *simulator.Config) { c.RanksPerHost, c.HostSkew = 1, 2*time.Millisecond }
 	straight := testinput.ReadSpans(t, testinput.PlaySmall(t, 31, change))

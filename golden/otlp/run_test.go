@@ -33,15 +33,15 @@ var (
 		`((Prefill|Decode) )?Scheduler \[TP \d+\]  \[PP \d+\] ( \[DP \d+\] )?)\(host:[0-9a-f]{8} \| pid:\d+\)$`)
 )
 
-// Flags of OTLP (trace.proto, SpanFlags): whether the parent, or what a link leads to, is
-// in another process, and that a trace is sampled.
+// OTLP flags (trace.proto, SpanFlags): whether the parent, or the target of a link, is in another
+// process, and whether the trace is sampled.
 const (
 	local   = 0x100
 	remote  = 0x300
 	sampled = 0x1
 )
 
-// checkSpan checks one span against the facts about SGLang's dumps.
+// checkSpan checks one span against known facts about SGLang's dumps.
 func checkSpan(d *testinput.Dump, s *testinput.Span) error {
 	if s.Kind != 1 || s.End < s.Start {
 		return fmt.Errorf("kind %d, %d ns", s.Kind, s.End-s.Start)
@@ -135,8 +135,8 @@ func onGrid(times ...int64) error {
 	return nil
 }
 
-// TestEventsAreWhereSGLangPutsThem checks that each event is on the slice around
-// it that ended first, or on the thread if there is none.
+// TestEventsAreWhereSGLangPutsThem checks that each event is on the enclosing slice that ended
+// first, or else on the thread.
 func TestEventsAreWhereSGLangPutsThem(t *testing.T) {
 	for _, test := range testinput.Configs {
 		t.Run(test.Name, func(t *testing.T) {
@@ -202,7 +202,7 @@ func TestSeedDecidesEverything(t *testing.T) {
 	}
 }
 
-// TestTruthIsTheSameAfterWriting guards against state that a writer leaves behind.
+// TestTruthIsTheSameAfterWriting checks that a writer leaves no state behind.
 func TestTruthIsTheSameAfterWriting(t *testing.T) {
 	r := testinput.Play(t, 3, func(c *simulator.Config) {})
 	before, err := json.Marshal(r.Truth())

@@ -9,8 +9,8 @@ import (
 	"github.com/sgtrace/sgtrace/testkit/testinput"
 )
 
-// near reports whether two times, or durations that were put on the grid twice,
-// are the same but for the grid.
+// near reports whether two times are equal up to the time grid, or two durations that were rounded
+// to it twice.
 func near(a, b int64) bool { return a-b < 512 && b-a < 512 }
 
 // rootsOf returns the roots of a dump by rid.
@@ -42,10 +42,10 @@ func TestTruthMatchesTheSpans(t *testing.T) {
 	}
 }
 
-// stageKey is a stage of one half on one rank.
+// A stageKey identifies a stage of one half on one rank.
 type stageKey struct{ rid, stage, rank string }
 
-// stageTimes sums up the slices of a dump.
+// stageTimes sums up the slices of a dump by stage.
 func stageTimes(d *testinput.Dump) map[stageKey]simulator.StageTime {
 	sums := map[stageKey]simulator.StageTime{}
 	for _, s := range d.Spans {
@@ -100,7 +100,7 @@ func compareHalf(t *testing.T, d *testinput.Dump, h *simulator.HalfTruth, root *
 	}
 }
 
-// compareRequest checks what the user saw against the spans, put on one clock.
+// compareRequest checks the user's view of a request against its spans, on one clock.
 func compareRequest(t *testing.T, d *testinput.Dump, q *simulator.RequestTruth, roots map[string]*testinput.Span) {
 	t.Helper()
 	arrival := int64(math.MaxInt64)
@@ -169,15 +169,15 @@ func compareCounts(t *testing.T, d *testinput.Dump, c *simulator.CountTruth) {
 	}
 }
 
-// TestStragglerEndsLast looks for the straggler as a user would: which rank is the
-// last of its TP group to end a token?
+// TestStragglerEndsLast looks for the straggler as a user would: which rank is the last in its TP
+// group to finish a token?
 func TestStragglerEndsLast(t *testing.T) {
 	for _, test := range testinput.Configs {
 		d := testinput.ReadSmall(t, test.Name)
 		r := d.Run
 		truth := r.Truth().Straggler
 		if truth == nil || truth.Steps < 100 || r.Config.Level < 3 || r.Config.Straggler.PP < r.Serving().Size.PP-1 {
-			continue // nothing to see; on an early stage, as documented
+			continue // not visible on an early stage, as documented
 		}
 		t.Run(test.Name, func(t *testing.T) {
 			type token struct{ rid, group, count string }

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Things come out by time, and in the order in which they were put in, whatever was taken out meanwhile.
+// Events come out by time, and by insertion order for equal times, whatever was removed in between.
 func TestQueueIsStable(t *testing.T) {
 	type thing struct{ at, number int }
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -16,7 +16,7 @@ func TestQueueIsStable(t *testing.T) {
 		x := thing{number/4 + rng.IntN(20), number}
 		q.Put(int64(x.at), x)
 		in = append(in, x)
-		for at, ok := q.Next(); ok && at < int64(number/4); at, ok = q.Next() { // nothing earlier can come
+		for at, ok := q.Next(); ok && at < int64(number/4); at, ok = q.Next() { // no earlier event can follow
 			out = append(out, q.Take())
 		}
 	}

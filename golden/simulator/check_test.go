@@ -2,7 +2,7 @@ package simulator
 
 import "fmt"
 
-// CheckRequest checks that the times and counts of a request make sense.
+// CheckRequest checks that the times and counts of a request are plausible.
 func CheckRequest(r *Run, q *Request) error {
 	if q.End <= q.Arrival {
 		return fmt.Errorf("ends %d ns after arrival", q.End-q.Arrival)
@@ -27,8 +27,8 @@ func CheckRequest(r *Run, q *Request) error {
 	return nil
 }
 
-// checkThread checks that the stages of a thread follow each other inside it, and
-// that nested ones lie inside those around them.
+// checkThread checks that the stages of a thread follow each other inside it, and that nested
+// stages lie inside their parents.
 func checkThread(th *Thread) error {
 	last := map[int]int64{} // end of the last stage, by parent
 	for i, st := range th.Stages {
@@ -45,7 +45,7 @@ func checkThread(th *Thread) error {
 			}
 		}
 		if st.kind == runBatchCPU || st.Parent >= 0 && st.kind == decodeBootstrap {
-			continue // beside others, and SGLang's bootstrap of a retracted request
+			continue // concurrent with others, as is SGLang's bootstrap of a retracted request
 		}
 		if st.Start < last[st.Parent] {
 			return fmt.Errorf("%s starts %d ns before the one before ends", name, last[st.Parent]-st.Start)
@@ -55,8 +55,8 @@ func checkThread(th *Thread) error {
 	return nil
 }
 
-// CheckLockstep checks that no rank of a TP group starts a step before all have
-// finished the one before.
+// CheckLockstep checks that no rank of a TP group starts a step before all have finished the
+// previous one.
 func CheckLockstep(r *Run) error {
 	free := map[[3]int]int64{} // by instance, DP rank and stage
 	for i := range r.Steps {

@@ -2,7 +2,7 @@ package simulator
 
 import "testing"
 
-// What is planted from the onset on is not there before.
+// Effects planted from an onset on are absent before it.
 func TestPlantsAtOnset(t *testing.T) {
 	c := DefaultConfig(4)
 	c.Straggler = Straggler{TP: 1, Factor: 1.5, AtOnset: true}

@@ -10,7 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/testkit/testinput"
 )
 
-// TestDefaultShowsEverything checks that the demo has what it promises.
+// TestDefaultShowsEverything checks that the demo contains the effects that it promises.
 func TestDefaultShowsEverything(t *testing.T) {
 	for _, test := range []struct {
 		mode     simulator.Mode

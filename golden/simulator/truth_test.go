@@ -2,8 +2,8 @@ package simulator
 
 import "testing"
 
-// TestSlowTransfersAreBlamed checks the one cause that is planted request by
-// request, in a run where nothing else is slow.
+// TestSlowTransfersAreBlamed checks the only cause that is planted per request, in a run where
+// nothing else is slow.
 func TestSlowTransfersAreBlamed(t *testing.T) {
 	c := DefaultConfig(29)
 	c.Incident, c.Straggler, c.Cancels, c.Impatient, c.FailedTransfers = Incident{}, Straggler{}, 0, 0, 0

@@ -13,21 +13,20 @@ import (
 	"github.com/sgtrace/sgtrace/testkit/testinput"
 )
 
-// sync point is a collective of a group, by Comms Id, or by ordinal if there is none.
+// A syncPoint is a collective of a group, identified by Comms Id, or else by its ordinal.
 type syncPoint struct {
 	group int
 	id    string
 }
 
-// attendance is a rank in a collective, by true time.
+// An attendance is a rank's participation in a collective, in true time.
 type attendance struct {
 	trace      *testinput.Trace
 	event      *testinput.Event
 	start, end int64
 }
 
-// sync points returns the collectives of a recording, and for each the ranks in it in
-// the order in which they came.
+// syncPoints returns the collectives of a recording, each with its ranks in order of arrival.
 func syncPoints(rec *testinput.Recording) map[syncPoint][]attendance {
 	met := map[syncPoint][]attendance{}
 	for _, tr := range rec.Traces {
@@ -51,8 +50,8 @@ func syncPoints(rec *testinput.Recording) map[syncPoint][]attendance {
 	return met
 }
 
-// checkCollectives undoes the clocks of the hosts, and looks whether the ranks of
-// a group leave each collective together.
+// checkCollectives corrects the clocks of the hosts, and checks that the ranks of a group leave
+// each collective together.
 func checkCollectives(t *testing.T, rec *testinput.Recording) {
 	c := &rec.Config
 	groups, err := torch.Groups(rec.Run, *c)
@@ -88,8 +87,8 @@ func checkCollectives(t *testing.T, rec *testinput.Recording) {
 	}
 }
 
-// TestStragglerComesLast looks for the straggler as a user would: who keeps the
-// others waiting?
+// TestStragglerComesLast looks for the straggler as a user would: which rank keeps the others
+// waiting?
 func TestStragglerComesLast(t *testing.T) {
 	r := testinput.Play(t, 2, testinput.TwoHosts)
 	c := torch.DefaultConfig(r)
@@ -105,8 +104,8 @@ func TestStragglerComesLast(t *testing.T) {
 	}
 }
 
-// TestStepsAgreeWithSpans compares the annotations of steps with the OTLP of the
-// same rank, both on the clock of its host.
+// TestStepsAgreeWithSpans compares step annotations with the OTLP spans of the same rank, both on
+// the clock of its host.
 func TestStepsAgreeWithSpans(t *testing.T) {
 	for _, change := range []func(*simulator.Config){
 		func(c *simulator.Config) { c.DecodeDrift = -30 },
@@ -145,8 +144,8 @@ func TestStepsAgreeWithSpans(t *testing.T) {
 	}
 }
 
-// schedules returns the times of the schedule events in the OTLP of a run, by
-// host, pid, size and mode, and the ends of decode_loop by host and pid.
+// schedules returns the times of the schedule events in the OTLP dump of a run by host, pid, batch
+// size, and mode, and the ends of decode_loop by host and pid.
 func schedules(t *testing.T, r *simulator.Run) (scheduled, ended map[string][]int64) {
 	t.Helper()
 	scheduled, ended = map[string][]int64{}, map[string][]int64{}
@@ -167,7 +166,7 @@ func schedules(t *testing.T, r *simulator.Run) (scheduled, ended map[string][]in
 	return scheduled, ended
 }
 
-// within reports whether one of some times lies between two others.
+// within reports whether any of the times lies between from and to.
 func within(times []int64, from, to int64) bool {
 	return slices.ContainsFunc(times, func(t int64) bool { return from <= t && t <= to })
 }

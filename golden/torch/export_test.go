@@ -2,7 +2,7 @@ package torch
 
 import "github.com/sgtrace/sgtrace/golden/simulator"
 
-// Groups returns what truth says about the groups of a recording.
+// Groups returns the truth about the groups of a recording.
 func Groups(r *simulator.Run, c Config) ([]GroupTruth, error) {
 	p, err := NewProfile(r, c)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/sgtrace/sgtrace/testkit/testinput"
 )
 
-// checkTruth counts what truth has counted.
+// checkTruth counts the events that the truth counts.
 func checkTruth(t *testing.T, rec *testinput.Recording) {
 	for _, tr := range rec.Traces {
 		checkHeader(t, rec, tr)
@@ -49,7 +49,7 @@ func checkTruth(t *testing.T, rec *testinput.Recording) {
 	}
 }
 
-// quarter is three months in nanoseconds. PyTorch counts from the beginning of one.
+// quarter is three months in ns. PyTorch counts times from the beginning of one.
 const quarter = 7_889_238_000_000_000
 
 func checkHeader(t *testing.T, rec *testinput.Recording, tr *testinput.Trace) {
@@ -76,8 +76,8 @@ func checkHeader(t *testing.T, rec *testinput.Recording, tr *testinput.Trace) {
 	}
 }
 
-// checkNesting checks that the slices of a thread nest, and that the kernels of
-// a stream and the copies, which do not even touch, come one after the other.
+// checkNesting checks that the slices of a thread nest, and that the kernels and copies of a stream
+// do not overlap. Copies do not even touch.
 func checkNesting(t *testing.T, rec *testinput.Recording) {
 	for _, tr := range rec.Traces {
 		rows := map[string][]*testinput.Event{}
@@ -102,7 +102,7 @@ func checkNesting(t *testing.T, rec *testinput.Recording) {
 	}
 }
 
-// checkRow returns what is wrong with the slices of a row.
+// checkRow describes what is wrong with the slices of a row, or returns "".
 func checkRow(events []*testinput.Event) string {
 	slices.SortStableFunc(events, func(a, b *testinput.Event) int {
 		if a.Start != b.Start {
@@ -126,8 +126,8 @@ func checkRow(events []*testinput.Event) string {
 	return ""
 }
 
-// checkLaunches checks that everything on the GPU was launched before, by a call
-// with an arrow to it, from the operator that it names.
+// checkLaunches checks that all GPU work was launched earlier, by a call with an arrow to it, from
+// the operator that it names.
 func checkLaunches(t *testing.T, rec *testinput.Recording) {
 	for _, tr := range rec.Traces {
 		calls, starts, ends := map[int]*testinput.Event{}, map[int]int{}, map[int]int{}
@@ -227,7 +227,7 @@ func TestConfigIsChecked(t *testing.T) {
 	}
 }
 
-// BenchmarkWrite writes a trace as large as real ones are.
+// BenchmarkWrite writes a trace of realistic size.
 func BenchmarkWrite(b *testing.B) {
 	config := simulator.DefaultConfig(1)
 	config.Mode, config.Unified = simulator.Unified, simulator.Parallel{TP: 8, PP: 1, DP: 1}

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The percentile of each engine that is ours: nearest rank.
+// Each engine's percentile function with our definition, nearest rank.
 var nearestRank = map[string]string{"duckdb": "quantile_disc(x, 0.5)", "clickhouse": "quantilesExactWeighted(0.5)(x, 1)[1]"}
 
 func TestEngines(t *testing.T) {

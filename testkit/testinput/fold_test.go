@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// Folded lines are short, and say what they did.
+// Folded lines are short, and Unfold restores the text.
 func TestFold(t *testing.T) {
 	for seed := range uint64(300) {
 		rng := rand.New(rand.NewPCG(seed, 0))

@@ -10,9 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// Golden files and scripts are read in diffs, so that none has a line of more than 200
-// characters: scripts and CompareGolden fold these. Corpora of fuzz tests are nobody's
-// reading.
+// Golden files and scripts are read in diffs, so no line has more than 200 characters: scripts and
+// CompareGolden fold longer ones. Fuzz corpora are exempt, because nobody reads them.
 func TestGoldenLinesAreShort(t *testing.T) {
 	const most = 200
 	files := 0

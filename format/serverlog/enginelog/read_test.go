@@ -15,7 +15,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// TestEnded reads the same request, of 4 s with 0.5 s for its prompt, in the lines of different servers and versions.
+// TestEnded reads the same request, which took 4 s with 0.5 s for its prompt, in the lines of different servers and versions.
 func TestEnded(t *testing.T) {
 	const llamas = "%sslot print_timing: id  0 | task 7 | \n%sprompt eval time =     500.00 ms /    40 tokens (   12.50 ms per token,    80.00 tokens per second)\n" +
 		"%s       eval time =    3500.00 ms /    70 tokens (   50.00 ms per token,    20.00 tokens per second)\n%s      total time =    4000.00 ms /   110 tokens\n"
@@ -64,7 +64,7 @@ func TestEnded(t *testing.T) {
 	}
 }
 
-// readLog reads a log that was written at 22:53:20.5, and returns what it says.
+// readLog reads a log with modification time 22:53:20.5, and returns its contents.
 func readLog(t testing.TB, text string) (*spantable.RequestRecords, *series.Set) {
 	path := filepath.Join(t.TempDir(), "a.log")
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -85,7 +85,7 @@ func readLog(t testing.TB, text string) (*spantable.RequestRecords, *series.Set)
 	return records, set
 }
 
-// Errors are told without what they may quote, and answers of llama.cpp with an error are counted.
+// Errors are reported without anything they may quote, and llama.cpp's error responses are counted.
 func TestErrors(t *testing.T) {
 	_, set := readLog(t, "2026-08-17T22:53:20.500Z ERROR chat_completions:async_stream:generate_stream: text_generation_router::infer: router/src/infer/mod.rs:105: Request failed during generation: Server error: CUDA out of memory\n"+
 		"2026-08-17T22:53:20.500Z srv  log_server_r: done request: POST /v1/chat/completions 10.0.0.1 500\n2026-08-17T22:53:20.500Z srv  log_server_r: done request: POST /v1/chat/completions 10.0.0.1 200\n")
@@ -94,7 +94,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// The launcher of TGI reports how a shard ended.
+// TGI's launcher reports how a shard ended.
 func TestEnds(t *testing.T) {
 	_, set := readLog(t, "2026-08-17T22:53:20.500Z ERROR shard-manager: text_generation_launcher: Shard complete standard error output:\n"+
 		"2026-08-17T22:53:20.500Z ERROR shard-manager: text_generation_launcher: Shard process was signaled to shutdown with signal 11 rank=0\n"+
@@ -108,7 +108,7 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-// FuzzIndex reads anything, without a panic.
+// FuzzIndex checks that no input causes a panic.
 func FuzzIndex(f *testing.F) {
 	f.Add(`2026-08-17T22:53:20.5Z  INFO generate{total_time="4s" queue_time="9µs" inference_time="3.5s" time_per_token="50ms"}: text_generation_router::server: a.rs:1: Success`)
 	f.Add("0.12.345.000 I slot print_timing: id  0 | task 7 | \nprompt eval time = 5 ms / 4 tokens\n eval time = 3 ms / 7 tokens\n total time = 8 ms / 11 tokens")

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Messages are kept up to what they quote: all of them only from code that knows no prompts.
+// Messages are kept up to the first quoted text; whole messages are kept only from code that never sees prompts.
 func TestSaid(t *testing.T) {
 	for _, test := range []struct{ line, source, want string }{
 		{"Cannot render 'CANARY'", "serving_chat.py", "Cannot render"},
@@ -20,7 +20,7 @@ func TestSaid(t *testing.T) {
 	}
 }
 
-// An exception is told by its name, and by its message only if that never quotes a request.
+// An exception is described by its name, and by its message only if that never quotes a request.
 func TestExceptionText(t *testing.T) {
 	for _, test := range []struct{ line, name, want string }{
 		{"ValueError: CANARY", "ValueError", "ValueError"},

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What Python prints is JSON after that, with the same values; of a text that is cut in the middle, the beginning is kept.
+// Printed Python values become JSON with the same values. If a text was shortened in the middle, its beginning is kept.
 func TestJSONOfPython(t *testing.T) {
 	for python, want := range map[string]string{
 		`{'id': 'r1', 'n': -1.5e-05, 'no': None, 'yes': [True, False], 'of': ()}, and so on`: `{"id":"r1","n":-0.000015,"no":null,"of":[],"yes":[true,false]}`,

@@ -12,7 +12,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Fields and their order are those of Dynamo's sources of 2026-08; what a worker says of the same request has no times.
+// Fields and their order are from Dynamo's sources of 2026-08. The worker's line about the same request has no times.
 const requestsOfDynamo = `2026-06-16T14:00:00.000000Z  INFO http-request: dynamo_llm::http::service::metrics: request received request_id=r1 model=m/x endpoint=chat_completions request_type=stream method=POST uri=/v1/chat/completions
 2026-06-16T14:00:02.500000Z  INFO http-request: dynamo_llm::http::service::metrics: request completed request_id=r1 model=m/x endpoint=chat_completions request_type=stream status=success elapsed_ms=2500 method=POST uri=/v1/chat/completions input_tokens=512 output_tokens=90 ttft_ms="500.25" avg_itl_ms="22.47" prefill_worker_id=17 decode_worker_id=23
 2026-06-16T14:00:03.000000Z ERROR http-request: dynamo_llm::http::service::metrics: request completed request_id=r2 model=m/x endpoint=chat_completions request_type=stream status=error error_type=response_timeout error_detail=no backend worker available elapsed_ms=1000 method=POST input_tokens=0 output_tokens=0
@@ -20,7 +20,7 @@ const requestsOfDynamo = `2026-06-16T14:00:00.000000Z  INFO http-request: dynamo
 {"time":"2026-06-16T14:00:04.000000Z","level":"INFO","file":"/x/metrics.rs","line":9,"target":"dynamo_llm::http::service::metrics","message":"request completed","decode_worker_id":23,"elapsed_ms":"40","endpoint":"completions","input_tokens":7,"model":"m/x","output_tokens":1,"prefill_worker_id":23,"request_id":"r3","request_type":"unary","status":"success","ttft_ms":"39.00"}
 `
 
-// What Dynamo's frontend says of requests becomes requests: when each began, its first token, its worker, and why it failed.
+// Lines of Dynamo's frontend about requests become requests, with start, first token, worker, and reason of failure.
 func TestRequestsOfDynamo(t *testing.T) {
 	diags := &trace.Diags{}
 	spans := spantable.New(diags)

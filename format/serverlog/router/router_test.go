@@ -24,7 +24,7 @@ func read(text string) (*series.Set, error) {
 	return set, err
 }
 
-// described are the instants of a log, a line each, and its requests that failed.
+// described lists the events in a log, one per line, and its failed requests.
 func described(set *series.Set) string {
 	var b strings.Builder
 	for i := range set.Instants {
@@ -67,7 +67,7 @@ const (
 `
 )
 
-// Until 2025-06, stamps of the router are local.
+// Until 2025-06, the router's timestamps are in local time.
 func TestBeforeTracing(t *testing.T) {
 	set, err := read(beforeTracing)
 	if !sniff([]byte(beforeTracing)) || err != nil || !set.Sources[0].Zone.Local {
@@ -80,7 +80,8 @@ func TestBeforeTracing(t *testing.T) {
 	}
 }
 
-// A server that the router waits for to the end of its log is told of once, since the first time; once all are healthy, none is.
+// A server that the router still waits for at the end of its log is reported once, with the first time. Once all servers are healthy, none
+// is reported.
 func TestRouterAwaits(t *testing.T) {
 	const waits = `[Router (Rust)] 2025-03-08 02:33:09 - INFO - Worker http://10.0.0.1:31000 health check is pending with error: connection refused
 [Router (Rust)] 2025-03-08 02:33:09 - INFO - Worker http://10.0.0.2:31000 health check is pending with error: error sending request
@@ -98,7 +99,7 @@ func TestRouterAwaits(t *testing.T) {
 	}
 }
 
-// A worker of Dynamo has lines of dynamo_llm, too, and batches: its log is that of a server.
+// A Dynamo worker also has lines of dynamo_llm, plus batches: its log is that of a server.
 func TestWorkersOfDynamo(t *testing.T) {
 	const text = `2026-06-12T17:28:04.143858Z  INFO dynamo_llm::hub: download completed
 2026-06-12T17:28:04.242899Z  INFO _core: Registered base model
@@ -112,7 +113,7 @@ func TestWorkersOfDynamo(t *testing.T) {
 	}
 }
 
-// The layouts are those of tracing-subscriber, with the messages of the sources of each time.
+// The layouts are those of tracing-subscriber, with the messages in the sources of each release.
 func TestLayouts(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
 		"2025": {of2025, "14:02:10.000 10.0.0.1:30000 unrouted is removed from the router as failed\n14:02:10.000 10.0.0.1:30000 unrouted is removed from the router\n"},
@@ -146,7 +147,7 @@ func TestLayouts(t *testing.T) {
 	}
 }
 
-// What stands around lines changes nothing.
+// Line prefixes and suffixes change nothing.
 func TestWrappings(t *testing.T) {
 	bare, err := read(of2026)
 	if err != nil {
@@ -164,7 +165,7 @@ func TestWrappings(t *testing.T) {
 	}
 }
 
-// Prompts and keys in answers of servers, in spans, and in lines that nobody knows are not kept.
+// Prompts and keys in server responses, spans, and unknown lines are not kept.
 func TestCanaries(t *testing.T) {
 	const canary = "the secret recipe, sk-abcdefghijklmnopqrstuvwx"
 	for _, text := range []string{of2026, asJSON, requestsOfDynamo} {
