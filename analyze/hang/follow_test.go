@@ -8,8 +8,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A rank for which a collective ended waits in the next one of the group for those where it has not, and what it was to
-// send before that, on another stream, waits with it: neither is a cause of its own.
+// A rank whose collective ended waits in the group's next one for the ranks whose collective
+// did not end. Its earlier send on another stream waits as well. Neither is a cause of its own.
 func TestLaterCollectivesWaitForEarlierOnes(t *testing.T) {
 	set := recorder.NewInFlight(trace.NewSymbols())
 	collective, send := set.Syms.Intern("all_to_all"), set.Syms.Intern("send")

@@ -8,9 +8,9 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Dumps of two jobs with equal ranks are told apart by their folders, by who is in their groups, by their
-// hosts, and by when they were; of what nothing tells apart, that is said. A job whose ranks differ is one,
-// wherever its files are.
+// Dumps of two jobs with equal ranks are separated by their folders, the members of
+// their groups, their hosts, or their times. If nothing separates them, the report
+// says so. A job whose ranks differ is one job, wherever its files are.
 func TestTwoJobs(t *testing.T) {
 	dump := func(file string, rank int32, at trace.Time, world ...int32) *recorder.FlightDump {
 		g := recorder.NewGroup("0", "default_pg")

@@ -18,15 +18,15 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// told are keys of a dump whose values say what ranks compare with one another.
+// told matches the keys of a dump whose values are compared between ranks.
 var told = regexp.MustCompile(`"(input_sizes|output_sizes|input_dtypes|profiling_name|collective_seq_id|p2p_seq_id|process_group|pg_id|state|ranks|last_enqueued_collective|time_created_ns)": ?("[^"]*"|\[[^\]]*\]*|-?\d+)`)
 
 // hostile are values that no recorder writes.
 var hostile = []string{`null`, `""`, `[]`, `[[]]`, `[[-1]]`, `[["x"]]`, `[[1e400]]`, `[[9223372036854775807,9223372036854775807]]`, `-5`, `1e30`, `99999999999999999999`, `true`, `{}`, `"nccl:"`,
 	`"nccl:send 1->"`, `"nccl:recv 99999999999<-0"`, `"nccl:send 0->0"`, `"\u0000\u001b[31m%s%d\n"`, `["", ""]`, `["a"]`, `"[0, 1, 1, -3, x"`, `"[]"`, `"completed"`}
 
-// Of dumps one of which is damaged, or says what nobody could have entered, the rest is reported without a
-// crash, and the ranks of the others are there.
+// If one dump is damaged, or holds impossible entries, the rest is reported without
+// a crash, with the ranks of the other dumps.
 func TestMutants(t *testing.T) {
 	for seed := range testinput.Seeds(60) {
 		r := rand.New(rand.NewPCG(seed, 3))

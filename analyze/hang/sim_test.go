@@ -49,8 +49,8 @@ func readDumps(t testing.TB, dir string) (*recorder.InFlight, *trace.Diags) {
 	return set, diags
 }
 
-// What was planted leads, with its ranks, its group and its number, whatever the recorders kept,
-// in both forms, and where dumps of others are lost.
+// The planted cause leads, with its ranks, group, and sequence number, however much
+// the recorders kept, in both formats, and even if dumps of other ranks are lost.
 func TestRateOfHangs(t *testing.T) {
 	for fault := range torch.Faults {
 		t.Run(fault.String(), func(t *testing.T) {
@@ -66,7 +66,7 @@ func TestRateOfHangs(t *testing.T) {
 				if c.DP > 2 {
 					c.Silent = r.IntN(2)
 				}
-				if fault == torch.OtherOrder || fault == torch.Missing { // several would be in step with one another
+				if fault == torch.OtherOrder || fault == torch.Missing { // else several would be in step with one another
 					c.Wrong = 1
 				}
 				dir := t.TempDir()
@@ -88,8 +88,8 @@ func TestRateOfHangs(t *testing.T) {
 	}
 }
 
-// What was planted leads in logs, too, as far as they tell it: the watchdog knows no types, and does not say of
-// a rank in which nothing timed out what it entered; and NCCL's log says what was entered, and not what ended.
+// The planted cause leads in logs, too, as far as they show it. The watchdog logs no types, and nothing
+// about a rank in which nothing timed out; NCCL's log shows what was entered, but not what ended.
 func TestRateOfHangsInLogs(t *testing.T) {
 	for _, form := range []torch.HangForm{torch.WatchdogLog, torch.NCCLLogs, torch.NCCLLog} {
 		for fault := range torch.Faults {
@@ -123,8 +123,8 @@ func TestRateOfHangsInLogs(t *testing.T) {
 	}
 }
 
-// saysWhatItKnows reports whether what was planted is found as far as logs tell it. Of NCCL's log, it is a finding
-// only if communicators were aborted.
+// saysWhatItKnows reports whether the planted cause is found as far as logs show it. In
+// NCCL's log, it is a finding only if communicators were aborted.
 func saysWhatItKnows(h *Hang, truth torch.HangTruth, form torch.HangForm, aborted bool) bool {
 	if len(h.Stuck) == 0 {
 		return false
@@ -134,7 +134,7 @@ func saysWhatItKnows(h *Hang, truth torch.HangTruth, form torch.HangForm, aborte
 	want := func(list []int, have []int32) bool {
 		return slices.EqualFunc(list, have, func(a int, b int32) bool { return int32(a) == b })
 	}
-	blamedElsewhere := form == torch.WatchdogLog && truth.Fault == torch.Missing // in another group in which ranks wait for it, if that tells more
+	blamedElsewhere := form == torch.WatchdogLog && truth.Fault == torch.Missing // a group in which ranks wait for that one may be blamed instead, if it shows more
 	if !blamedElsewhere && (s.Seq != int64(truth.Seq) || !want(truth.Of, s.Of)) || len(found) > 0 && found[0].Confidence == finding.Certain && form != torch.WatchdogLog {
 		return false
 	}
@@ -154,7 +154,7 @@ func saysWhatItKnows(h *Hang, truth torch.HangTruth, form torch.HangForm, aborte
 	return s.Kind.String() == truth.Fault.String() && want(truth.Ranks, s.Differ)
 }
 
-// foundIt reports whether the first cause is what was planted.
+// foundIt reports whether the first cause is the planted one.
 func foundIt(h *Hang, truth torch.HangTruth) bool {
 	found, check := h.Findings()
 	if len(found) != 1 || check.N == 0 {
@@ -171,7 +171,7 @@ func foundIt(h *Hang, truth torch.HangTruth) bool {
 	return s.Kind.String() == truth.Fault.String() && want(truth.Ranks, ranks) && s.Seq == int64(truth.Seq) && s.Group == truth.Group && want(truth.Of, s.Of) && want(truth.Silent, h.Silent)
 }
 
-// Nothing hangs where all ranks do the same: what they have in flight is all entered.
+// If all ranks do the same, nothing hangs: all have entered everything in flight.
 func TestNothingIsBlamed(t *testing.T) {
 	dir := t.TempDir()
 	if _, err := torch.WriteHang(dir, torch.HangConfig{Seed: 5, TP: 4, DP: 2, Steps: 80, Fault: torch.OtherOp, Ring: 2000}, torch.AsPickle); err != nil {
@@ -184,7 +184,7 @@ func TestNothingIsBlamed(t *testing.T) {
 	}
 }
 
-// BenchmarkDumps reads and compares 32 dumps of half full rings.
+// BenchmarkDumps reads and compares 32 dumps with half-full rings.
 func BenchmarkDumps(b *testing.B) {
 	dir := b.TempDir()
 	if _, err := torch.WriteHang(dir, torch.HangConfig{Seed: 1, TP: 8, DP: 4, Steps: 2100, Fault: torch.Missing, Wrong: 1, Ring: 2000}, torch.AsPickle); err != nil {
@@ -199,8 +199,8 @@ func BenchmarkDumps(b *testing.B) {
 	}
 }
 
-// Ranks 9 and 14 hold a lock of Python: they are not in the all-to-all that six others are in, and
-// those wait for whom the stages before them wait.
+// Ranks 9 and 14 hold a Python lock: they are missing in the all-to-all of six
+// others, and those wait for the ranks that earlier stages wait for.
 func TestRealHang(t *testing.T) {
 	file := testinput.Shared(t, "data", "untraced", "fr", "lock_gil_1st.tar.zst")
 	dir := t.TempDir()
@@ -248,7 +248,7 @@ func unpack(t *testing.T, file, dir string) {
 	}
 }
 
-// What a log, a dump of py-spy in it, and the watchdog tell of one hang is one sentence.
+// A log, a py-spy dump in it, and the watchdog describe one hang: the report is one sentence.
 func TestPythonIsInTheSentence(t *testing.T) {
 	dir := t.TempDir()
 	truth, err := torch.WriteHang(dir, torch.HangConfig{Seed: 4, TP: 4, DP: 1, Steps: 80, Fault: torch.Missing, Wrong: 1}, torch.WatchdogLog)

@@ -10,8 +10,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Heat that slows down all GPUs of a host shows in no comparison with peers, but each of them says so: that is one finding.
-// A limit of power that all reach is none.
+// If heat slows down all GPUs of a host, a comparison with peers shows nothing, but each GPU
+// reports it: that is one finding. A power limit that all GPUs reach is none.
 func TestAllGPUsOfAHostBrake(t *testing.T) {
 	all := func(bits float64) (slow []plan) {
 		for gpu := range 8 {
@@ -46,7 +46,7 @@ func TestAllGPUsOfAHostBrake(t *testing.T) {
 	}
 }
 
-// GPUs that are at a limit of power below what they drew before have less of it; at the one that they always had, they are under load.
+// If the power limit drops below what GPUs drew before, that is a finding. GPUs at the limit that they always had are just under load.
 func TestLowerLimitOfPower(t *testing.T) {
 	for watts, lower := range map[float64]bool{350: true, 690: false} {
 		set := series.New(trace.NewSymbols(), &trace.Diags{})
@@ -79,8 +79,8 @@ func TestLowerLimitOfPower(t *testing.T) {
 	}
 }
 
-// A clock that falls at as much use and less power is slowed down, on a host with one GPU as on one with eight, without any throttle reasons;
-// more load, which draws more power, and gaps between requests, which let the clock fall, are not.
+// A clock that falls at equal utilization and lower power was slowed down, even without throttle reasons, and on hosts with one GPU
+// as well as with several. Higher load, which draws more power, and lower utilization, which lets the clock fall, are not findings.
 func TestClockFalls(t *testing.T) {
 	for _, c := range []struct {
 		name             string

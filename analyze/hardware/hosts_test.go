@@ -14,8 +14,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// hostsUnder fills a set with half an hour of what node exporter counts on three hosts, scraped every 15 s. Of the
-// planted shortages, node2 has one from and to some time.
+// hostsUnder returns half an hour of node exporter metrics of three hosts, scraped every
+// 15 s. node2 has the planted shortage between from and to.
 func hostsUnder(seed uint64, planted string, from, to trace.Time) *series.Set {
 	r := rand.New(rand.NewPCG(seed, 91))
 	set := series.New(trace.NewSymbols(), &trace.Diags{})
@@ -26,7 +26,7 @@ func hostsUnder(seed uint64, planted string, from, to trace.Time) *series.Set {
 		sum := 1e6 * r.Float64()
 		for t := begin; t < begin+1800*sec; t += 15 * sec {
 			f.Add(id, t, sum)
-			if sum += 15 * rate(t); r.IntN(4000) == 0 { // it was started again
+			if sum += 15 * rate(t); r.IntN(4000) == 0 { // restarted
 				sum = 0
 			}
 		}
@@ -76,7 +76,7 @@ func hostsUnder(seed uint64, planted string, from, to trace.Time) *series.Set {
 	return set
 }
 
-// What a host is short of is found, with by how much and since when, and nothing else is, on no other host.
+// A shortage on a host is found, with its size and start, and nothing is found on other hosts.
 func TestRateOfHosts(t *testing.T) {
 	parts := map[string]float64{"CPU": 0.5, "steal": 0.2, "memory": 0.4, "disk": 0.4, "network": 0.04, "nothing": 0}
 	right, all := 0, 0
@@ -110,12 +110,12 @@ func TestRateOfHosts(t *testing.T) {
 	testset.Rate(t, "hosts that are short of something", right, all, 98)
 }
 
-// Links that recover from errors, or get more symbols wrong than a sound one may, are told of.
+// Links that recover from errors, or that exceed the symbol error rate of a sound link, are reported.
 func TestFailingLinks(t *testing.T) {
 	for _, c := range []struct {
 		counter string
 		rate    float64
-		want    string // "" is nothing
+		want    string // "" is no finding
 	}{
 		{"node_infiniband_symbol_error_total", 100.0 / 3600, ""},
 		{"node_infiniband_symbol_error_total", 400, "InfiniBand links of node1 get 120,000 symbols wrong between "},
@@ -141,7 +141,7 @@ func TestFailingLinks(t *testing.T) {
 	}
 }
 
-// A process that the kernel killed is told by the counter that grew, and not by what it was before.
+// Processes that the kernel killed are counted by the growth of the counter, without its initial value.
 func TestKilledProcesses(t *testing.T) {
 	set := series.New(trace.NewSymbols(), &trace.Diags{})
 	f := set.Fill("node.om", "OpenMetrics")
@@ -157,7 +157,7 @@ func TestKilledProcesses(t *testing.T) {
 	}
 }
 
-// CPUs that are busy nearly all of the time are told, and not those that wait for disks.
+// CPUs that are busy nearly all of the time are reported, but not CPUs that wait for disks.
 func TestBusyHosts(t *testing.T) {
 	for mode, want := range map[string]string{"user": "the CPUs of node1 are busy for 95 % of the time, since ", "iowait": ""} {
 		set := series.New(trace.NewSymbols(), &trace.Diags{})

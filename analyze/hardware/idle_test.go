@@ -9,12 +9,12 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A GPU that worked and does nothing while all others are busy is told; one that never worked is not, nor one of a host that is idle.
+// A GPU that stops working while all others are busy is reported. One that never worked is not, and neither is one on an idle host.
 func TestIdlers(t *testing.T) {
 	for _, c := range []struct {
 		name         string
-		before, then [3]float64 // of three GPUs, in %
-		want         string     // "" is nothing
+		before, then [3]float64 // utilization of three GPUs, %
+		want         string     // "" is no finding
 	}{
 		{"the others wait for it", [3]float64{80, 90, 85}, [3]float64{100, 0, 100}, "GPU 1 of x has done nothing since 20:55:00, while its 2 peers are busy all the time; before, it was at 90 %"},
 		{"it never worked", [3]float64{80, 0, 85}, [3]float64{100, 0, 100}, ""},

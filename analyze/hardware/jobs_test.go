@@ -10,8 +10,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// GPUs of metrics are those of ranks by UUID, however it is written, or else by host and number where a
-// process saw all GPUs of its host; what two ranks claim is of none.
+// GPUs in metrics are matched to ranks by UUID, in any notation, or else by host and index
+// if the process saw all GPUs of its host. A GPU that two ranks claim is not matched.
 func TestJoin(t *testing.T) {
 	gpus := func() []*Device {
 		return []*Device{{Host: "node1.rack", GPU: 0, UUID: "GPU-aa-0"}, {Host: "node1.rack", GPU: 1, UUID: "GPU-aa-1"}, {Host: "node2", GPU: 0}, {Host: "node2", GPU: 1}}
@@ -19,7 +19,7 @@ func TestJoin(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		uses []Use
-		want string // rank by what, of each GPU
+		want string // for each GPU: its rank, and how it was matched
 	}{
 		{"UUID before index", []Use{{Rank: "TP0", Host: "node1", UUID: "AA1", GPU: 0}, {Rank: "TP1", UUID: "gpu-aa-0", GPU: 1}}, "TP1 UUID, TP0 UUID, , "},
 		{"another UUID is another GPU", []Use{{Rank: "TP0", Host: "node1", UUID: "bb", GPU: 0}}, ", , , "},
@@ -39,7 +39,7 @@ func TestJoin(t *testing.T) {
 	if got := joined(one); !strings.HasPrefix(got, "TP0 index alone") || !strings.Contains(got, ", TP1 index alone") {
 		t.Errorf("one host: %q", got)
 	}
-	// A dump may call the one host that there is by its ID.
+	// If there is only one host, a dump may use its ID instead of its name.
 	one = gpus()[2:]
 	join(one, []Use{{Rank: "TP0", Host: "5c9d15ce", GPU: 0}, {Rank: "TP1", Host: "5c9d15ce", GPU: 1}})
 	if got := joined(one); !strings.HasPrefix(got, "TP0 index alone") || !strings.Contains(got, ", TP1 index alone") {
@@ -64,7 +64,7 @@ func joined(list []*Device) string {
 	return strings.Join(parts, ", ")
 }
 
-// A host whose GPUs do nothing is not the one that ranks ran on.
+// A host with idle GPUs is not the one that ranks ran on.
 func TestJoinWithIdleHosts(t *testing.T) {
 	var list []*Device
 	for host := range 3 {
@@ -78,8 +78,8 @@ func TestJoinWithIdleHosts(t *testing.T) {
 	}
 }
 
-// A clock that is lower while a rank is recorded is at that rank; at another time it is not, and the
-// clock beside what was recorded is as high as that of others.
+// A lower clock during a rank's recording is attributed to that rank, and one at another
+// time is not. Then the clock during the recording is as high as that of other GPUs.
 func TestClockOfRank(t *testing.T) {
 	slow := []plan{{host: 0, gpu: 3, from: begin + 600*sec, to: begin + 2000*sec, clock: 1410, bits: 0x48}}
 	for at, lower := range map[trace.Time]bool{begin + 1700*sec: true, begin + 100*sec: false} {
@@ -95,7 +95,7 @@ func TestClockOfRank(t *testing.T) {
 	}
 }
 
-// One peer is enough where metrics say that heat slows a GPU down, and else is not.
+// If metrics report that heat slows a GPU down, one peer is enough to compare with; otherwise it is not.
 func TestOnePeer(t *testing.T) {
 	for _, bits := range []float64{0x48, 0} {
 		set := series.New(trace.NewSymbols(), &trace.Diags{})

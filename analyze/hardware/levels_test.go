@@ -9,13 +9,13 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// What is nearly used up is told from when on it is, with a limit only; what has room is not.
+// A resource that is nearly used up is reported with its start, if it has a limit and is still nearly used up at the end.
 func TestLefts(t *testing.T) {
 	for _, c := range []struct {
 		name, of, all string
 		limit         float64
 		values        []float64
-		want          string // "" is nothing
+		want          string // "" is no finding
 	}{
 		{"a container near its limit", levels[0].of, levels[0].all, 100e9, []float64{50e9, 94e9, 96e9, 99e9}, "pod has 1 GB left of the 100 GB of memory that it may use, since 20:53:40"},
 		{"one with room", levels[0].of, levels[0].all, 100e9, []float64{50e9, 99e9, 60e9}, ""},

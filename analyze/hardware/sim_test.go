@@ -17,7 +17,7 @@ const (
 	sec   = trace.Time(1_000_000_000)
 )
 
-// A plan is what a simulated GPU does.
+// A plan is the planted slowdown of a simulated GPU.
 type plan struct {
 	host, gpu int
 	from, to  trace.Time // when it is slow
@@ -25,8 +25,8 @@ type plan struct {
 	bits      float64
 }
 
-// scraped fills a set with half an hour of metrics of two hosts with eight GPUs, scraped every 15 s,
-// each host at another moment, all of which work but for breaks that they have together.
+// scraped returns half an hour of metrics of two hosts with eight GPUs, scraped every 15
+// s, each host at a different offset. All GPUs work, except for breaks that they share.
 func scraped(seed uint64, slow []plan, withReasons, withUtil bool) *series.Set {
 	r := rand.New(rand.NewPCG(seed, 15))
 	syms := trace.NewSymbols()
@@ -62,8 +62,8 @@ func scraped(seed uint64, slow []plan, withReasons, withUtil bool) *series.Set {
 	return set
 }
 
-// A GPU that slows down is found, with when, how much, and why; others are not, nor is any where
-// all work alike, or where some have no work.
+// A GPU that slows down is found, with its time, size, and reason. Nothing is found
+// on other GPUs, if all are equally fast, or if some have no work.
 func TestRateOfSlowClocks(t *testing.T) {
 	right, all := 0, 0
 	for _, seed := range testset.Seeds(t) {
@@ -91,7 +91,7 @@ func TestRateOfSlowClocks(t *testing.T) {
 	testset.Rate(t, "slow clocks of GPUs", right, all, 98)
 }
 
-// goodClock reports whether what was found is what was planted, where a break may cut it.
+// goodClock reports whether the finding matches the plan; a break may shorten it.
 func goodClock(found []finding.Finding, p plan) bool {
 	if len(found) == 0 || len(found) > 2 {
 		return false
@@ -104,7 +104,7 @@ func goodClock(found []finding.Finding, p plan) bool {
 		f.Confidence == finding.Certain && f.Metric.After < f.Metric.Before*lower && f.Cost > 0
 }
 
-// Without throttle reasons and without load, nobody knows that a GPU is slow for no reason of its own.
+// Without throttle reasons and utilization, a slow GPU is only likely: it may have had less work.
 func TestDoubt(t *testing.T) {
 	found, _ := Clocks(scraped(1, []plan{{host: 0, gpu: 3, from: begin + 600*sec, to: begin + 2000*sec, clock: 1410}}, false, true), nil)
 	if len(found) != 1 || found[0].Confidence != finding.Likely || !strings.Contains(found[0].Text, "GPU 3 of node1 was 1,") {
@@ -115,7 +115,7 @@ func TestDoubt(t *testing.T) {
 	}
 }
 
-// An SXid that is fatal is certain, another one is not; neither costs what a lost GPU costs.
+// A fatal SXid is certain, and others are not. Neither costs as much as a lost GPU.
 func TestSwitches(t *testing.T) {
 	set := series.New(trace.NewSymbols(), &trace.Diags{})
 	f := set.Fill("fabricmanager.log", "kernel log")
@@ -130,7 +130,7 @@ func TestSwitches(t *testing.T) {
 	}
 }
 
-// A GPU is lost once: what the driver says of it within minutes is evidence of that, and not what it says of another one, or of a switch.
+// A GPU is lost once: the driver's messages about it within minutes are evidence of that. Messages about another GPU or a switch are not.
 func TestWhatFollowsALostGPU(t *testing.T) {
 	set := series.New(trace.NewSymbols(), &trace.Diags{})
 	f := set.Fill("dmesg", "kernel log")
@@ -150,8 +150,8 @@ func TestWhatFollowsALostGPU(t *testing.T) {
 	}
 }
 
-// What a GPU says of its memory as an error of that ends what runs on it is part of that error, whichever it says first, and the same
-// of several channels is one.
+// A memory error that accompanies a contained error of the same GPU is part of that, whichever is logged
+// first, and equal errors of several channels are one.
 func TestWhatComesWithALostGPU(t *testing.T) {
 	set := series.New(trace.NewSymbols(), &trace.Diags{})
 	f := set.Fill("dmesg", "kernel log")
@@ -167,7 +167,7 @@ func TestWhatComesWithALostGPU(t *testing.T) {
 	}
 }
 
-// GPUs of two hosts have the same bus: what is lost on one does not explain an error on the other.
+// GPUs on two hosts have the same bus address: a lost GPU on one host does not explain an error on the other.
 func TestSameBusOfTwoHosts(t *testing.T) {
 	set := series.New(trace.NewSymbols(), &trace.Diags{})
 	f := set.Fill("journal", "kernel log")
@@ -181,7 +181,7 @@ func TestSameBusOfTwoHosts(t *testing.T) {
 	}
 }
 
-// An Xid is told once, with how often it came; one that ends a GPU is certain.
+// An Xid is reported once, with its count; one that ends a GPU's work is certain.
 func TestErrors(t *testing.T) {
 	syms := trace.NewSymbols()
 	set := series.New(syms, &trace.Diags{})
@@ -198,7 +198,8 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// Metrics keep the last error. It came where its code changes, also from one file to the next, and what the first scrape has came before it.
+// Metrics keep the last error. It occurred when its code changes, even between two files. An error in the first
+// scrape occurred before that.
 func TestScrapedErrors(t *testing.T) {
 	set := series.New(trace.NewSymbols(), &trace.Diags{})
 	for i, codes := range [][2]float64{{0, 95}, {79, 95}} {

@@ -8,8 +8,8 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 )
 
-// A box without others is as wide as all rows of stacks that begin with it, and stands in the
-// one around it, beside the others there.
+// A box without others is as wide as all rows whose stacks begin with its stack. It
+// lies within its parent's box, next to its siblings.
 func TestFlame(t *testing.T) {
 	for seed := range uint64(10) {
 		p := newPlayground(seed)
@@ -48,11 +48,11 @@ func TestFlame(t *testing.T) {
 	}
 }
 
-// eachBox calls f with every box and the names of those around it, and checks where it stands.
+// eachBox calls do with every box and the names on the path to it, and checks its position.
 func eachBox(t *testing.T, f Flame, do func(path []string, b *Box)) {
 	t.Helper()
 	around := []Box{{Time: f.Total}}
-	free := []int64{0} // by depth: where the next box may begin
+	free := []int64{0} // by depth, the earliest start of the next box
 	var path []string
 	for i := range f.Boxes {
 		b := &f.Boxes[i]

@@ -9,8 +9,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Frames come out as a stable sort of all of them puts them, however far they were out of
-// order, over several runs, chunks and streams, and whatever the size of the buffer.
+// Frames come out in the order of a stable sort, however far out of order they were,
+// across runs, chunks, and streams, for any buffer size.
 func TestFramesInOrder(t *testing.T) {
 	for seed, late := range []int64{0, 1, 50, windowSize - 1, 5 * windowSize, 100_000} {
 		r := rand.New(rand.NewPCG(uint64(seed), 1))
@@ -45,7 +45,7 @@ func TestFramesInOrder(t *testing.T) {
 	}
 }
 
-// Frames of any times and numbers survive being packed.
+// Frames with extreme times and numbers survive packing.
 func TestPackedExtremes(t *testing.T) {
 	want := []Frame{
 		{math.MinInt64, math.MaxInt64, math.MaxInt64, math.MaxUint32, PageableFrame},
@@ -61,7 +61,7 @@ func TestPackedExtremes(t *testing.T) {
 	}
 }
 
-// A long run that is nearly in order takes a third of its frames' size at most.
+// A long, nearly sorted run packs to at most a third of the size of its frames.
 func TestPackedSize(t *testing.T) {
 	const frames = 10_000
 	var all Frames

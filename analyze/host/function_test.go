@@ -2,7 +2,7 @@ package host
 
 import "testing"
 
-// What symbols are called, and whose code they are.
+// FunctionOf returns the name of a symbol, and whose code it is.
 func TestFunctionOf(t *testing.T) {
 	for _, c := range []struct {
 		symbol, module string

@@ -8,14 +8,14 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Names say what a thread does, without what differs from call to call.
+// Names describe what a thread does, without the parts that vary from call to call.
 func TestNames(t *testing.T) {
 	syms := trace.NewSymbols()
 	n := NewNames(syms)
 	for _, c := range []struct {
 		kind Kind
 		name string
-		want string // the name without what differs
+		want string // the name without the varying parts
 		did  Activity
 		own  bool
 	}{
@@ -50,7 +50,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// Names of Python functions are cut where an expression cuts them, whatever they are made of.
+// Names of Python functions are cut exactly as a regular expression cuts them, whatever characters they contain.
 func TestPythonNamesAreCutAsByExpression(t *testing.T) {
 	like := regexp.MustCompile(`^(.+)\((\d+)\): (.+)$`)
 	pieces := []string{"(", ")", "(7): ", "12", "): ", ": ", "f", "a.py", "(3)", " "}

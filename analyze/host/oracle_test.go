@@ -34,7 +34,7 @@ type entered struct {
 	name     string
 	rank     int32
 	tid      int64
-	number   int // outer frames have smaller ones
+	number   int // smaller for outer frames
 }
 
 // A playground makes threads whose frames nest, with launches among them.
@@ -60,8 +60,7 @@ func (p *playground) set() *profile.Set {
 	return testset.SetOf(p.syms, []string{"TP0", "TP1"}, p.stream.Shuffled(p.r))
 }
 
-// fill fills a time of a thread with frames: ranges around Python around operators around
-// calls.
+// fill fills a time span of a thread with nested frames: ranges around Python around operators around calls.
 func (p *playground) fill(rank int32, tid int64, from, to trace.Time, kinds string, depth int) {
 	for now := from; now < to && depth > 0; {
 		start := now + trace.Time(p.r.IntN(4))
@@ -78,7 +77,7 @@ func (p *playground) fill(rank int32, tid int64, from, to trace.Time, kinds stri
 	}
 }
 
-// frameNames are those of frames by kind; what differs from call to call follows a bar.
+// frameNames are names of frames by kind. The part that varies from call to call follows a bar.
 var frameNames = map[byte][]string{
 	'r': {"load", "run;fast", "ProfilerStep|#12"},
 	'p': {"sglang/worker.py(8): forward", "threading.py(320): wait", "<built-in method item of Tensor| object at 0x7f12|>", "nn.Module: Linear|_3"},
@@ -115,7 +114,7 @@ func (p *playground) enter(rank int32, tid int64, from, to trace.Time, kind byte
 	}
 }
 
-// launch makes what a call launched.
+// launch makes the work that a call launched.
 func (p *playground) launch(call profile.Event) {
 	start := call.Start + trace.Time(p.r.IntN(90))
 	e := profile.Event{Start: start, End: start + trace.Time(p.r.IntN(50)), Name: p.syms.Intern("k"), Rank: call.Rank, PID: 7, Correlation: call.Correlation}
@@ -126,7 +125,7 @@ func (p *playground) launch(call profile.Event) {
 	}
 }
 
-// stack returns the frames that a thread is in, the outermost first: what contains the others.
+// stack returns the frames around a thread at a time, the outermost first.
 func (p *playground) stack(rank int32, tid int64, at trace.Time) []string {
 	var in []entered
 	for _, e := range p.all {
@@ -142,7 +141,7 @@ func (p *playground) stack(rank int32, tid int64, at trace.Time) []string {
 	return names
 }
 
-// expected counts every moment of every thread, and all work, by the definitions.
+// expected counts every moment of every thread, and all work, according to the definitions.
 func (p *playground) expected(byRank bool) (want [numOf]map[string]int64) {
 	of := func(rank int32, stack []string) string {
 		if byRank {
@@ -167,7 +166,7 @@ func (p *playground) expected(byRank bool) (want [numOf]map[string]int64) {
 		stack := []string{"(launch not recorded)"}
 		if call, ok := p.launches[e.Correlation]; ok {
 			stack = p.stack(call.rank, call.tid, call.from)
-			// Several may begin at that moment: the call is the last of those that contain it.
+			// Several calls may begin at that moment: the launching call is the last that contains it.
 			stack = stack[:slices.Index(stack, call.name)+1]
 		}
 		if ns := e.Dur(); ns > 0 {
@@ -183,8 +182,8 @@ func (p *playground) expected(byRank bool) (want [numOf]map[string]int64) {
 	return want
 }
 
-// Every moment of a thread counts for the frames around it, and all work for the frames around
-// its launch, in whatever order the rows of a stream come.
+// Every moment of a thread counts for the frames around it, and all work counts for
+// the frames around its launch, in any order of the stream's rows.
 func TestStacksMomentByMoment(t *testing.T) {
 	seen := 0
 	for seed := range uint64(30) {
@@ -219,7 +218,7 @@ func TestStacksMomentByMoment(t *testing.T) {
 	}
 }
 
-// checkTotals adds up all stacks that begin with one.
+// checkTotals checks the totals of stacks against the sum over all stacks with that prefix.
 func checkTotals(t *testing.T, s *Stacks) {
 	t.Helper()
 	for of := range numOf {
@@ -240,7 +239,7 @@ func checkTotals(t *testing.T, s *Stacks) {
 	}
 }
 
-// checkWork compares the sums with those of the reports on kernels and on copies.
+// checkWork compares sums with the reports on kernels and copies.
 func checkWork(t *testing.T, set *profile.Set) {
 	t.Helper()
 	got, want := int64(0), int64(0)
@@ -258,8 +257,7 @@ func checkWork(t *testing.T, set *profile.Set) {
 	}
 }
 
-// Where frames cross, or a window cuts them, stacks add up to the time in which a thread was in
-// any frame.
+// If frames cross, or a window cuts them, stacks still add up to the time that a thread spent in any frame.
 func TestSumIsTheTimeCovered(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 5))
 	for range 200 {
@@ -284,6 +282,6 @@ func TestSumIsTheTimeCovered(t *testing.T) {
 	}
 }
 
-// stack returns the whole stack, and total the time in it and in those that go on from it.
+// stack returns the row's whole stack, and total its time including the stacks that extend it.
 func (r Row) stack() string { return table.FoldStack(r.names(0)) }
 func (r Row) total() int64  { return r.s.totals[r.of][r.at] }

@@ -10,9 +10,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Samples tell what a thread ran in a range or outside of all frames, for no longer than the
-// time between two, and not while it was in a call. The stack of a call is around it, and so
-// around what it launched.
+// Samples show what a thread ran within a range or outside of all frames, for at most one sampling
+// period, and not during a call. The stack of a call contains the call and the work that it launched.
 func TestSamplesAndStacksOfCalls(t *testing.T) {
 	syms := trace.NewSymbols()
 	event := func(from, to trace.Time, name string) profile.Event {
@@ -33,10 +32,10 @@ func TestSamplesAndStacksOfCalls(t *testing.T) {
 		sampled(at, "main", "loop")
 	}
 	sampled(205, "main", "step") // in a range, up to the call
-	sampled(225, "main", "call") // in the call, which says more
+	sampled(225, "main", "call") // in the call, which is more specific
 	sampled(245, "main", "step") // after it, to the end of the range
 	sampled(400, "main", "py::idle:/srv/scheduler.py")
-	sampled(500, "[Unknown]") // says nothing
+	sampled(500, "[Unknown]") // adds nothing
 	s.RangeRows = []profile.Range{{Event: event(200, 250, "run"), TID: 1}}
 	launch := event(210, 230, "cudaLaunchKernel")
 	launch.Correlation = 3

@@ -7,15 +7,15 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// sweepOf returns a sweep that knows the names of the frames a thread is in.
+// sweepOf returns a sweep that tracks the names of the frames around a thread.
 func sweepOf(syms *trace.Symbols, frames ...Frame) *Sweep[string] {
 	return &Sweep[string]{Ahead: frames, Enter: func(around string, f *Frame) string {
 		return strings.TrimPrefix(around+";"+syms.Name(f.Name), ";")
 	}}
 }
 
-// A range is around what runs until it ends, and not in the function that began it, unless
-// that only seems to end too early.
+// A range contains the frames that run until it ends. It is not inside the function
+// that began it, unless the function only seems to end early because of rounding.
 func TestRangeThatOutlastsItsFunction(t *testing.T) {
 	const us = 1000
 	syms := trace.NewSymbols()
@@ -28,7 +28,7 @@ func TestRangeThatOutlastsItsFunction(t *testing.T) {
 		frame(PythonFrame, "record", 11, 13),
 		frame(RangeFrame, "step", 12, 60),
 		frame(PythonFrame, "forward", 20, 50),
-		frame(RangeFrame, "layer", 30, 51), // ends 1 us after forward, as it was rounded
+		frame(RangeFrame, "layer", 30, 51), // rounding makes it end 1 us after forward
 		frame(OperatorFrame, "aten::mm", 35, 45),
 		frame(PythonFrame, "__exit__", 58, 62),
 	)

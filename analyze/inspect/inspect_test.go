@@ -35,8 +35,7 @@ func TestLayouts(t *testing.T) {
 	}
 }
 
-// Every span is counted once by kind, and all that is not a duplicate once by
-// rank and once by service.
+// Every span is counted once by kind; all except duplicates are counted once by rank and once by service.
 func TestInspectCountsEverySpan(t *testing.T) {
 	for _, dump := range []string{"a_unified_tp2.jsonl", "b_pd_smg_tp2.jsonl.zst", "i_vllm_llm_request.jsonl", "damaged/duplicated_line.jsonl.zst", "damaged/missing_head.jsonl.zst"} {
 		t.Run(dump, func(t *testing.T) {
@@ -64,7 +63,7 @@ func TestInspectCountsEverySpan(t *testing.T) {
 	}
 }
 
-// The references document every column and every dimension.
+// The reference documents every column and every dimension.
 func TestDocumented(t *testing.T) {
 	var b []byte
 	for _, page := range []string{"METRICS.md", "COLUMNS.md"} {
@@ -94,7 +93,7 @@ func TestDocumented(t *testing.T) {
 	}
 }
 
-// inspectSet says what is in the files of s.
+// inspectSet returns the tables about the files of s.
 func inspectSet(s *request.Set) []*table.Table {
 	return All(&inventory.Inventory{}, s, s.Diags.All())
 }
@@ -123,7 +122,7 @@ func TestHostileWaterfall(t *testing.T) {
 	}
 }
 
-// Nothing panics on inputs that are damaged, foreign or empty.
+// Damaged, foreign, and empty inputs cause no panic.
 func TestEveryReportOnEveryDump(t *testing.T) {
 	for _, name := range []string{
 		"", "i_vllm_llm_request.jsonl", "f_collector_variants/compression_zstd_legacy_framed.bin", "f_collector_variants/format_proto_framed.bin",
@@ -152,7 +151,7 @@ func TestEveryReportOnEveryDump(t *testing.T) {
 	}
 }
 
-// All lost spans are in the gaps of their ranks, while the dump goes on.
+// All lost spans lie in the gaps of their ranks, up to the end of the dump.
 func TestGapsHoldAllThatIsLost(t *testing.T) {
 	c := testset.Calm(1)
 	c.Requests = 60

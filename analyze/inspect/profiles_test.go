@@ -16,7 +16,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// secret is what files hold that must never be shown.
+// secret is content of files that must never be shown.
 const secret = "hf_SECRETSECRET"
 
 // writeExport writes an export of two ranks and other processes.

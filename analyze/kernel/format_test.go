@@ -26,7 +26,7 @@ func TestGoldenSums(t *testing.T) {
 	}
 }
 
-// Averages have one decimal, and keep it whatever their size.
+// Averages have one decimal at any size.
 func TestTenths(t *testing.T) {
 	type row struct{ n int64 }
 	column := func(u table.Unit, name string) table.Field[row] {
@@ -46,7 +46,7 @@ func TestTenths(t *testing.T) {
 	}
 }
 
-// Sizes are in the unit of the largest, up to MB.
+// All sizes have the unit of the largest, up to MB.
 func TestScaleOfBytes(t *testing.T) {
 	for _, c := range []struct {
 		values []int64
@@ -68,7 +68,7 @@ func TestScaleOfBytes(t *testing.T) {
 	}
 }
 
-// Names that are cut stay apart from each other.
+// Names that are cut remain distinct.
 func TestCutNames(t *testing.T) {
 	type row struct{ name string }
 	long := func(middle string) string { return strings.Repeat("head", 20) + middle + strings.Repeat("tail", 20) }

@@ -19,7 +19,7 @@ import (
 	"github.com/sgtrace/sgtrace/testkit/testset"
 )
 
-// A csvTable is a CSV file: its lines by columns.
+// A csvTable is a CSV file as rows by column name.
 type csvTable struct {
 	header []string
 	lines  [][]string
@@ -43,26 +43,26 @@ func (tab *csvTable) column(t *testing.T, name string) int {
 	return i
 }
 
-// A match says which column of ours must print what a column of nsys stats prints.
+// A match says which of our columns must equal a column of nsys stats.
 type match struct {
 	theirs, ours string
-	convert      func(string) string // of ours; nil is as it is
+	convert      func(string) string // converts our value; nil keeps it
 }
 
-// percent makes nsys stats' percentage of a share that is printed to a millionth.
+// percent converts a share with six decimals to nsys stats' percentage.
 func percent(share string) string {
 	r, _ := new(big.Rat).SetString(share)
 	return r.Mul(r, big.NewRat(100, 1)).FloatString(1)
 }
 
-// megabytes makes nsys stats' size of bytes.
+// megabytes converts bytes to nsys stats' size.
 func megabytes(bytes string) string {
 	r, _ := new(big.Rat).SetString(bytes)
 	return r.Quo(r, big.NewRat(1e6, 1)).FloatString(3)
 }
 
-// nsysDistribution matches the columns of a distribution. prefixes are those of
-// the names of the columns, suffix that of the keys of ours.
+// nsysDistribution matches the columns of a distribution. theirs and ours are
+// prefixes of the column names, suffix ends our keys.
 func nsysDistribution(theirs, ours, unit, suffix string, convert func(string) string) []match {
 	var out []match
 	for _, c := range [][2]string{{"Avg", "avg"}, {"Med", "med"}, {"Min", "min"}, {"Max", "max"}, {"StdDev", "stddev"}} {
@@ -71,17 +71,17 @@ func nsysDistribution(theirs, ours, unit, suffix string, convert func(string) st
 	return out
 }
 
-// An oracle is a report of nsys stats and what it must equal.
+// An oracle is a report of nsys stats, and the report of ours that must equal it.
 type oracle struct {
 	report  string
 	make    func(*profile.Set) *table.Table
 	key     []match
 	columns []match
-	// except tells why a difference is nsys stats' own fault; "" is none.
+	// except returns why a difference is an error in nsys stats; "" if it is not.
 	except func(file, key, column, theirs, ours string) string
-	// missing tells why a row of nsys stats is not among ours.
+	// missing returns why a row of nsys stats is not in our report.
 	missing func(key string) string
-	// extra tells why a row of ours is not in nsys stats.
+	// extra returns why a row of our report is not in nsys stats.
 	extra func(key string) string
 }
 
@@ -170,7 +170,7 @@ var oracles = []oracle{
 	},
 }
 
-// Every number equals what nsys stats 2023.4 prints of the same file.
+// Every number equals what nsys stats 2023.4 prints for the same file.
 func TestSumsEqualNsysStats(t *testing.T) {
 	var files []string
 	for _, dir := range []string{"real", "synth"} {
@@ -202,7 +202,7 @@ func TestSumsEqualNsysStats(t *testing.T) {
 	t.Logf("%d tables, %d cells compared", tables, cells)
 }
 
-// compare returns how many cells were compared.
+// compare returns the number of cells that were compared.
 func (o *oracle) compare(t *testing.T, file string, set *profile.Set, want csvTable) (cells int) {
 	got := readTable(t, []byte(testset.Text(t, o.make(set), table.FormatCSV, table.Style{})))
 	key := func(tab *csvTable, line []string, column func(match) string) string {

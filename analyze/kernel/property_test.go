@@ -16,7 +16,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// sumReports are all reports on sums of a set.
+// sumReports are all reports on the sums of a set.
 var sumReports = map[string]func(*profile.Set, profilewalk.Options) *table.Table{
 	"kernels":       func(s *profile.Set, o profilewalk.Options) *table.Table { return SumKernels(s, o).Report() },
 	"calls":         func(s *profile.Set, o profilewalk.Options) *table.Table { return SumCalls(s, o).Report() },
@@ -27,8 +27,7 @@ var sumReports = map[string]func(*profile.Set, profilewalk.Options) *table.Table
 	"launches":      func(s *profile.Set, o profilewalk.Options) *table.Table { return SumLaunches(s, o).Report() },
 }
 
-// Neither the order of rows matters, nor which stream has which rank, nor the order
-// in which symbols were numbered.
+// Results depend neither on the order of rows, nor on the stream of a rank, nor on the numbers of symbols.
 func TestSumsIgnoreOrder(t *testing.T) {
 	for seed := range uint64(40) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -54,7 +53,7 @@ func TestSumsIgnoreOrder(t *testing.T) {
 	}
 }
 
-// Rows of which only the sums matter may be spread over streams at will.
+// Rows may be spread over streams in any way, as far as sums are concerned.
 func TestSumsIgnoreStreams(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	syms := trace.NewSymbols()
@@ -69,7 +68,7 @@ func TestSumsIgnoreStreams(t *testing.T) {
 	}
 }
 
-// What is pooled adds up from the rows by rank.
+// Rows of all ranks together are the sums of the rows by rank.
 func TestRowsByRankAddUp(t *testing.T) {
 	type sum struct{ n, total, min, max, ranks int64 }
 	for seed := range uint64(20) {
@@ -117,7 +116,7 @@ func TestRowsByRankAddUp(t *testing.T) {
 	}
 }
 
-// containing returns the ranges around a call, in no certain order.
+// containing returns the ranges around a call, in no particular order.
 func containing(s *testset.RowStream, e *profile.Event, tid int64, open bool) []int {
 	var out []int
 	for i := range s.RangeRows {
@@ -129,7 +128,7 @@ func containing(s *testset.RowStream, e *profile.Event, tid int64, open bool) []
 	return out
 }
 
-// callOf returns the call that asked for some work, nil if there is none.
+// callOf returns the call that launched some work, or nil.
 func callOf(s *testset.RowStream, e *profile.Event) *profile.Call {
 	for i := range s.CallRows {
 		if c := &s.CallRows[i]; c.Rank == e.Rank && c.Correlation == e.Correlation {
@@ -139,8 +138,7 @@ func callOf(s *testset.RowStream, e *profile.Event) *profile.Call {
 	return nil
 }
 
-// attributed is what of a set must be attributed to which ranges, found by comparing
-// every call with every range.
+// attributed are the ranges to which calls and work belong, found by comparing every call with every range.
 type attributed struct {
 	stream      *testset.RowStream
 	set         *profile.Set
@@ -151,7 +149,7 @@ type attributed struct {
 	seen        map[*profile.Call]bool
 }
 
-// A rangeKernel is a row: where, and which kernel.
+// A rangeKernel identifies a row by its range and its kernel.
 type rangeKernel struct {
 	row    string
 	kernel string
@@ -197,7 +195,7 @@ func rowName(rank string, tid int64, style profile.RangeStyle, name string) stri
 	return fmt.Sprint(rank, " ", tid, " ", style, " ", name)
 }
 
-// Ranges are attributed as the definition says.
+// Calls and work are attributed to ranges according to the definition.
 func TestRangesEqualDefinition(t *testing.T) {
 	for seed := range uint64(150) {
 		syms := trace.NewSymbols()
@@ -227,7 +225,7 @@ func TestRangesEqualDefinition(t *testing.T) {
 	}
 }
 
-// definedRange computes what a row should be.
+// definedRange computes the expected values of a row.
 func definedRange(s *testset.RowStream, projections []projection, row *RangeSum, syms *trace.Symbols, open bool) RangeSum {
 	var want RangeSum
 	var times values
@@ -269,8 +267,7 @@ func sign(before bool) int {
 	return -1
 }
 
-// after reports whether, of two ranges with the same bounds, range k counts as the one
-// within range i.
+// after reports whether range k counts as the inner one of two ranges k and i with equal bounds.
 func after(s *testset.RowStream, syms *trace.Symbols, k, i int) bool {
 	a, b := &s.RangeRows[k], &s.RangeRows[i]
 	if a.Start != b.Start || a.End != b.End {
@@ -279,7 +276,7 @@ func after(s *testset.RowStream, syms *trace.Symbols, k, i int) bool {
 	return cmp.Or(strings.Compare(syms.Name(a.Name), syms.Name(b.Name)), cmp.Compare(a.Style, b.Style), cmp.Compare(k, i)) > 0
 }
 
-// values describes themselves as the sums of a report do.
+// values summarizes values as the reports do.
 type values struct{ distribution.Sample }
 
 func (v *values) add(x int64) { v.Sample.Add(x, distribution.NoLimit) }

@@ -12,8 +12,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Beyond what is held, sums stay exact, and percentiles are off by 0.4 % at most.
-// Small groups stay exact.
+// With more values than memory holds, sums stay exact, and percentiles are off by at
+// most 0.4 %. Small groups stay exact.
 func TestTooManyValues(t *testing.T) {
 	syms := trace.NewSymbols()
 	streams := []*testset.RowStream{{}, {}}
@@ -59,7 +59,7 @@ func TestTooManyValues(t *testing.T) {
 	}
 }
 
-// The same holds for values of ranges and launches.
+// The same holds for ranges and launches.
 func TestTooManyValuesOfRanges(t *testing.T) {
 	syms := trace.NewSymbols()
 	r := rand.New(rand.NewPCG(1, 2))

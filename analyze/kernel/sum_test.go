@@ -97,7 +97,7 @@ func TestWindowAndNames(t *testing.T) {
 		opt  profilewalk.Options
 		want []string
 	}{
-		{profilewalk.Options{From: 610, To: 710}, []string{"add"}}, // both ends belong to it
+		{profilewalk.Options{From: 610, To: 710}, []string{"add"}}, // both ends of the window are included
 		{profilewalk.Options{From: 901}, nil},
 		{profilewalk.Options{To: 99}, []string{"gemm"}},
 		{profilewalk.Options{Names: regexp.MustCompile("^a")}, []string{"add"}},
@@ -155,12 +155,12 @@ func TestRangesByHand(t *testing.T) {
 	if len(sums.Rows) != 2 {
 		t.Fatalf("%+v", sums.Rows)
 	}
-	// Rank 0: from 50 to 750, rank 1: from 50 to 250. Calls 1 to 5, the graph is one.
+	// Rank 0 spans 50 to 750, and rank 1 50 to 250. There are five calls; the graph counts as one.
 	step := sums.Rows[0]
 	if step.Row.Name != "step" || step.Time.Total != 2000 || step.Projected.Total != 900 || step.Projected.N != 2 || step.Ops != 7 || step.Levels != 0 || step.Children != 3 {
 		t.Errorf("%+v", step)
 	}
-	// 50 to 250 twice, and the copy from 500 to 530. Launch 4 reaches beyond its range.
+	// 50 to 250 twice, and the copy from 500 to 530. Launch 4 extends beyond its range.
 	layer := sums.Rows[1]
 	if layer.Row.Name != "layer" || layer.Time.N != 3 || layer.Time.Total != 580 || layer.Projected.Total != 430 || layer.Projected.Median != 2000 ||
 		layer.Ops != 5 || layer.Levels != 3 || layer.Children != 0 || layer.RangeTime != 580 {
@@ -228,7 +228,7 @@ func TestLaunchesByHand(t *testing.T) {
 		}
 	}
 	for _, want := range []row{
-		{"cudaLaunchKernel", "gemm", 130 + 210, 10 + 20, 70, 50 + 200, 1}, // the second began before its call returned
+		{"cudaLaunchKernel", "gemm", 130 + 210, 10 + 20, 70, 50 + 200, 1}, // the second kernel began before its call returned
 		{"cudaLaunchKernel", "add", 220, 20, 190, 10, 1},
 		{"cudaGraphLaunch", "add", 210 + 250, 20 + 20, 180 + 200, 10 + 30, 2},
 	} {
@@ -255,7 +255,7 @@ func TestLaunchThatOutlastsItsKernel(t *testing.T) {
 	}
 }
 
-// A kernel that begins when its call returns has queued for no time, which nsys counts.
+// A kernel that begins when its call returns did not queue, although nsys counts it.
 func TestLaunchWithoutQueueing(t *testing.T) {
 	syms := trace.NewSymbols()
 	s := &testset.RowStream{
@@ -268,8 +268,8 @@ func TestLaunchWithoutQueueing(t *testing.T) {
 	}
 }
 
-// Calls that failed are counted by what they returned. To ask whether work has ended is
-// no failure if it has not, and a call without a result is neither.
+// Failed calls are counted by result. A query for work that has not finished is no
+// failure, and neither is a call without a result.
 func TestFailedCalls(t *testing.T) {
 	syms := trace.NewSymbols()
 	call := func(rank int32, name string, result int32) profile.Call {
@@ -326,7 +326,7 @@ func TestGraphsAreInTheShares(t *testing.T) {
 	}
 }
 
-// No rows are no reason to fail.
+// An empty set causes no failure.
 func TestSumsOfNothing(t *testing.T) {
 	for name, report := range sumReports {
 		for _, set := range []*profile.Set{{Syms: trace.NewSymbols()}, testset.SetOf(trace.NewSymbols(), []string{"r"}, &testset.RowStream{})} {
@@ -340,7 +340,7 @@ func TestSumsOfNothing(t *testing.T) {
 	}
 }
 
-// Every column says what it is, and columns are told apart by their keys.
+// Every column has a description, and its key is unique.
 func TestSumColumns(t *testing.T) {
 	for name, report := range sumReports {
 		for _, opt := range []profilewalk.Options{{}, {ByRank: true}} {
@@ -355,8 +355,8 @@ func TestSumColumns(t *testing.T) {
 	}
 }
 
-// Copies by kind of memory are those by operation, divided: they add up to them, by rank or
-// not, and no copy is faster than the fastest in the table.
+// Copies by kind of memory add up to copies by operation, with or without ranks, and
+// no copy is faster than the fastest in the table.
 func TestMemoryAddsUp(t *testing.T) {
 	for seed := range uint64(20) {
 		syms := trace.NewSymbols()

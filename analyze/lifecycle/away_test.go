@@ -9,8 +9,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A router that sends everything to one server leaves the others without requests at one time: that is one finding, and a server that ceases
-// to serve later is another.
+// If a router sends everything to one server, the others run out of requests at one time: that is one finding. A
+// server that stops later is another.
 func TestServersThatStopTogether(t *testing.T) {
 	const second = trace.Time(1e9)
 	o := &observer{}

@@ -17,8 +17,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A server that dies is one finding, also if it does so several times, with all requests that
-// failed on it: by the URL that the gateway sent them to, as the server itself lost their rows.
+// A server that dies is one finding, even if it dies several times, with all requests that failed on it.
+// They are found by the URL to which the gateway sent them, since the server itself lost their rows.
 func TestDeathsAreOneFinding(t *testing.T) {
 	for scenario, deaths := range map[string]int{"flapping": 3, "death": 1} {
 		for seed := range uint64(3) {
@@ -47,13 +47,13 @@ func TestDeathsAreOneFinding(t *testing.T) {
 	}
 }
 
-// A rolling deployment lasts from when the first server ends until the last one serves again.
+// A rolling deployment lasts from the end of the first server until the last one serves again.
 func TestRestarted(t *testing.T) {
 	run, err := cluster.Play(cluster.Find("rolling_restart").Config(1))
 	if err != nil {
 		t.Fatal(err)
 	}
-	first, last := int64(0), int64(0) // planted
+	first, last := int64(0), int64(0) // as planted
 	for i := range run.Servers {
 		for k, l := range run.Servers[i].Lives {
 			if k > 0 {
@@ -64,7 +64,7 @@ func TestRestarted(t *testing.T) {
 			}
 		}
 	}
-	const slack = 10_000_000_000 // ns: nobody sees servers that have nothing to do
+	const slack = 10_000_000_000 // ns: idle servers are invisible
 	from, to := Find(testset.OfCluster(t, run)).Restarted()
 	if d := int64(from) - first; max(d, -d) > slack {
 		t.Errorf("restarts from %v, %d ns off", from, d)
@@ -74,7 +74,7 @@ func TestRestarted(t *testing.T) {
 	}
 }
 
-// Two servers that an autoscaler takes away together, again and again, are one finding, and one that is restarted at another time is another.
+// Two servers that an autoscaler repeatedly removes together are one finding. One that is restarted at another time is another.
 func TestServersThatFlapTogether(t *testing.T) {
 	c := cluster.Find("rolling_restart").Config(1)
 	c.Faults = nil
@@ -100,8 +100,8 @@ func TestServersThatFlapTogether(t *testing.T) {
 	}
 }
 
-// A request that a server had begun when it was restarted, and that a gateway sent to another one, had
-// not ended there, though its user was answered.
+// If a restart interrupts a request, and the gateway sends it to another server, the
+// first server did not finish it, although its user got an answer.
 func TestRestartedWithRequestsInFlight(t *testing.T) {
 	s, _ := testset.Clustered(t, cluster.Find("rolling_restart"), 1)
 	calm := Find(s)
@@ -109,7 +109,7 @@ func TestRestartedWithRequestsInFlight(t *testing.T) {
 	if text := calm.outcome(calm.restarts[:1]).Text; !strings.Contains(text, "in the files had ended before") || r.old.hasResent() {
 		t.Fatalf("before: %s", text)
 	}
-	// The last request of the server becomes one that the other server answers, which began later.
+	// The server's last request becomes one that the other server, where it began later, answers.
 	last := r.old.jobs[len(r.old.jobs)-1]
 	lost := s.PartsOf(&s.Requests[last.request])[0]
 	again := slices.IndexFunc(s.Requests, func(q request.Request) bool {
@@ -142,7 +142,7 @@ func TestRestartedWithRequestsInFlight(t *testing.T) {
 	if got, want := l.outcome(l.restarts[:1]).Text, "1 request in flight had to be sent again, to another server"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	// Answered by the same server after its restart, it went to no other one.
+	// If the same server answers after its restart, the request did not go to another one.
 	x := l.restarts[0].new
 	for i := range s.Parts {
 		if p := &s.Parts[i]; p.Request == l.restarts[0].old.jobs[len(l.restarts[0].old.jobs)-1].request && p.Root != request.None {
@@ -160,8 +160,8 @@ func TestRestartedWithRequestsInFlight(t *testing.T) {
 	}
 }
 
-// A server of which the dump has nothing from some time on is told from one that stopped, as gateways go on to
-// answer requests that no server has.
+// A server that is missing in the dump from some time on differs from one that
+// stopped: gateways still answer requests that no server has.
 func TestUnseen(t *testing.T) {
 	c := cluster.Find("healthy").Config(2)
 	run, err := cluster.Play(c)
@@ -174,7 +174,7 @@ func TestUnseen(t *testing.T) {
 	}
 	at := run.Start + int64(60*time.Second)
 	host := run.Name(1)
-	of := map[string]bool{} // resources of the server, as their threads name the host
+	of := map[string]bool{} // resources of the server, whose threads name the host
 	testset.KeepSpans(dump.Bytes(), func(resource, span []byte) bool {
 		if bytes.Contains(span, []byte("(host:"+host)) {
 			of[string(resource)] = true

@@ -8,8 +8,8 @@ import (
 	"github.com/sgtrace/sgtrace/testkit/testset"
 )
 
-// A server hangs, and its clients give up after 5 s: a gateway's span ends then, with the status that it began to answer with. No span was lost, and
-// the server ended none of these requests.
+// A server hangs, and its clients give up after 5 s. The gateway's spans end then, with the status with which it
+// began to answer. No span was lost, and the server ended none of these requests.
 func TestGivenUpOnAHungServer(t *testing.T) {
 	var d testset.Dump
 	const second = 1e6 // us

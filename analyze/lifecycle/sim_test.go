@@ -11,7 +11,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A DP rank that hangs is found, with its time and the requests that were in its batches.
+// A DP rank that hangs is found, with its time and the requests in its batches.
 func TestRateOfHungRanks(t *testing.T) {
 	seeds := testset.Seeds(t)
 	right := testset.CountSeeds(seeds, func(seed uint64) bool {
@@ -34,7 +34,7 @@ func TestRateOfHungRanks(t *testing.T) {
 	testset.Rate(t, "a rank that hangs", right, len(seeds), 99)
 }
 
-// hung is a deployment in which a DP rank hangs in the middle, while requests are on it.
+// hung configures a deployment in which a DP rank hangs halfway, while it has requests.
 func hung(seed uint64) simulator.Config {
 	c := testset.Calm(seed)
 	c.Mode, c.Rate = testset.AllModes[seed%3], 12
@@ -44,8 +44,8 @@ func hung(seed uint64) simulator.Config {
 	return c
 }
 
-// A DP rank that hangs while nothing is on it is found by what is sent to it later, and one
-// that gets nothing any more is not silent.
+// A DP rank that hangs while it is idle is found by requests that arrive later. A
+// rank that gets no more requests is not considered silent.
 func TestRateOfIdleHungRanks(t *testing.T) {
 	seeds := testset.Seeds(t)
 	right := testset.CountSeeds(seeds, func(seed uint64) bool {
@@ -78,8 +78,7 @@ func isHung(l *Lives, dp int, role string) bool {
 	return int(x.team.at.Rank.DP) == dp && x.life.server.role.String() == role
 }
 
-// Nobody hangs or dies in a dump whose end is missing, as of a running server, nor in one
-// that lost spans.
+// No rank hangs or dies in a dump whose end is missing, as from a running server, nor in one that lost spans.
 func TestRateOfNoHangs(t *testing.T) {
 	seeds := testset.Seeds(t)
 	for _, by := range testset.Losses {
@@ -99,7 +98,7 @@ func TestRateOfNoHangs(t *testing.T) {
 	}
 }
 
-// Servers of a role that hang since the same moment are one finding, and one that does later is another.
+// Servers of a role that hang at the same time are one finding; one that hangs later is another.
 func TestServersThatHangTogether(t *testing.T) {
 	s, _ := testset.Simulated(t, hung(1))
 	found := Find(s)

@@ -40,7 +40,7 @@ func TestBatches(t *testing.T) {
 	}
 }
 
-// Whatever overlaps, all tokens are computed in some batch, at no time in two.
+// However pieces overlap, all tokens are computed in some batch, and never in two batches at once.
 func TestBatchesKeepTokens(t *testing.T) {
 	for seed := range uint64(50) {
 		rnd := rand.New(rand.NewPCG(seed, 1))

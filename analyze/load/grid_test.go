@@ -9,8 +9,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// TestGridHoldsRecordings: every moment of a recording is in the bucket that from returns, and
-// there are 20 to 60 whole buckets for one recording of any length.
+// Every moment of a recording is in the bucket that from returns, and one recording
+// of any length has 20 to 60 whole buckets.
 func TestGridHoldsRecordings(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 20))
 	for range 300 {
@@ -37,7 +37,7 @@ func TestGridHoldsRecordings(t *testing.T) {
 	}
 }
 
-// TestTimeBetweenRecordingsIsLeftOut: recordings an hour apart have a few buckets each.
+// Recordings an hour apart have a few buckets each.
 func TestTimeBetweenRecordingsIsLeftOut(t *testing.T) {
 	hour := trace.Time(time.Hour)
 	g := NewGrid([]request.Interval{{From: hour, To: hour + 1_000_000}, {From: 5 * hour, To: 5*hour + 1_000_000}}, 0)

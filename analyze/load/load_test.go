@@ -9,7 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// What overlaps most is what a count at every instant finds.
+// The maximum number of overlapping pieces equals a count at every instant.
 func TestMostAtOnce(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	for range 200 {
@@ -34,8 +34,8 @@ func TestMostAtOnce(t *testing.T) {
 	}
 }
 
-// One request on a server that can run more is not all that it can do, and says nothing of
-// one of which nobody knows more.
+// A server is busy if it runs all that it can. One request on a server that can run
+// more is not its maximum, and reveals nothing about a server with an unknown maximum.
 func TestBusy(t *testing.T) {
 	for _, c := range []struct {
 		role             request.Role

@@ -47,7 +47,7 @@ func seriesOf(t testing.TB, tl *Timeline, name string) *Series {
 	return nil
 }
 
-// column formats one number of every point, without those that are 0 at the end.
+// column formats one number of every point, without trailing zeros.
 func column(s *Series, of func(*Point) float64) string {
 	var out []string
 	for i := range s.Points {
@@ -59,8 +59,7 @@ func column(s *Series, of func(*Point) float64) string {
 	return strings.Join(out, " ")
 }
 
-// The fixture can be checked by eye: buckets are of 10 ms, the numbers are those
-// of fixture_test.go.
+// The fixture can be checked by eye: buckets have 10 ms, and the numbers are those in fixture_test.go.
 func TestTimelineOfFixture(t *testing.T) {
 	tl := newTimeline(t, testset.Fixture(t), 10*time.Millisecond)
 	if tl.N() != 21 || int64(tl.Start(0)) != testset.Epoch {
@@ -93,8 +92,8 @@ func TestTimelineOfFixture(t *testing.T) {
 	}
 }
 
-// Whatever the buckets, they add up to the same. TestTimelineIsGroups in package requests has what
-// other reports say.
+// The buckets of any grid add up to the same totals. TestTimelineIsGroups in package
+// requests compares them with other reports.
 func TestTimelineAddsUp(t *testing.T) {
 	for _, mode := range []simulator.Mode{simulator.PDGateway, simulator.PDDirect, simulator.Unified} {
 		c := simulator.DefaultConfig(5)
@@ -113,7 +112,7 @@ func TestTimelineAddsUp(t *testing.T) {
 	}
 }
 
-// compareSums compares what the buckets of series i sum up to with one bucket.
+// compareSums compares the sum of the buckets of series i with a single bucket.
 func compareSums(t *testing.T, name string, tl, whole *Timeline, i int) {
 	t.Helper()
 	s, want := &tl.Series[i], whole.Series[i].Points[0]
@@ -155,8 +154,7 @@ func compareSums(t *testing.T, name string, tl, whole *Timeline, i int) {
 	}
 }
 
-// The lead ranks of a role have all of its arrivals, and one of them the most
-// running requests.
+// The lead ranks of a role have all of its arrivals, and one of them has the most running requests.
 func TestTimelineSharesAndImbalance(t *testing.T) {
 	tl := newTimeline(t, played(t, simulator.DefaultConfig(3)), 0)
 	for b := range tl.N() {
@@ -196,8 +194,7 @@ func TestTimelineOfNothing(t *testing.T) {
 	}
 }
 
-// A request with a forged time does not make a year of the second in which all
-// others were.
+// A request with a forged time does not stretch one second of requests to a year.
 func TestTimelineLeavesOutStrays(t *testing.T) {
 	s := testset.WithStray(t)
 	tl := newTimeline(t, s, 0)
@@ -216,8 +213,8 @@ func TestTimelineLeavesOutStrays(t *testing.T) {
 	}
 }
 
-// A request whose threads are lost is no server of its own, and one whose lead
-// rank is lost does not make another rank a lead.
+// A request whose threads are lost does not become a server of its own, and if its
+// lead rank is lost, no other rank becomes the lead.
 func TestTimelineOfLostThreads(t *testing.T) {
 	var d testset.Dump
 	for i := range 6 {
@@ -258,7 +255,7 @@ func TestGoldenTimeline(t *testing.T) {
 	}
 }
 
-// The drawing keeps to the width and, if asked to, to ASCII.
+// The drawing keeps to the width and, on request, to ASCII.
 func TestTimelineFits(t *testing.T) {
 	c := simulator.DefaultConfig(2)
 	c.Decode.DP, c.Requests = 12, 400

@@ -10,8 +10,8 @@ import (
 	"github.com/sgtrace/sgtrace/testkit/testset"
 )
 
-// Attention of a real trace is that of TraceLens (SDPA_fwd.csv of its tests: parameters,
-// name_count, GFLOPS_first, Kernel Time (us)_sum).
+// Attention in a real trace matches TraceLens (SDPA_fwd.csv of its tests:
+// parameters, name_count, GFLOPS_first, Kernel Time (us)_sum).
 func TestAttentionOfTraceLens(t *testing.T) {
 	path := testinput.Shared(t, "data", "torch", "real", "tracelens+tests__traces__h100__Qwen_Qwen1.5-0.5B-Chat__1016005.json.gz")
 	set, _ := testset.TorchSet(t, path)
@@ -29,8 +29,8 @@ func TestAttentionOfTraceLens(t *testing.T) {
 	}
 }
 
-// FLOPs follow from shapes where these tell them: two products of 2*M*N*K, half of them if
-// attention is causal.
+// FLOPs follow from shapes if these are complete: two products of 2*M*N*K, or half
+// of that if attention is causal.
 func TestAttentionOfShapes(t *testing.T) {
 	const sdpa, flash = "aten::_scaled_dot_product_flash_attention", "flash_attn::_flash_attn_forward"
 	const no, yes, unknown = profile.Bidirectional, profile.Causal, profile.UnknownCausality
@@ -45,9 +45,9 @@ func TestAttentionOfShapes(t *testing.T) {
 		{sdpa, "[[3,4,5,8],[3,2,5,8],[3,2,5,6],[],[],[],[]]", yes, true, 5, 4, 2 * 3 * 4 * (5*5*8 + 5*5*6)},
 		{flash, "[[3,5,4,8],[3,7,2,8],[3,7,2,6],[],[],[]]", no, true, 5, 4, 2 * 3 * 4 * (2*5*7*8 + 2*5*7*6)},
 		{"aiter::wrapper_fmha_v3_fwd", "[[1],[3,5,4,8],[3,7,2,8],[3,7,2,6],[]]", no, true, 5, 4, 2 * 3 * 4 * (2*5*7*8 + 2*5*7*6)},
-		{sdpa, "[[3,4,5,8],[3,2,7,8],[3,2,7,6]]", yes, true, 5, 4, -1}, // which keys differs between libraries
+		{sdpa, "[[3,4,5,8],[3,2,7,8],[3,2,7,6]]", yes, true, 5, 4, -1}, // which keys a query attends to differs between libraries
 		{sdpa, "[[3,4,5,8],[3,2,7,8],[3,2,7,6]]", unknown, true, 5, 4, -1},
-		{sdpa, "[[3,4,5,8],[3,2,7,9],[3,2,7,6]]", no, true, -1, -1, -1}, // other dimensions
+		{sdpa, "[[3,4,5,8],[3,2,7,9],[3,2,7,6]]", no, true, -1, -1, -1}, // the dimensions do not match
 		{sdpa, "", no, true, -1, -1, -1},
 		{"vllm::unified_attention_with_output", "[[5,4,8],[7,2,8],[7,2,6]]", unknown, true, -1, -1, -1},
 		{"aten::scaled_dot_product_attention", "[[3,4,5,8],[3,2,7,8],[3,2,7,6]]", no, false, 0, 0, 0},

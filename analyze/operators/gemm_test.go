@@ -10,7 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/testkit/testset"
 )
 
-// Matrices and FLOPs of a real trace are those of TraceLens (GEMM.csv of its tests: calls,
+// Matrices and FLOPs in a real trace match TraceLens (GEMM.csv of its tests: calls,
 // GFLOPS_first, Kernel Time (us)_sum).
 func TestGEMMsOfTraceLens(t *testing.T) {
 	path := testinput.Shared(t, "data", "torch", "real", "tracelens+tests__traces__h100__Qwen_Qwen1.5-0.5B-Chat__1016005.json.gz")
@@ -21,13 +21,13 @@ func TestGEMMsOfTraceLens(t *testing.T) {
 		name            string
 		b, m, n, k      int64
 		calls           int64
-		gflop, time, of float64 // of peak: by hand
+		gflop, time, of float64 // of is the share of the peak, by hand
 	}{
 		{"aten::mm", 1, 8944, 2816, 1024, 48, 51.581550592, 4055.252, 0.617},
 		{"aten::addmm", 1, 8944, 1024, 1024, 72, 18.766086144, 2329.076, 0.586},
 		{"aten::mm", 1, 8944, 1024, 2816, 24, 51.581550592, 1835.287, 0.682},
 		{"aten::mm", 1, 8944, 1024, 1024, 24, 18.756927488, 778.142, 0.585},
-		{"aten::bmm", 1, 32, 559, 1, 1, 3.5776e-05, 3.520, math.NaN()}, // of 32-bit numbers
+		{"aten::bmm", 1, 32, 559, 1, 1, 3.5776e-05, 3.520, math.NaN()}, // 32-bit numbers
 	} {
 		g := got[i]
 		gflop, of := g.FLOPs/float64(g.Working)/1e9, g.achieved()/g.peak()
@@ -44,8 +44,8 @@ func TestGEMMsOfTraceLens(t *testing.T) {
 	}
 }
 
-// A GEMM is one whose shapes fit, and whose calls launched something: those that were
-// captured into a graph did not.
+// An operator is a GEMM if its shapes fit and its calls launched work: those that
+// were captured into a graph did not.
 func TestGEMMsOfShapes(t *testing.T) {
 	for _, c := range []struct {
 		name, shapes string
@@ -94,7 +94,7 @@ func TestPeaks(t *testing.T) {
 	}
 }
 
-// The GPU of all ranks is known if theirs is the same.
+// The GPU of a set is known if all ranks have the same.
 func TestGPUOfSet(t *testing.T) {
 	for _, c := range []struct {
 		gpus []string

@@ -10,8 +10,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Modules are summed up by class as operators are by name, whatever functions of Python and
-// operators are around them.
+// Modules are summed by class as operators are summed by name, whatever Python
+// functions and operators surround them.
 func TestModulesMomentByMoment(t *testing.T) {
 	modules := map[string]string{"aten::to": "nn.Module: Linear_0", "aten::mm": "nn.Module: Linear_12", "aten::linear": "nn.Module: Block"}
 	classes := map[string]string{"nn.Module: Linear_0": "Linear", "nn.Module: Linear_12": "Linear", "nn.Module: Block": "Block", "(no operator)": "(no module)"}
@@ -24,7 +24,7 @@ func TestModulesMomentByMoment(t *testing.T) {
 			f.Kind, f.Shapes, f.Name = profile.PythonFrame, 0, p.syms.Intern(modules[p.syms.Name(f.Name)])
 		}
 		if len(p.stream.FrameRows) == 0 {
-			continue // without modules there is no table
+			continue // there is no table without modules
 		}
 		stream := p.stream
 		for tid := range int64(2) {

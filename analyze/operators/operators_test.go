@@ -12,8 +12,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// GPU times of a real trace are those of TraceLens (ops_summary.csv of its tests, in us): of
-// the operators themselves, and with those in them.
+// GPU times in a real trace match TraceLens (ops_summary.csv of its tests, in us),
+// for the operators alone and including nested ones.
 func TestGPUTimesOfTraceLens(t *testing.T) {
 	path := testinput.Shared(t, "data", "torch", "real", "tracelens+tests__traces__h100__Qwen_Qwen1.5-0.5B-Chat__1016005.json.gz")
 	set, _ := testset.TorchSet(t, path)
@@ -50,7 +50,8 @@ func TestGPUTimesOfTraceLens(t *testing.T) {
 	}
 }
 
-// A window keeps the operators and the work in it. Work counts for an operator before it.
+// A window selects the operators and the work in it. Work in the window counts for
+// its operator even if that ran before the window.
 func TestOperatorsInWindow(t *testing.T) {
 	syms := trace.NewSymbols()
 	event := func(from, to trace.Time, correlation int64, name string) profile.Event {
@@ -66,7 +67,7 @@ func TestOperatorsInWindow(t *testing.T) {
 	compare(t, 0, "window", o.Names, want)
 }
 
-// What was not recorded is told with what would have recorded it.
+// For data that was not recorded, the report says what would have recorded it.
 func TestMissingIsTold(t *testing.T) {
 	syms := trace.NewSymbols()
 	frame := profile.Frame{Event: profile.Event{Start: 1, End: 2, Name: syms.Intern("aten::mm")}}

@@ -14,21 +14,21 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A playground makes threads whose operators nest, with launches in and beside them.
+// A playground makes threads with nested operators, and with launches in and beside them.
 type playground struct {
 	r           *rand.Rand
 	syms        *trace.Symbols
 	stream      testset.RowStream
 	correlation int64
-	python      bool              // it makes functions of Python, too
-	counted     profile.FrameKind // of frames that expected counts
+	python      bool              // also makes Python functions
+	counted     profile.FrameKind // kind of frames that expected counts
 }
 
 func (p *playground) event(rank int32, from, to trace.Time, name string) profile.Event {
 	return profile.Event{Start: from, End: to, Name: p.syms.Intern(name), Rank: rank, PID: 7}
 }
 
-// fill fills a time of a thread with operators and calls.
+// fill fills a time span of a thread with operators and calls.
 func (p *playground) fill(rank int32, tid int64, from, to trace.Time, depth int) {
 	for now := from; now < to && depth > 0; {
 		start := now + trace.Time(p.r.IntN(4))
@@ -53,10 +53,10 @@ func (p *playground) fill(rank int32, tid int64, from, to trace.Time, depth int)
 	}
 }
 
-// pythonNames are of functions: two of a server, and two that say nothing.
+// pythonNames are names of functions: two of a server, and two that are not informative.
 var pythonNames = []string{"sglang/srt/managers/scheduler.py(10): run", "sglang/srt/sampler.py(7): sample", "torch/nn/modules/module.py(5): _call_impl", "<built-in method to of Tensor>"}
 
-// launch makes a call, and what it launched: mostly kernels.
+// launch makes a call and the work that it launched, mostly kernels.
 func (p *playground) launch(rank int32, tid int64, from, to trace.Time) {
 	p.correlation++
 	name := []string{"cudaLaunchKernel", "cudaGraphLaunch"}[p.r.IntN(2)]
@@ -77,17 +77,17 @@ func (p *playground) launch(rank int32, tid int64, from, to trace.Time) {
 	}
 }
 
-// A tally is what the oracle counts of a row.
+// A tally holds the oracle's numbers for a row.
 type tally struct{ calls, selfCPU, cpu, selfGPU, gpu, work int64 }
 
-// stack returns the counted frames that a thread is in, the innermost last: it began last.
+// stack returns the counted frames around a thread at a time; the innermost, which began last, is last.
 func (p *playground) stack(rank int32, tid int64, at trace.Time) []*profile.Frame {
 	return p.frames(rank, tid, at, p.counted)
 }
 
 func (p *playground) frames(rank int32, tid int64, at trace.Time, kind profile.FrameKind) []*profile.Frame {
 	var in []*profile.Frame
-	for i := range p.stream.FrameRows { // outer ones were made first
+	for i := range p.stream.FrameRows { // outer frames were made first
 		if f := &p.stream.FrameRows[i]; f.Kind == kind && f.Rank == rank && f.TID == tid && f.Start <= at && at < f.End {
 			in = append(in, f)
 		}
@@ -95,7 +95,7 @@ func (p *playground) frames(rank int32, tid int64, at trace.Time, kind profile.F
 	return in
 }
 
-// expected counts every moment and all work by the definitions.
+// expected counts every moment and all work according to the definitions.
 func (p *playground) expected(key func(*profile.Frame) string) map[string]tally {
 	sums := map[string]tally{}
 	add := func(stack []*profile.Frame, self, all func(*tally)) {
@@ -149,8 +149,8 @@ func (p *playground) expected(key func(*profile.Frame) string) map[string]tally 
 	return sums
 }
 
-// Operators are what the definitions say, counted moment by moment: by name, by rank, and by
-// shapes, in whatever order the rows of a stream come.
+// Operators match the definitions, counted moment by moment, by name, by rank, and
+// by shapes, in any order of the stream's rows.
 func TestOperatorsMomentByMoment(t *testing.T) {
 	rows := 0
 	for seed := range uint64(60) {
@@ -174,13 +174,13 @@ func TestOperatorsMomentByMoment(t *testing.T) {
 	}
 }
 
-// operatorsOf leaves out what no operator launched.
+// operatorsOf drops the row for work that no operator launched.
 func operatorsOf(sums map[string]tally) map[string]tally {
 	maps.DeleteFunc(sums, func(_ string, t tally) bool { return t.calls == 0 })
 	return sums
 }
 
-// compare returns how many rows there are.
+// compare returns the number of rows.
 func compare(t *testing.T, seed uint64, what string, rows []Row, want map[string]tally) int {
 	t.Helper()
 	got := map[string]tally{}
@@ -197,7 +197,7 @@ func compare(t *testing.T, seed uint64, what string, rows []Row, want map[string
 	return len(got)
 }
 
-// expectedCopies counts copies by what launched them, by the definitions.
+// expectedCopies counts copies by the operators that launched them, according to the definitions.
 func (p *playground) expectedCopies() map[string]profilewalk.Copied {
 	sums := map[string]profilewalk.Copied{}
 	for i := range p.stream.CopyRows {
@@ -225,8 +225,7 @@ func (p *playground) expectedCopies() map[string]profilewalk.Copied {
 	return sums
 }
 
-// Copies are by what launched them what the definitions say, and add up to what operators
-// copied.
+// Copies by launching operator match the definitions, and add up to the bytes that operators copied.
 func TestCopiesByLaunch(t *testing.T) {
 	rows := 0
 	for seed := range uint64(60) {
@@ -261,7 +260,7 @@ func TestCopiesByLaunch(t *testing.T) {
 	}
 }
 
-// Operators are the same whether PyTorch's profiler recorded them or emit_nvtx made them ranges.
+// Operators are the same whether PyTorch's profiler recorded them or emit_nvtx made them NVTX ranges.
 func TestEmittedOperators(t *testing.T) {
 	found := 0
 	for seed := range uint64(50) {

@@ -11,7 +11,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Time of CUDA graphs as a whole names the option that records their kernels.
+// If the time of CUDA graphs is only known as a whole, a note names the option that records their kernels.
 func TestNoteOnGraphs(t *testing.T) {
 	syms := trace.NewSymbols()
 	graph := profile.Kernel{Event: profile.Event{Start: 10, End: 2_000_010, Name: syms.Intern("graph 7"), Correlation: 1}, Graph: true}

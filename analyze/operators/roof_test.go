@@ -9,8 +9,8 @@ import (
 	"github.com/sgtrace/sgtrace/profile/recorder"
 )
 
-// Work is that of TraceLens for a decode step of gpt-oss with 32 requests (GFLOPS_first, and Data Moved in
-// MiB), where its formulas are right.
+// Work matches TraceLens for a decode step of gpt-oss with 32 requests
+// (GFLOPS_first, and Data Moved in MiB), where its formulas are right.
 func TestWorkOfTraceLens(t *testing.T) {
 	const bf16 = `"c10::BFloat16"`
 	for _, c := range []struct {
@@ -42,7 +42,7 @@ func TestWorkOfTraceLens(t *testing.T) {
 	}
 }
 
-// Experts read as many weights as random routing hits, and at most all.
+// The weights read are those of the experts that random routing hits, at most all.
 func TestExperts(t *testing.T) {
 	in := func(tokens string) inputs {
 		return parseInputs("[["+tokens+",2048],[128,1536,2048],[128,2048,768],["+tokens+",8],["+tokens+",8]]", `["c10::BFloat16","c10::BFloat16","c10::BFloat16","float","int"]`)
@@ -60,7 +60,7 @@ func TestExperts(t *testing.T) {
 	}
 }
 
-// What shapes and types do not tell is not known, and never 0.
+// If shapes and types are insufficient, work is unknown, and never 0.
 func TestUnknownWork(t *testing.T) {
 	for _, c := range [][3]string{
 		{"aten::mm", "[[4,8],[9,4]]", `["float","float"]`},
@@ -82,7 +82,7 @@ func TestUnknownWork(t *testing.T) {
 	}
 }
 
-// Scales of blocks are read, too; numbers of 4 bits lie two in a byte, and a matrix may be stored the other way round.
+// The scales of blocks are read, too. Two 4-bit numbers share a byte, and a matrix may be stored transposed.
 func TestScaledProducts(t *testing.T) {
 	const fp8, fp4, bytes, float = `"c10::Float8_e4m3fn"`, `"c10::Float4_e2m1fn_x2"`, `"unsigned char"`, `"float"`
 	for _, c := range []struct {
@@ -90,15 +90,15 @@ func TestScaledProducts(t *testing.T) {
 		flop, bytes         float64
 		typ                 string
 	}{
-		// DeepSeek: blocks of 128, with a number of 32 bits each.
+		// DeepSeek: blocks of 128, with a 32-bit scale each.
 		{"sglang::deep_gemm_fp8_fp8_bf16_nt", "[[64,7168],[64,56],[2112,7168],[17,56],[64,2112]]", "[" + fp8 + "," + float + "," + fp8 + "," + float + `,"c10::BFloat16"]`,
 			2 * 64 * 7168 * 2112, 64*7168 + 64*56*4 + 2112*7168 + 17*56*4 + 64*2112*2, "c10::Float8_e4m3fn"},
-		// NVFP4: blocks of 16, with a number of 8 bits each, 12.5 % more than the numbers themselves.
+		// NVFP4: blocks of 16, with an 8-bit scale each, which adds 12.5 % to the numbers themselves.
 		{"sgl_kernel::cutlass_scaled_fp4_mm", "[[128,4096],[128,2048],[4096,2048],[128,256],[4096,256],[1]]", `["c10::BFloat16",` + bytes + "," + bytes + "," + fp8 + "," + fp8 + "," + float + "]",
 			2 * 128 * 4096 * 4096, 128*4096*2 + 128*2048 + 4096*2048 + 128*256 + 4096*256 + 4, fourBits},
 		{"aten::_scaled_mm", "[[128,2048],[2048,4096],[128,256],[4096,256],[],[],[],[]]", "[" + fp4 + "," + fp4 + "," + fp8 + "," + fp8 + `,"","","",""]`,
 			2 * 128 * 4096 * 4096, 128*2048 + 4096*2048 + 128*256 + 4096*256 + 128*4096*2, fourBits},
-		// 16 bits by 4 bits: the product is one of 16 bits, on any GPU.
+		// 16 bits by 4 bits: the product is computed in 16 bits, on any GPU.
 		{"vllm::gemm_with_dynamic_quant", "[[128,4096],[1024,2048],[1024,128]]", `["c10::BFloat16",` + bytes + "," + bytes + "]",
 			2 * 128 * 4096 * 1024, 128*4096*2 + 1024*2048 + 1024*128 + 128*1024*2, "c10::BFloat16"},
 		{"aten::_grouped_mm", "[[4096,2048],[128,2048,768],[128],[],[]]", `["c10::BFloat16","c10::BFloat16","int","",""]`,
@@ -113,7 +113,7 @@ func TestScaledProducts(t *testing.T) {
 	}
 }
 
-// A row of a compressed cache is read once, as key and as value: 576 numbers, and not 576 + 512.
+// A row of a compressed cache is read once, as key and value: 576 numbers, and not 576 + 512.
 func TestLatentAttention(t *testing.T) {
 	l := &profile.Lengths{GenerationTokens: 32, GenerationKeys: 55086, GenerationSquares: 32, GenerationPairs: 55086}
 	const tokens, keys, heads = 32.0, 55086.0, 128.0
@@ -134,7 +134,7 @@ func TestLatentAttention(t *testing.T) {
 	}
 }
 
-// Keys of a cache of 8 bits take half: the cache itself is an input, with a dimension of pages.
+// Keys in an 8-bit cache take half the space. The cache itself is an input, with a dimension of pages.
 func TestPagedAttention(t *testing.T) {
 	l := &profile.Lengths{GenerationTokens: 16, GenerationKeys: 16000, GenerationSquares: 16, GenerationPairs: 16000}
 	in := parseInputs("[[16,64,128],[4000,16,8,128],[4000,16,8,128],[],[],[]]", `["c10::BFloat16","c10::Float8_e4m3fn","c10::Float8_e4m3fn","","",""]`)
@@ -144,8 +144,8 @@ func TestPagedAttention(t *testing.T) {
 	}
 }
 
-// Attention to a window of 128 keys reads 128 of each sequence, and no more: of decoding, of chunks of prompts,
-// and where sequences have a dimension of their own. The pairs of tokens and keys are counted one by one.
+// Attention to a window of 128 keys reads at most 128 keys per sequence: when decoding, for chunks of
+// prompts, and if sequences have a dimension of their own. Pairs of tokens and keys are counted one by one.
 func TestSlidingWindow(t *testing.T) {
 	const heads, kv, dims, window, typ = 64.0, 8.0, 128.0, 128, `"c10::BFloat16"`
 	mask := profile.Mask{Causal: profile.Causal, Window: window}
@@ -175,12 +175,12 @@ func TestSlidingWindow(t *testing.T) {
 	if n, want := attentionPairs(1000, 1000, mask), counted(0, 1000); math.Abs(n/want-1) > 0.005 {
 		t.Errorf("%.0f pairs, want %.0f", n, want)
 	}
-	if n := attentionPairs(100, 100, mask); n != 5000 { // all that causal attention needs
+	if n := attentionPairs(100, 100, mask); n != 5000 { // all that causal attention needs, which averages 50 of 100
 		t.Errorf("%.0f pairs", n)
 	}
 }
 
-// Where a record tells that a few experts get all tokens, only these are read.
+// If a record shows that a few experts get all tokens, only their weights are read.
 func TestRoutedExperts(t *testing.T) {
 	d := &recorder.ExpertDump{Layers: 1, Experts: 128, Passes: []int64{1}, Counts: make([]uint32, 128)}
 	for e := range 16 {
@@ -193,7 +193,7 @@ func TestRoutedExperts(t *testing.T) {
 	}
 }
 
-// An all-reduce sends 2 (n-1)/n of its tensor, and takes as long as the link needs for that.
+// An all-reduce sends 2 (n-1)/n of its tensor, and takes the time that the link needs for that.
 func TestAllReduce(t *testing.T) {
 	w, ok := workOf("sgl_kernel::all_reduce_reg", parseInputs("[[],[4096,2048],[4096,2048]]", `["Scalar","c10::BFloat16","c10::BFloat16"]`), setting{})
 	g, _ := GPUOf("NVIDIA H100 80GB HBM3")
@@ -206,7 +206,7 @@ func TestAllReduce(t *testing.T) {
 	}
 }
 
-// The clock at which the peaks of data sheets hold is the boost clock that these give for matrices.
+// The rated clock of data sheets' peaks is the boost clock that these give for matrices.
 func TestRatedClocks(t *testing.T) {
 	for name, mhz := range map[string]float64{"NVIDIA A100-SXM4-80GB": 1410, "NVIDIA H100 80GB HBM3": 1830, "NVIDIA H100 PCIe": 1620, "NVIDIA L4": 2040,
 		"AMD Instinct MI300X": 2100, "AMD Instinct MI325X": 2100, "AMD Instinct MI355X": 2400} {
@@ -220,7 +220,7 @@ func TestRatedClocks(t *testing.T) {
 	}
 }
 
-// How many blocks a multiprocessor holds is what NVIDIA's occupancy calculator says.
+// The number of blocks per multiprocessor matches NVIDIA's occupancy calculator.
 func TestResident(t *testing.T) {
 	g, _ := GPUOf("NVIDIA H100 80GB HBM3")
 	for _, c := range []struct {
@@ -240,8 +240,8 @@ func TestResident(t *testing.T) {
 	}
 }
 
-// Layers whose values tell their work have that of TraceLens, which leaves the bias of a convolution out: the patches of a
-// vision model, a convolution of an image decoder, and a batch norm.
+// Layers whose work follows from recorded values match TraceLens, which ignores the bias of a
+// convolution: the patches of a vision model, a convolution of an image decoder, and a batch norm.
 func TestLayersWithValues(t *testing.T) {
 	for _, c := range []struct {
 		name, shapes, values string
@@ -266,22 +266,22 @@ func TestLayersWithValues(t *testing.T) {
 	}
 }
 
-// The two products of gpt-oss's experts, as its capture shows their weights: FLOPs and bytes are counted by hand. What
-// does not fit is not known.
+// FLOPs and bytes of the two products of gpt-oss's experts, with weights as captured, match a
+// count by hand. Inputs that do not fit have unknown work.
 func TestExpertProduct(t *testing.T) {
 	const operator = "[[32,3072],[32,32],[],[],"
 	types := `["c10::BFloat16","c10::BFloat16","","","unsigned char","c10::BFloat16","c10::BFloat16"]`
-	hit := 1 - math.Pow(28.0/32, 32) // of the experts, by 32 tokens that go to 4 each
+	hit := 1 - math.Pow(28.0/32, 32) // share of experts that 32 tokens hit, with 4 experts each
 	for _, c := range []struct {
 		views        string
 		flops, bytes float64
 	}{
 		{"[32,1536,5888],[32,3072],[1,128,2944]]", 2 * 128 * 3072 * 5888, hit*32*1536*5888 + 2*(32*3072+128*2944)},
 		{"[32,1472,3072],[128,2944],[1,32,3072]]", 2 * 128 * 2944 * 3072, hit*32*1472*3072 + 2*(128*2944+128*3072)},
-		{"[16,1472,3072],[128,2944],[1,32,3072]]", 0, 0},    // weights of other experts
-		{"[32,1472,3072],[130,2944],[1,32,3072]]", 0, 0},    // rows that are no choices of tokens
-		{"[32,1472,3072],[32,1536,5888],[128,2944]]", 0, 0}, // two weights
-		{"[32,1472,3072],[128,2900],[1,32,3072]]", 0, 0},    // rows of another width
+		{"[16,1472,3072],[128,2944],[1,32,3072]]", 0, 0},    // weights of a different number of experts
+		{"[32,1472,3072],[130,2944],[1,32,3072]]", 0, 0},    // the number of rows is no multiple of the tokens' choices
+		{"[32,1472,3072],[32,1536,5888],[128,2944]]", 0, 0}, // two weight tensors
+		{"[32,1472,3072],[128,2900],[1,32,3072]]", 0, 0},    // rows of a different width
 	} {
 		w, ok := workOf("vllm::moe_forward", parseInputs(operator+c.views, types), setting{})
 		if ok != (c.flops > 0) || w.FLOPs != c.flops || math.Abs(w.Bytes-c.bytes) > 1 {
@@ -290,8 +290,8 @@ func TestExpertProduct(t *testing.T) {
 	}
 }
 
-// A collective sends what nccl-tests count, over the links of one host; between hosts, and among ranks that are not
-// known, nothing is said.
+// A collective sends the bytes that nccl-tests count, over the links of one host. Between
+// hosts, or among unknown ranks, they are unknown.
 func TestCommunication(t *testing.T) {
 	for _, c := range []struct {
 		values string

@@ -11,7 +11,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// productSet is a large product of matrices that one kernel computes in 1 ms on an H100.
+// productSet returns a large matrix product that one kernel computes in 1 ms on an H100.
 func productSet(typ, kernel string) (*profile.Set, *testset.RowStream) {
 	syms := trace.NewSymbols()
 	in := syms.Intern("[[4096,4096],[4096,4096]]")
@@ -42,7 +42,7 @@ func roofOf(t *testing.T, set *profile.Set, beside Beside) (*Roofed, string) {
 	return &o.Rows[0], strings.Join(o.Report().Footnotes, "\n")
 }
 
-// Which peak products of 32-bit numbers have, the name of the kernel tells; else it is unknown.
+// The name of the kernel determines the peak for products of 32-bit numbers; otherwise, the peak is unknown.
 func TestRoofOfSingles(t *testing.T) {
 	const flop = 2 * 4096.0 * 4096 * 4096
 	for _, c := range []struct {
@@ -64,8 +64,8 @@ func TestRoofOfSingles(t *testing.T) {
 	}
 }
 
-// At half the clock, a product takes twice as long at best, wherever the clock was measured. What the recording
-// sampled itself leads.
+// At half the clock, a product takes at least twice as long, whatever the source of
+// the clock. Samples in the recording itself take precedence.
 func TestClockOfRoof(t *testing.T) {
 	const flop, boost, half = 2 * 4096.0 * 4096 * 4096, 989.5, 915.1
 	want := func(row *Roofed, clock float64) bool {
@@ -84,14 +84,14 @@ func TestClockOfRoof(t *testing.T) {
 	if row, note := roofOf(t, set, Beside{Clocks: []float64{half}}); !want(row, 1400) {
 		t.Errorf("%v ns: %s", row.Roof, note)
 	}
-	s.CounterRows[1].Source = set.Syms.Intern("GPU 1") // which of both the rank uses is not known
+	s.CounterRows[1].Source = set.Syms.Intern("GPU 1") // which of the two GPUs the rank uses is unknown
 	if row, note := roofOf(t, set, Beside{}); !want(row, 1830.1) {
 		t.Errorf("%v ns: %s", row.Roof, note)
 	}
 }
 
-// A product of experts has the weights that its operator makes a view of just before it is launched, and no kernel
-// but a product has.
+// A product of experts has the weights of which its operator made a view just before the
+// launch. Only kernels for products have such weights.
 func TestRoofOfExpertProducts(t *testing.T) {
 	syms := trace.NewSymbols()
 	s := &testset.RowStream{}
@@ -107,7 +107,7 @@ func TestRoofOfExpertProducts(t *testing.T) {
 	frame(1100, 1110, "aten::view", "[[8,64,96],[]]", `["c10::BFloat16","ScalarList"]`)
 	frame(1200, 1210, "aten::view", "[[1,8,48],[]]", `["c10::BFloat16","ScalarList"]`)
 	launch(1300, 1, "_matmul_ogs_NNT_bf16xbf16xbf16_16x128x256x1_swiglu")
-	launch(1400, 2, "_matmul_ogs_NNT_bf16xbf16xbf16_16x128x256x1") // nothing was seen since
+	launch(1400, 2, "_matmul_ogs_NNT_bf16xbf16xbf16_16x128x256x1") // no view was made since the last launch
 	frame(1500, 1510, "aten::view", "[[8,64,96],[]]", `["c10::BFloat16","ScalarList"]`)
 	frame(1520, 1530, "aten::view", "[[1,8,48],[]]", `["c10::BFloat16","ScalarList"]`)
 	launch(1600, 3, "_finalize_matmul_scatter_bf16")

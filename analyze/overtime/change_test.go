@@ -15,19 +15,19 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A server is decode steps one after another: in each, some kernels run, with gaps in which
-// the host is late.
+// A server runs decode steps one after another. In each, several kernels run, with
+// gaps in which the host is late.
 type server struct {
-	gap     func(at int64, rank int32) int64 // behind a kernel at a time, ns
-	rest    func(at int64) int64             // behind a step, ns
+	gap     func(at int64, rank int32) int64 // after a kernel at a time, ns
+	rest    func(at int64) int64             // after a step, ns
 	unnamed bool                             // steps are not annotated
-	away    trace.Time                       // from then on all is a minute later, as nothing was recorded meanwhile; 0 is never
+	away    trace.Time                       // from then on, everything is a minute later, since nothing was recorded meanwhile; 0 is never
 }
 
-// length is how long servers are recorded, ns.
+// length is the length of recordings of servers, ns.
 const length = 3_000_000_000
 
-// record writes what a profiler would have recorded of four ranks.
+// record returns what a profiler would record of four ranks.
 func (s *server) record(seed uint64) *profile.Set {
 	syms := trace.NewSymbols()
 	r := rand.New(rand.NewPCG(seed, 19))
@@ -62,7 +62,7 @@ func (s *server) record(seed uint64) *profile.Set {
 	return testset.SetOf(syms, []string{"TP0", "TP1", "TP2", "TP3"}, out, second)
 }
 
-// split returns the rows before a time, and those from then on, which are a minute later.
+// split returns the rows before a time and the rows from then on, which it delays by a minute.
 func split[T any](rows []T, at trace.Time, of func(*T) *profile.Event) (before, after []T) {
 	for _, x := range rows {
 		if e := of(&x); e.Start >= at {
@@ -77,7 +77,7 @@ func split[T any](rows []T, at trace.Time, of func(*T) *profile.Event) (before, 
 
 const minute = trace.Time(60_000_000_000)
 
-// What is another one in the second of two recordings changed in between, and nobody knows when.
+// A difference between two recordings is a change at an unknown time between them.
 func TestChangeBetweenRecordings(t *testing.T) {
 	s := server{gap: lateFrom(2, lateAt, length), rest: none, away: lateAt}
 	timeline := timelineOf(s.record(1), Options{Everything: true})
@@ -93,7 +93,7 @@ func TestChangeBetweenRecordings(t *testing.T) {
 
 func none(int64) int64 { return 0 }
 
-// lateFrom returns a host that is late on a rank between two times, ns; -1 is every rank.
+// lateFrom returns a host that is late on a rank between two times in ns; rank -1 is every rank.
 func lateFrom(rank int32, from, to int64) func(int64, int32) int64 {
 	return func(at int64, on int32) int64 {
 		if (rank < 0 || rank == on) && at >= from && at < to {
@@ -103,13 +103,13 @@ func lateFrom(rank int32, from, to int64) func(int64, int32) int64 {
 	}
 }
 
-// lateAt is when the host becomes late in planted runs, ns.
+// lateAt is the time at which hosts become late in planted runs, ns.
 const lateAt = 1_700_000_000
 
-// plantedChanges are runs, and on which ranks a change is to be found in them.
+// plantedChanges are runs, with the ranks on which a change must be found.
 var plantedChanges = map[string]struct {
 	server   server
-	requests bool // some are under way all the time
+	requests bool // some requests are in flight all the time
 	where    []string
 }{
 	"one rank":           {server{gap: lateFrom(2, lateAt, length), rest: none}, false, []string{"TP2"}},
@@ -124,8 +124,7 @@ var plantedChanges = map[string]struct {
 	"a burst of nothing": {server{gap: lateFrom(9, 0, 0), rest: func(at int64) int64 { return restFrom(lateAt, 400_000_000)(at) * (at % 2) }}, false, nil},
 }
 
-// TestRateOfChangesOfGPUs counts how often the moment is found at which a host became late,
-// and nothing where there is no such moment.
+// In simulated runs, the moment at which a host became late is found, and nothing if there is none.
 func TestRateOfChangesOfGPUs(t *testing.T) {
 	seeds := testset.FirstSeeds(t, 2)
 	for _, name := range slices.Sorted(maps.Keys(plantedChanges)) {
@@ -153,20 +152,20 @@ func TestRateOfChangesOfGPUs(t *testing.T) {
 	}
 }
 
-// tells reports whether the first change is the one that was planted.
+// tells reports whether the first change is the planted one.
 func tells(timeline *Timeline, where []string) bool {
 	c := &timeline.Changes[0]
 	slices.Sort(c.Where)
 	return c.What == "GPU busy" && slices.Equal(c.Where, where) && c.First <= lateAt+trace.Time(timeline.Bucket) && c.Last >= lateAt-trace.Time(timeline.Bucket)
 }
 
-// nowAndThen is a host that is late for 50 ms at a time, a third of the time.
+// nowAndThen is a host that is late for 50 ms at a time, during a third of the time.
 func nowAndThen(at int64, rank int32) int64 {
 	r := rand.New(rand.NewPCG(uint64(at/50_000_000), uint64(rank)))
 	return lateFrom(-1, 0, length*int64(r.IntN(3)/2))(at, rank)
 }
 
-// restFrom returns a server that has nothing to do behind its steps from a time on, ns.
+// restFrom returns a server that has nothing to do for rest ns after each step, from a time on.
 func restFrom(from, rest int64) func(int64) int64 {
 	return func(at int64) int64 {
 		if at >= from {
@@ -176,7 +175,7 @@ func restFrom(from, rest int64) func(int64) int64 {
 	}
 }
 
-// checkEvidence looks up the number that a finding refers to.
+// checkEvidence looks up the number that a finding's evidence refers to.
 func checkEvidence(t *testing.T, timeline *Timeline, f *finding.Finding) {
 	t.Helper()
 	r, rows := timeline.ChangeReport(), 0

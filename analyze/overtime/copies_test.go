@@ -14,17 +14,17 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A copying is 200 rounds of a program that brings pages of two sizes to a device, and runs a kernel when they are there.
+// A copying runs 200 rounds of a program that copies pages of two sizes to a device, and then runs a kernel.
 type copying struct {
-	factor func(round int) float64 // that copies take longer by
+	factor func(round int) float64 // by which copies take longer
 	bytes  func(round int) int64   // of the smaller page
-	hidden bool                    // a kernel runs meanwhile
-	says   string                  // part of the sentence; "" is no finding
+	hidden bool                    // a kernel runs at the same time
+	says   string                  // part of the text; "" is no finding
 }
 
 const smallPage, largePage = 4 << 20, 16 << 20
 
-// record returns the rows, since when copies take longer, and what part of the time that costs.
+// record returns the rows, the time since which copies take longer, and the share of the time that this costs.
 func (c *copying) record(seed uint64) (set *profile.Set, since trace.Time, lost float64) {
 	syms, r, all := trace.NewSymbols(), rand.New(rand.NewPCG(seed, 9)), 0.0
 	out, at := &testset.RowStream{}, int64(1_000_000)
@@ -61,8 +61,8 @@ var copyings = map[string]copying{
 	"slow every 10 times": {factor: func(round int) float64 { return 1 + float64(max(0, round%10-8)) }},
 }
 
-// TestRateOfSlowCopies: copies of as many bytes that take longer show since when a link, or what memory they are between, is slower,
-// and what that costs, as far as nothing hides it.
+// If copies of equal size take longer, the link or the memory at its ends is slower. The finding says since
+// when, and costs the time that nothing hides.
 func TestRateOfSlowCopies(t *testing.T) {
 	seeds := testset.FirstSeeds(t, 2)
 	for _, name := range slices.Sorted(maps.Keys(copyings)) {

@@ -10,8 +10,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// TestCounters: memory holds until the next sample, and is weighted by time; metrics are
-// averaged over samples; a card of a machine has the clock of its ranks.
+// Memory keeps its value until the next sample, and is weighted by time. Metrics are averaged over samples.
+// The network card of a machine has the clock of its ranks.
 func TestCounters(t *testing.T) {
 	syms := trace.NewSymbols()
 	sample := func(at trace.Time, rank int32, name string, kind profile.CounterKind, v float64) profile.CounterValue {
@@ -50,7 +50,7 @@ func TestCounters(t *testing.T) {
 
 func same(x, y float64) bool { return x == y || math.IsNaN(x) && math.IsNaN(y) }
 
-// TestNothingRecorded: without any recording there are no buckets, and the notes say so.
+// Without any recording, there are no buckets, and the notes say so.
 func TestNothingRecorded(t *testing.T) {
 	set := testset.SetOf(trace.NewSymbols(), []string{"TP0"}, &testset.RowStream{})
 	got := timelineOf(set, Options{Everything: true, Requests: &request.Set{Requests: []request.Request{{Start: 1, End: 5}}}})

@@ -12,8 +12,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// TestCellsAreWhatEveryNanosecondSays compares cells with a table of what every device did
-// in every nanosecond.
+// Cells equal a table of what every device did in every nanosecond.
 func TestCellsAreWhatEveryNanosecondSays(t *testing.T) {
 	for seed := range uint64(60) {
 		r := rand.New(rand.NewPCG(seed, 18))
@@ -50,8 +49,8 @@ func timelineOf(set *profile.Set, opt Options) *Timeline {
 	return c.Timeline(gpu.Measure(set, gpu.Options{From: opt.From, To: opt.To, Watch: c}))
 }
 
-// randomWork is kernels and copies of two ranks with two devices each. Collectives have a
-// stream of their own: no kernel waits for them on its stream.
+// randomWork returns kernels and copies of two ranks with two devices each.
+// Collectives have their own stream, so that no kernel waits for them.
 func randomWork(r *rand.Rand, syms *trace.Symbols) *testset.RowStream {
 	s := &testset.RowStream{}
 	compute, comm, call := syms.Intern("gemm"), syms.Intern("ncclDevKernel_AllReduce_Sum"), syms.Intern("cudaLaunchKernel")
@@ -81,13 +80,13 @@ func randomWork(r *rand.Rand, syms *trace.Symbols) *testset.RowStream {
 	return s
 }
 
-// moments is what a device did in each nanosecond, on the reference clock.
+// moments describes what a device did in each nanosecond, in the time of the reference clock.
 type moments struct {
 	busy, compute, comm map[int64]bool
 	queued              map[int64]int
 }
 
-// truth is what all devices did.
+// truth describes what all devices did.
 type truth struct {
 	devices  map[string]*moments
 	recorded map[int32][2]int64
@@ -151,7 +150,7 @@ func everyNanosecond(s *testset.RowStream, set *profile.Set, opt *Options, syms 
 	return w
 }
 
-// clip bounds what was recorded, and puts it on the reference clock.
+// clip bounds the recorded time, and converts it to the reference clock.
 func (w *truth) clip(set *profile.Set, opt *Options) {
 	for rank, seen := range w.recorded {
 		if opt.From != 0 {
@@ -164,7 +163,7 @@ func (w *truth) clip(set *profile.Set, opt *Options) {
 	}
 }
 
-// cell counts the nanoseconds of a bucket.
+// cell counts the nanoseconds in a bucket.
 func (w *truth) cell(d *Device, start trace.Time, bucket int64) (c Cell) {
 	m, seen := w.devices[fmt.Sprint(d.RankIndex, d.Device)], w.recorded[d.RankIndex]
 	count := func(n *int64, is bool) {

@@ -13,13 +13,13 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A short capture is six steps of 24 layers, of which each launches a norm, a GEMM of one size, an activation, and a GEMM of another size with the
-// same kernel. From the fourth step on, something may take longer.
+// A shortCapture is six steps of 24 layers. Each layer launches a norm, a GEMM of one size, an activation, and a
+// GEMM of another size with the same kernel. From the fourth step on, something may take longer.
 type shortCapture struct {
 	factor func(kernel string, step int) float64
-	// says is part of the sentence, and lost the time that it costs, as a part of all; "" is no finding.
+	// says is part of the text, and lost the share of the time that is lost; "" is no finding.
 	says string
-	rank string // that has it; "" is all
+	rank string // the affected rank; "" is all
 }
 
 var shortLayer = []struct {
@@ -55,7 +55,7 @@ func (s *shortCapture) record(seed uint64) (set *profile.Set, since trace.Time, 
 	return testset.SetOf(syms, ranks, out), since, lost / all
 }
 
-// from is a factor of kernels of a name, "" is all, from the fourth step on.
+// from returns a factor for the kernels with a name, from the fourth step on; "" is all kernels.
 func from(name string, factor float64) func(string, int) float64 {
 	return func(kernel string, step int) float64 {
 		if step >= 3 && strings.HasPrefix(kernel, name) {
@@ -78,7 +78,7 @@ var shortCaptures = map[string]shortCapture{
 	"back to what it was": {factor: func(_ string, step int) float64 { return []float64{1, 1, 1.5, 1.5, 1, 1}[step] }},
 }
 
-// That kernels of TP0 take longer says nothing of other kernels on TP1, which take longer by chance.
+// If kernels take longer on TP0, that is no evidence about other kernels on TP1 that take longer by chance.
 func TestPaceOfOtherKernels(t *testing.T) {
 	c := shortCapture{factor: from("gemm", 1.5), rank: "TP0"}
 	set, since, _ := c.record(3)
@@ -99,7 +99,7 @@ func TestPaceOfOtherKernels(t *testing.T) {
 	}
 }
 
-// TestRateOfPaces: a few steps, of a program that names none, show that their kernels take longer, since when, and what that costs.
+// In a few unnamed steps, kernels that take longer are found, with the time since when and the cost.
 func TestRateOfPaces(t *testing.T) {
 	seeds := testset.FirstSeeds(t, 2)
 	for _, name := range slices.Sorted(maps.Keys(shortCaptures)) {
@@ -123,7 +123,7 @@ func TestRateOfPaces(t *testing.T) {
 	}
 }
 
-// TestOtherKernels: a server that prefills first and decodes then launches others. They tell of no change.
+// A server that first prefills and then decodes launches different kernels. That is no change.
 func TestOtherKernels(t *testing.T) {
 	c := shortCapture{factor: from("", 1)}
 	set, since, _ := c.record(1)
@@ -140,7 +140,7 @@ func TestOtherKernels(t *testing.T) {
 	}
 }
 
-// TestPaceOnAllRanks: what shows on one rank is looked for on the other at that time, where noise hides it from a search.
+// A change on one rank is looked for on the other at the same time, where a search alone would miss it in the noise.
 func TestPaceOnAllRanks(t *testing.T) {
 	for factor, where := range map[float64]string{1.5: "on TP0, TP1 since 00:00:00.023: nearly all of them, as if their clocks were lower", 1: "on TP0 since 00:00:00.023: nearly all of them, as if its clock were lower"} {
 		c := shortCapture{factor: from("", 1.5), rank: "TP0"}
@@ -151,7 +151,7 @@ func TestPaceOnAllRanks(t *testing.T) {
 			if k.Rank == 0 {
 				continue
 			}
-			took := float64(k.End-k.Start) * (0.2 + 1.6*r.Float64()) * (0.4 + 1.2*float64(i/24%2)) // half of the layers take longer
+			took := float64(k.End-k.Start) * (0.2 + 1.6*r.Float64()) * (0.4 + 1.2*float64(i/24%2)) // every other layer takes longer
 			if k.Start >= since {
 				took *= factor
 			}
@@ -166,7 +166,7 @@ func TestPaceOnAllRanks(t *testing.T) {
 	}
 }
 
-// TestPaceOfAllALittle: where all kernels take a tenth longer, those of some names seem to take a little less than that. They are no others.
+// If all kernels take a tenth longer, some names seem slightly less affected by chance. They are not reported as unaffected.
 func TestPaceOfAllALittle(t *testing.T) {
 	factors := map[string]float64{"rms_norm": 1.08, "gemm_128x64": 1.12, "silu_and_mul": 1.08, "flash_fwd_kernel": 1.1}
 	c := shortCapture{factor: func(kernel string, step int) float64 { return from(kernel, factors[kernel])(kernel, step) }}
@@ -177,8 +177,8 @@ func TestPaceOfAllALittle(t *testing.T) {
 	}
 }
 
-// TestPaceBesidePeers: what attention takes depends on contexts, which ranks that do the same have in common. Of few kernels, all of which take
-// longer from then on than any before, no more are needed.
+// The duration of attention depends on the context, which peer ranks share: it is a change only if peers do not
+// have it. A few kernels are enough if all of them take longer than any before.
 func TestPaceBesidePeers(t *testing.T) {
 	attention := from("flash", 2)
 	for rank, want := range map[string]string{"TP1": "take 2.00 times as long on TP1 since 00:00:00.0", "": ""} {
@@ -199,7 +199,7 @@ func TestPaceBesidePeers(t *testing.T) {
 	}
 }
 
-// TestPaceBitByBit: kernels that take longer all the time, up to twice as long, do so bit by bit, which costs a third: attention as well.
+// Kernels that gradually become up to twice as long are reported as gradual, at the cost of a third of the time; attention, too.
 func TestPaceBitByBit(t *testing.T) {
 	c := shortCapture{factor: from("", 1)}
 	set, _, _ := c.record(6)
@@ -219,11 +219,11 @@ func TestPaceBitByBit(t *testing.T) {
 	}
 }
 
-// TestGapPaces: a host that launches the same kernels later from some time on shows in the gaps in front of them. Some pauses do not. The 72 layers
-// before take 400 us each; of 129.6 ms on both ranks, 360 gaps of 40 us are lost.
+// A host that launches the same kernels later from some time on shows in the gaps before them; a few pauses do
+// not. The 72 layers before take 400 us each. Of 129.6 ms on both ranks, 360 gaps lose 40 us each.
 func TestGapPaces(t *testing.T) {
 	for name, c := range map[string]struct {
-		gap  func(i, n int) trace.Time // in front of a kernel, of so many
+		gap  func(i, n int) trace.Time // before kernel i of n
 		want string
 	}{
 		"slower":      {func(i, n int) trace.Time { return 20_000 + 40_000*trace.Time(2*i/n) }, "gaps in front of the same kernels take 3 times as long on TP1 since 00:00:00.028: the host"},

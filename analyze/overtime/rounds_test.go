@@ -15,15 +15,15 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A program makes steps, and its host takes longer for each than the device.
+// A program runs steps, and its host needs longer for each than the device.
 type program struct {
-	step    func(i int, r *rand.Rand) int64 // how long the large kernel of a step runs, ns
-	kernels func(i int) int                 // how many small ones there are, 20 us each
+	step    func(i int, r *rand.Rand) int64 // duration of the large kernel in a step, ns
+	kernels func(i int) int                 // number of small kernels, 20 us each
 	name    func(i int) string              // of the annotation
 	rest    int64                           // between annotations, ns
-	ahead   int                             // how many kernels the host launches ahead of the device at most; 0 is any number
-	outside bool                            // other threads launch as much, between the steps
-	other   bool                            // the large kernel is another one from longerAt on
+	ahead   int                             // maximum number of kernels that the host launches ahead of the device; 0 is no limit
+	outside bool                            // other threads launch just as much, between the steps
+	other   bool                            // the large kernel has another name from longerAt on
 	waves   bool                            // the clock of the device rises and falls
 	beside  bool                            // until longerAt, half of the large kernel runs on another stream at the same time
 }
@@ -31,11 +31,11 @@ type program struct {
 const (
 	programSteps = 160
 	hostStep     = 4_000_000 // ns
-	// The large kernel becomes longer at this step in planted runs.
+	// longerAt is the step from which on the large kernel is longer in planted runs.
 	longerAt = 90
 )
 
-// record writes what a profiler would have recorded.
+// record returns what a profiler would record.
 func (p *program) record(seed uint64) (set *profile.Set, longer trace.Time) {
 	syms := trace.NewSymbols()
 	r := rand.New(rand.NewPCG(seed, 23))
@@ -89,7 +89,7 @@ func fifteen(int) int           { return 15 }
 func trainStep(int) string      { return "train_step" }
 func profilerStep(i int) string { return "ProfilerStep#" + strconv.Itoa(i) }
 
-// varied is a time that differs by some percent from step to step.
+// varied returns a time that varies by a few percent from step to step.
 func varied(ns int64, r *rand.Rand) int64 { return ns + r.Int64N(ns/10) - ns/20 }
 
 func suddenly(i int, r *rand.Rand) int64 {
@@ -101,7 +101,7 @@ func suddenly(i int, r *rand.Rand) int64 {
 
 var plantedSteps = map[string]struct {
 	program
-	says string // part of the sentence; "" is no finding
+	says string // part of the text; "" is no finding
 }{
 	"one kernel is twice as long": {program{step: suddenly, kernels: fifteen, name: trainStep}, "GPU time per train_step on TP0 rises from"},
 	"steps of the profiler":       {program{step: suddenly, kernels: fifteen, name: profilerStep, rest: 100_000}, "GPU time per ProfilerStep on TP0 rises from"},
@@ -134,13 +134,13 @@ var plantedSteps = map[string]struct {
 	"the clock varies, and another kernel": {program{step: func(i int, r *rand.Rand) int64 { return 8 * suddenly(i, r) }, kernels: fifteen, name: trainStep, ahead: 60, waves: true, other: true},
 		"GPU time per train_step on TP0 rises from"},
 	"another kernel as long": {program{step: func(_ int, r *rand.Rand) int64 { return varied(8_000_000, r) }, kernels: fifteen, name: trainStep, ahead: 60, other: true}, ""},
-	// No step is told then. The kernel itself takes longer, which costs 2 % of the time.
+	// Then no step is reported. The kernel itself takes longer, which costs 2 % of the time.
 	"much is launched outside": {program{step: suddenly, kernels: fifteen, name: trainStep, rest: 10_000_000, outside: true}, "most of all `gemm`, while others take as long as before"},
 	"pauses between steps":     {program{step: suddenly, kernels: fifteen, name: trainStep, rest: 1_000_000}, "GPU time per train_step on TP0 rises from"},
 	"each has its own name":    {program{step: suddenly, kernels: fifteen, name: func(i int) string { return "request " + strconv.Itoa(i) }}, "kernels take 1.9"},
 }
 
-// TestRateOfLongerSteps counts how often it is found when steps of a program take more of a device, and nothing where they do not.
+// In simulated runs, steps of a program that take more time of a device are found, and nothing if they do not.
 func TestRateOfLongerSteps(t *testing.T) {
 	seeds := testset.FirstSeeds(t, 2)
 	for _, name := range slices.Sorted(maps.Keys(plantedSteps)) {
@@ -165,7 +165,7 @@ func TestRateOfLongerSteps(t *testing.T) {
 	}
 }
 
-// check compares a finding of a sudden change with what was planted.
+// check compares a finding about a sudden change with the planted one.
 func (p *program) check(t *testing.T, name string, f *finding.Finding, longer trace.Time) {
 	truth := func(i int) float64 {
 		sum, r := 0.0, rand.New(rand.NewPCG(1, 1))
@@ -190,7 +190,7 @@ func (p *program) check(t *testing.T, name string, f *finding.Finding, longer tr
 	}
 }
 
-// TestStepsThatOverlapLess: where kernels take as long as before, but no longer at the same time, that is told.
+// If kernels take as long as before, but no longer overlap, the evidence says so.
 func TestStepsThatOverlapLess(t *testing.T) {
 	set, _ := (&program{step: suddenly, kernels: fifteen, name: trainStep, beside: true}).record(1)
 	found, _ := timelineOf(set, Options{}).Findings()
@@ -199,7 +199,7 @@ func TestStepsThatOverlapLess(t *testing.T) {
 	}
 }
 
-// TestFewSteps: 15 steps show a change, where all before it are shorter; kernels in the same place are told instead if there are enough.
+// 15 steps show a change if all steps before it are shorter. With enough kernels at the same position, these are reported instead.
 func TestFewSteps(t *testing.T) {
 	for name, c := range map[string]struct {
 		program
@@ -217,7 +217,7 @@ func TestFewSteps(t *testing.T) {
 	}
 }
 
-// TestStepsWithoutLaunches: where calls were not recorded, nobody knows what a step launched, only that a kernel takes twice as long.
+// Without recorded calls, it is unknown which kernels a step launched; only the kernel that takes twice as long is found.
 func TestStepsWithoutLaunches(t *testing.T) {
 	set, _ := (&program{step: suddenly, kernels: fifteen, name: trainStep}).record(1)
 	set.Streams[0].(*testset.RowStream).CallRows = nil

@@ -12,8 +12,9 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Two ranks compute, and meet in an all-reduce, 200 times; from the 101st on, something takes so many times as long. A kernel of
-// the all-reduce lasts from when its rank comes to when both are there and the data has moved.
+// recordTransfers has two ranks that compute and meet in an all-reduce, 200 times. From the 101st on,
+// transfer, compute, or late take the given factor longer. An all-reduce kernel lasts from its rank's
+// arrival until both ranks are there and the data has moved.
 func recordTransfers(transfer, compute, late float64) (set *profile.Set, since trace.Time) {
 	since = math.MaxInt64
 	syms, r := trace.NewSymbols(), rand.New(rand.NewPCG(1, 5))
@@ -40,7 +41,8 @@ func recordTransfers(transfer, compute, late float64) (set *profile.Set, since t
 	return testset.SetOf(syms, []string{"TP0", "TP1"}, out), since
 }
 
-// Transfers that take longer are told, with their size and time, and not ranks that come later, nor more work.
+// Transfers that take longer are found, with their size and time. Ranks that come
+// later are not mistaken for that, nor is more work.
 func TestLongerTransfers(t *testing.T) {
 	for name, c := range map[string]struct{ transfer, compute, late, want float64 }{
 		"nothing":            {1, 1, 1, 0},

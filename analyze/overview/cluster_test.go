@@ -16,18 +16,17 @@ import (
 	"github.com/sgtrace/sgtrace/testkit/testset"
 )
 
-// usual are the scenarios that every test run looks at, with one seed each; "make rates"
-// looks at all of them.
+// usual are the scenarios in every test run, with one seed each; "make rates" covers all of them.
 var usual = []string{"healthy", "healthy_pd", "mixed_models", "caches_and_drafts", "one_slower_always", "all_slower_50", "all_slower_10", "long_outputs", "cold_cache", "cold_cache_one", "heating", "slow_for_a_while", "late_answers_all", "client_timeouts", "slow_every_40"}
 
-// clusterVerdict is how right the findings about runs of scenarios are.
+// clusterVerdict counts how often the findings about scenarios are right.
 type clusterVerdict struct {
 	sync.Mutex
 	t     *testing.T
-	right map[string][2]int // by what is counted: right, and of how many
+	right map[string][2]int // by what is counted: right ones, and all
 }
 
-// count counts a run that is right, or not, and why not.
+// count counts a run as right or wrong, with reasons if it is wrong.
 func (v *clusterVerdict) count(what string, right bool, why ...any) {
 	v.Lock()
 	defer v.Unlock()
@@ -40,8 +39,8 @@ func (v *clusterVerdict) count(what string, right bool, why ...any) {
 	v.right[what] = n
 }
 
-// What is planted in clusters of servers is one of the first two findings, nothing else is a
-// warning, the onset lies where the sentence says, and it costs what it does by the run without it.
+// A fault planted in a cluster of servers is one of the first two findings, and nothing else is a
+// warning. The sentence contains the onset in its interval, and the cost matches a run without the fault.
 func TestRateOfClusters(t *testing.T) {
 	v := &clusterVerdict{t: t, right: map[string][2]int{}}
 	seeds := testset.FirstSeeds(t, 1)
@@ -63,13 +62,13 @@ func TestRateOfClusters(t *testing.T) {
 	}
 }
 
-// judge judges the findings about a run of a scenario.
+// judge judges the findings about one run of a scenario.
 func (v *clusterVerdict) judge(s *cluster.Scenario, seed uint64) {
 	set, truth := testset.Clustered(v.t, s, seed)
 	o := New(Input{Requests: set})
 	found := o.Findings
 	run := fmt.Sprintf("%s, seed %d:", s.Name, seed)
-	added := strings.HasPrefix(s.Name, "burst") // all that is extra is of the requests that it adds
+	added := strings.HasPrefix(s.Name, "burst") // bursts only add the time of additional requests
 	if !added {
 		share, extra := float64(truth.ExtraNs)/float64(truth.TotalNs), o.Sum.Extra()
 		v.count("clusters: findings and what is unexplained add up to the extra time", math.Abs(extra-share) < max(share/4, 0.025), run, share, "by truth", extra)
@@ -98,7 +97,7 @@ func (v *clusterVerdict) judge(s *cluster.Scenario, seed uint64) {
 	}
 }
 
-// requestTime is the sum of the costs of findings, of those that cost request time.
+// requestTime returns the sum of the costs in request time.
 func requestTime(found []finding.Finding) (sum float64) {
 	for i := range found {
 		if found[i].CostBasis == finding.RequestTime {
@@ -108,7 +107,7 @@ func requestTime(found []finding.Finding) (sum float64) {
 	return sum
 }
 
-// isPlanted reports whether a finding is about what is planted: its words, and its place.
+// isPlanted reports whether a finding names the planted fault and its place.
 func isPlanted(truth *cluster.Truth, f *finding.Finding) bool {
 	text := f.Text + " " + f.At.String()
 	words := truth.Words
@@ -122,11 +121,10 @@ func isPlanted(truth *cluster.Truth, f *finding.Finding) bool {
 	return regexp.MustCompile("(?is)" + words).MatchString(text)
 }
 
-// told is a time with its interval, as sentences have it: "at 21:56:35 ± 2 s", "between
-// 21:56:35 and 21:57:10".
+// told matches a time and its interval in a sentence: "at 21:56:35 ± 2 s", "between 21:56:35 and 21:57:10".
 var told = regexp.MustCompile(`(?:at|since|from|around|between) (\d\d:\d\d:\d\d(?:\.\d+)?)(?: ± ([\d.]+) (ms|s|min)| and (\d\d:\d\d:\d\d(?:\.\d+)?))?`)
 
-// coversOnset reports whether the interval that a sentence tells has the onset.
+// coversOnset reports whether the interval in a sentence contains the onset.
 func coversOnset(truth *cluster.Truth, text string) bool {
 	m := told.FindStringSubmatch(text)
 	if m == nil {
@@ -142,11 +140,11 @@ func coversOnset(truth *cluster.Truth, text string) bool {
 	if m[4] != "" {
 		to, _ = timeOfDay(m[4])
 	}
-	around += 5 * time.Millisecond // clocks of hosts differ
+	around += 5 * time.Millisecond // offsets between the clocks of hosts
 	return midnight.Add(from-around).UnixNano() <= truth.OnsetEndNs && midnight.Add(to+around).UnixNano() >= truth.OnsetNs
 }
 
-// timeOfDay reads a time as sentences have it, and how far off rounding may put it.
+// timeOfDay parses a time in a sentence, and returns its rounding error.
 func timeOfDay(text string) (at, rounding time.Duration) {
 	clock, err := time.Parse("15:04:05.999999999", text)
 	if err != nil {
@@ -161,7 +159,7 @@ func timeOfDay(text string) (at, rounding time.Duration) {
 	return clock.Sub(clock.Truncate(24 * time.Hour)), rounding
 }
 
-// textsOf returns what findings say.
+// textsOf returns the texts of findings.
 func textsOf(found []finding.Finding) string {
 	var texts []string
 	for i := range found {
@@ -173,8 +171,8 @@ func textsOf(found []finding.Finding) string {
 	return strings.Join(texts, "; ")
 }
 
-// A server that is away for a while costs what the others take longer for it, and leads; so does the pair of
-// servers between which KV caches take longer, and not who waits for them.
+// A server that is away for a while leads, with the time that requests on the others take longer.
+// A pair of servers with slow KV transfers leads, and not the servers that wait for them.
 func TestWhatLeads(t *testing.T) {
 	away := *cluster.Find("death")
 	for seed := range uint64(2) {
@@ -209,7 +207,7 @@ func TestWhatLeads(t *testing.T) {
 	}
 }
 
-// Where KV caches take longer from every prefill server to one of several decode servers, that one is named, and no pair.
+// If KV transfers to one of several decode servers are slow from every prefill server, that server is named, and not a pair.
 func TestSlowReceiverIsNamed(t *testing.T) {
 	s := cluster.Find("slow_pair")
 	c := s.Config(1)

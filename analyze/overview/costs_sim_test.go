@@ -9,7 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/testkit/testset"
 )
 
-// healed is the same deployment without what was planted.
+// healed returns the same deployment without the planted faults.
 func healed(c simulator.Config) simulator.Config {
 	whole := simulator.DefaultConfig(c.Seed)
 	c.Straggler, c.Incident = simulator.Straggler{}, simulator.Incident{Onset: 1}
@@ -19,8 +19,8 @@ func healed(c simulator.Config) simulator.Config {
 	return c
 }
 
-// extraTime is the part of the E2E of the finished requests that they would not have taken
-// without what was planted: those of the same seed, which has the same requests.
+// extraTime returns the share of the finished requests' E2E that the planted faults
+// added, by comparison with the same requests in a healed run of the same seed.
 func extraTime(t *testing.T, c simulator.Config) float64 {
 	with, err := simulator.Play(c)
 	if err != nil {
@@ -40,8 +40,8 @@ func extraTime(t *testing.T, c simulator.Config) float64 {
 	return extra / sum
 }
 
-// What findings cost together is what requests took longer than without what was planted,
-// within a quarter of it or 1.5 % of all time, which is how much a run differs from another.
+// The total cost of findings is the time that requests took longer than without the planted
+// faults, within a quarter of that or 1.5 % of all time, by which equal runs differ.
 func TestRateOfCosts(t *testing.T) {
 	const part, noise = 0.25, 0.015
 	seeds := testset.FirstSeeds(t, 3)

@@ -10,8 +10,8 @@ import (
 	"github.com/sgtrace/sgtrace/testkit/testset"
 )
 
-// Events are in order, within the time of the requests, and have the planted burst and
-// the requests that failed. The draft of the post-mortem has all of them, and all findings.
+// Events are in order, within the time of the requests, and include the planted burst and
+// the failed requests. The draft of the post-mortem has all of them, and all findings.
 func TestEvents(t *testing.T) {
 	set, truth := testset.Simulated(t, simulator.DefaultConfig(1))
 	o := New(Input{Inputs: []string{"otel.jsonl"}, Requests: set})

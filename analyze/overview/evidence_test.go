@@ -23,7 +23,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// readEvidence reads the files of a run that nobody traced.
+// readEvidence reads the files of a run without traces.
 func readEvidence(t *testing.T, files []cluster.File) Input {
 	t.Helper()
 	diags := &trace.Diags{}
@@ -60,14 +60,14 @@ func readEvidence(t *testing.T, files []cluster.File) Input {
 	return in
 }
 
-// usualEvidence are the scenarios that every test run looks at; "make rates" looks at all of them.
+// usualEvidence are the scenarios in every test run; "make rates" covers all of them.
 var usualEvidence = []string{"fine_dp", "retraction", "failing"}
 
-// notLoad are scenarios of faults that more load does not explain.
+// notLoad are scenarios with faults that higher load does not explain.
 var notLoad = []string{"slow_server", "slow_always", "throttled", "slow_link", "failing", "failing_gpu"}
 
-// Of runs that nobody traced, logs, metrics, and now and then records say what is planted: it leads,
-// with its place, and nothing else is a warning. Of healthy ones they say nothing.
+// In runs without traces, logs, metrics, and sometimes records reveal the planted fault:
+// it leads, with its place, and nothing else is a warning. Healthy runs have no warnings.
 func TestRateOfEvidence(t *testing.T) {
 	v := &clusterVerdict{t: t, right: map[string][2]int{}}
 	seeds := testset.FirstSeeds(t, 1)
@@ -130,7 +130,7 @@ func (v *clusterVerdict) judgeEvidence(t *testing.T, s *cluster.Scenario, seed u
 	v.count("logs and metrics: no other warning beside what is planted", len(others) == 0, which, textsOf(others))
 }
 
-// leads reports whether a finding is what a scenario wants to lead.
+// leads reports whether a finding is the one that must lead in a scenario.
 func leads(run *cluster.Run, truth *cluster.Truth, s *cluster.Scenario, f *finding.Finding) bool {
 	text := f.Text + " " + f.At.String() + " " + f.At.Host
 	words := strings.ReplaceAll(s.Lead.Words, "HOST", "("+strings.Join(truth.Hosts, "|")+")")

@@ -10,7 +10,8 @@ import (
 	"github.com/sgtrace/sgtrace/testkit/testset"
 )
 
-// Two causes in turn are two findings, each with its size and its place, and cost together what they do by the run without them.
+// Two faults, one after the other, are two findings, each with its size and place, and their total cost
+// matches a run without them.
 func TestTwoCausesInTurn(t *testing.T) {
 	const second = time.Second
 	slow := func(server int, at, lasts time.Duration, size float64) cluster.Fault {
@@ -20,7 +21,7 @@ func TestTwoCausesInTurn(t *testing.T) {
 		name   string
 		length time.Duration
 		faults []cluster.Fault
-		say    [2]string // of one finding each
+		say    [2]string // for one finding each
 	}{
 		{"one server, twice", 400 * second, []cluster.Fault{slow(1, 60*second, 50*second, 1.8), slow(1, 250*second, 50*second, 1.8)},
 			[2]string{`unified .* rose by (79|80|81) % .* at 07:07:(39|40).*, until 07:08:(29|30)`, `unified .* rose by (79|80|81) % .* at 07:10:(49|50).*, until 07:11:(39|40)`}},

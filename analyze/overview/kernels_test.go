@@ -12,7 +12,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Kernels of one name count together, whatever ranks they ran on.
+// Kernels with the same name are added up over all ranks.
 func TestKernelTotals(t *testing.T) {
 	of := func(sym trace.Sym, class kernelname.Class, name string, total int64, n int) gpu.RankKernel {
 		return gpu.RankKernel{Sym: sym, Class: class, Name: name, Summary: distribution.Summary{Total: total, N: n}}

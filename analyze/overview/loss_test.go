@@ -12,8 +12,7 @@ import (
 	"github.com/sgtrace/sgtrace/testkit/testset"
 )
 
-// Spans that are lost make no findings, but the one about them: nothing is found that
-// the same run without loss has not.
+// Lost spans only cause the finding about them: all others are found in the same run without loss.
 func TestRateOfFindingsOfLostSpans(t *testing.T) {
 	seeds, shares := testset.FirstSeeds(t, 2), []float64{0.005, 0.02, 0.05, 0.2}
 	name := func(by testset.Loss, share float64) string { return fmt.Sprintf("%.1f %% lost %s", 100*share, by) }
@@ -44,7 +43,7 @@ func TestRateOfFindingsOfLostSpans(t *testing.T) {
 	}
 }
 
-// findingsOf are the findings about the requests of a dump.
+// findingsOf returns the findings about the requests of a dump.
 func findingsOf(t *testing.T, dump []byte) []finding.Finding {
 	return New(Input{Requests: testset.BuildSet(t, "lost", bytes.NewReader(dump))}).Findings
 }

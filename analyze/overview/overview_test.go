@@ -30,8 +30,8 @@ func (o *Overview) text(t *testing.T, f table.Format, style table.Style) string 
 	return b.String()
 }
 
-// demoOverview is that of a run in which everything is planted, read from a file whose
-// name a shell would take for something else.
+// demoOverview returns the overview of a run with every planted fault, read from a
+// file whose name a shell would misinterpret.
 func demoOverview(t *testing.T) (*Overview, *simulator.Truth) {
 	s, truth := testset.Simulated(t, simulator.DefaultConfig(1))
 	var diags trace.Diags
@@ -67,8 +67,7 @@ func TestGoldenOverview(t *testing.T) {
 	})
 }
 
-// The text fits terminals, but for command lines, which have to be pasted whole; and 40
-// lines hold it.
+// The text fits a terminal and 40 lines, except for command lines, which must be pasted whole.
 func TestOverviewFits(t *testing.T) {
 	o, _ := demoOverview(t)
 	for _, width := range []int{60, 80, 100, 300} {
@@ -148,8 +147,7 @@ func TestOverviewTellsTheTruth(t *testing.T) {
 	}
 }
 
-// Nothing that stands in a file reaches the terminal as it is, or ends a line of
-// Markdown.
+// No text from a file reaches the terminal unescaped, or breaks a line of Markdown.
 func TestOverviewIsSafe(t *testing.T) {
 	o := &Overview{Input: Input{Inputs: []string{"a\x1b]0;x\a.jsonl"}, Files: []document.Input{{Name: "a\x1b]0;x\a.jsonl"}}}}
 	o.Findings = []finding.Finding{{Kind: finding.Errors, Text: "bad \x1b[31m\n# heading", Evidence: []finding.Evidence{{Text: "<script> | \u202e"}}, Show: [][]string{{"--by", "status"}}}}
@@ -166,7 +164,7 @@ func TestOverviewIsSafe(t *testing.T) {
 	}
 }
 
-// Many inputs are told once, not with every command.
+// A long list of inputs is printed once, and not in every command.
 func TestManyInputs(t *testing.T) {
 	byRank := [][]string{{"--by-rank"}}
 	o := &Overview{Result: finders.Result{Findings: []finding.Finding{{Text: "x", Show: byRank}, {Text: "y", Show: byRank}}}}
@@ -179,7 +177,7 @@ func TestManyInputs(t *testing.T) {
 	}
 }
 
-// Dumps without requests, and sets without anything, are no reason to fail.
+// Dumps without requests, and empty sets, cause no failure.
 func TestOverviewOfNothing(t *testing.T) {
 	var d testset.Dump
 	d.Add(testset.Span{Service: "billing", Trace: "00000000000000000000000000000003", Name: "charge", From: 300_000, To: 300_250})
@@ -198,7 +196,7 @@ func TestOverviewOfNothing(t *testing.T) {
 	}
 }
 
-// The summary says that servers do not tell their hosts, if there may be several.
+// If servers do not report their hosts, and there may be several, the summary says so.
 func TestHostsThatAreNotTold(t *testing.T) {
 	a, b := []testset.ServedThread{{Host: "", TP: 0, PID: 100}}, []testset.ServedThread{{Host: "", TP: 0, PID: 200}}
 	for _, test := range []struct {
@@ -217,7 +215,7 @@ func TestHostsThatAreNotTold(t *testing.T) {
 	}
 }
 
-// Few requests a second are some an hour.
+// A rate of few requests per second is given per hour.
 func TestRateText(t *testing.T) {
 	for rate, want := range map[float64]string{
 		0: "0 requests/s", 1234: "1,234 requests/s", 0.1: "0.100 requests/s", 0.05: "3 requests/min", 0.001: "3.60 requests/h",

@@ -12,8 +12,8 @@ import (
 	"github.com/sgtrace/sgtrace/testkit/testset"
 )
 
-// A summary is an incident with one thing planted in a deployment that is well else, and the
-// kind of the finding that must come first.
+// A summary is an incident with one planted fault in an otherwise healthy
+// deployment, and the kind of finding that must come first.
 type summary struct {
 	name  string
 	modes []simulator.Mode
@@ -66,24 +66,24 @@ var summaries = []summary{
 	}, finding.Errors, nil},
 }
 
-// slowRank reports whether f is about the rank that is planted.
+// slowRank reports whether f is about the planted slow rank.
 func slowRank(f *finding.Finding) bool { return f.At.Rank.TP == 1 && f.At.Rank.DP == 0 }
 
-// isAbout makes a test for findings about something.
+// isAbout returns a test for findings with a subkind.
 func isAbout(subkind string) func(f *finding.Finding) bool {
 	return func(f *finding.Finding) bool { return f.Subkind == subkind }
 }
 
-// overviewFindings are the findings about the requests of a simulated run.
+// overviewFindings returns the findings about the requests of a simulated run.
 func overviewFindings(t *testing.T, c simulator.Config) []finding.Finding {
 	s, _ := testset.Simulated(t, c)
 	return New(Input{Requests: s}).Findings
 }
 
-// planted caches what a summary says of runs: two tests ask about the same ones.
+// planted caches the findings about runs, which two tests share.
 var planted sync.Map
 
-// findings are those of a run of a seed, whose configuration it returns too.
+// findings returns the findings about a run with a seed, and the run's configuration.
 func (p *summary) findings(t *testing.T, seed uint64) ([]finding.Finding, simulator.Config) {
 	c := testset.Calm(seed)
 	p.plant(&c)
@@ -96,7 +96,7 @@ func (p *summary) findings(t *testing.T, seed uint64) ([]finding.Finding, simula
 	return find.(func() []finding.Finding)(), c
 }
 
-// What is planted is the first finding in at least 95 of 100 runs.
+// The planted fault is the first finding in at least 95 of 100 runs.
 func TestRateOfFirstFindings(t *testing.T) {
 	seeds := testset.FirstSeeds(t, 3)
 	for _, p := range summaries {
@@ -128,7 +128,7 @@ func kindsOf(found []finding.Finding) (kinds []string) {
 	return kinds
 }
 
-// All that is planted in the demo is among the three findings that people see: a slow
+// The three findings that the demo shows cover all of its planted faults: a slow
 // rank, a burst that one DP rank gets, and transfers that are slow or fail.
 func TestRateOfFindingsOfTheDemo(t *testing.T) {
 	seeds := testset.Seeds(t)
@@ -153,7 +153,7 @@ func TestRateOfFindingsOfTheDemo(t *testing.T) {
 	testset.Rate(t, "the demo's straggler and its load are among the findings shown", right, len(seeds), 95)
 }
 
-// Nothing stands out in at least 95 of 100 runs in which nothing was planted.
+// Nothing stands out in at least 95 of 100 runs without planted faults.
 func TestRateOfNothingStandsOut(t *testing.T) {
 	seeds := testset.Seeds(t)
 	var mu sync.Mutex

@@ -13,8 +13,8 @@ import (
 
 var percent = regexp.MustCompile(`([0-9.]+) %`)
 
-// Whatever findings cost, the numbers of the sentence add up as they are printed, and the rows of
-// the table to what is extra.
+// Whatever findings cost, the numbers in the sentence add up as printed, and the
+// rows of the table add up to the extra time.
 func TestSumAddsUp(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 200 {

@@ -13,7 +13,7 @@ import (
 	"github.com/sgtrace/sgtrace/testkit/testset"
 )
 
-// toyFinder is a finder that is nowhere but here.
+// toyFinder is a finder that only this test has.
 var toyFinder = finders.Finder{
 	Kind: "toy", Doc: "toys that run out", Needs: finders.Requests, Severity: finding.Warning, Confidence: finding.Certain,
 	CostOf: finding.RequestTime, Show: []string{"--by-toy"},
