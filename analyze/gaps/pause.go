@@ -269,7 +269,7 @@ func (g *Gaps) pauseWords(of []pause) string {
 	switch {
 	case n == 1:
 		return longest.words(g)
-	case 2*longest.ns > total:
+	case 2*longest.ns > total || longest.ns > 3*list[1].ns:
 		return fmt.Sprintf("%s, the others %s at most", longest.words(g), words.Nearly(list[1].ns))
 	}
 	text := words.Nearly(list[n/2].ns) + " each"

@@ -112,6 +112,21 @@ func TestPauses(t *testing.T) {
 	}
 }
 
+// Calls alone show that a host does nothing for a long time. They do not show what it does otherwise.
+func TestPauseWithoutCode(t *testing.T) {
+	for pause, want := range map[int64]string{900_000_000: "is 1 pause in which the launching thread recorded nothing: 900 ms at ", 0: ""} {
+		set, _, _ := launchesWith(t, func(i int) (int64, string) { return map[int]int64{600: pause}[i], "" })
+		s := set.Streams[0].(*testset.RowStream)
+		s.RangeRows, s.FrameRows = nil, nil
+		collector := Collect(set)
+		gpus := gpu.Measure(set, gpu.Options{Gaps: collector.Add})
+		found, check := collector.Measure(Options{}).Findings(gpus.Length())
+		if pause == 0 && (len(found) > 0 || check.Reason == "") || pause != 0 && (len(found) != 1 || !strings.Contains(found[0].Text, want)) {
+			t.Errorf("%d ns: %+v, %+v, want %s", pause, found, check, want)
+		}
+	}
+}
+
 // A wait for requests is no pause, and neither is a wait for another thread.
 func TestNoPause(t *testing.T) {
 	for _, c := range []struct {

@@ -306,7 +306,7 @@ func (t *Timeline) Sentence(c *Change) string {
 		if c.gradual {
 			longer = "longer bit by bit, up to " + longer + ","
 		}
-		return fmt.Sprintf("%s take %s on %s since %s: %s", c.metric.pace, longer, c.where(len(t.Devices)), t.clock(c.Time), why)
+		return fmt.Sprintf("%s take %s on %s %s: %s", c.metric.pace, longer, c.where(len(t.Devices)), t.since(c), why)
 	}
 	verb := "falls"
 	if c.After > c.Before {
@@ -337,6 +337,14 @@ func (t *Timeline) Sentence(c *Change) string {
 		text += "; nothing recorded tells whether there was less to do"
 	}
 	return text
+}
+
+// since says from when on something changed, and until when if it was undone.
+func (t *Timeline) since(c *Change) string {
+	if c.Until != 0 {
+		return "from " + t.clock(c.Time) + " to " + t.clock(c.Until)
+	}
+	return "since " + t.clock(c.Time)
 }
 
 // clock formats a time with as many digits as the buckets need.
@@ -455,13 +463,13 @@ func (t *Timeline) Findings() (found []finding.Finding, check finding.Check) {
 		}
 		switch {
 		case c.metric == copyMetric:
-			f.Brief = fmt.Sprintf("since %s, those of one size take %s times as long on %s", t.clock(c.Time), words.ThreeDigits(c.After), c.where(len(t.Devices)))
+			f.Brief = fmt.Sprintf("%s, those of one size take %s times as long on %s", t.since(c), words.ThreeDigits(c.After), c.where(len(t.Devices)))
 		case c.metric == transferMetric:
-			f.Brief = fmt.Sprintf("since %s, transfers take %s%s times as long", t.clock(c.Time), c.upTo(), words.ThreeDigits(c.After))
+			f.Brief = fmt.Sprintf("%s, transfers take %s%s times as long", t.since(c), c.upTo(), words.ThreeDigits(c.After))
 		case c.metric == gapMetric:
-			f.Brief = fmt.Sprintf("since %s, gaps in front of the same kernels of %s take %s%s times as long", t.clock(c.Time), c.where(len(t.Devices)), c.upTo(), words.ThreeDigits(c.After))
+			f.Brief = fmt.Sprintf("%s, gaps in front of the same kernels of %s take %s%s times as long", t.since(c), c.where(len(t.Devices)), c.upTo(), words.ThreeDigits(c.After))
 		case c.metric.pace != "" && len(c.ranks) == 1:
-			f.Brief = fmt.Sprintf("since %s, kernels of %s take %s%s times as long", t.clock(c.Time), c.Where[0], c.upTo(), words.ThreeDigits(c.After))
+			f.Brief = fmt.Sprintf("%s, kernels of %s take %s%s times as long", t.since(c), c.Where[0], c.upTo(), words.ThreeDigits(c.After))
 		case c.What == metric.ExposedComm.Long && c.Until == 0:
 			f.Brief = fmt.Sprintf("since %s, %s is %s on %s, and was %s before", t.clock(c.Last), c.What, c.metric.text(c.After), c.where(len(t.Devices)), c.metric.text(c.Before))
 		}

@@ -73,13 +73,13 @@ func (c *Collector) gapPaceOf(t *Timeline, d *Device, kernels, copied []pacedKer
 	if !ok {
 		return nil
 	}
-	first, last := p.kernels[0].start, p.kernels[len(p.kernels)-1].start
-	if from, at := s.split(first); sameLaunches(kernels, from, at, last) < sameWork {
+	first, last := p.kernels[0].start, cmp.Or(s.until, p.kernels[len(p.kernels)-1].start)
+	if from, at := s.split(first); sameLaunches(kernels, from, at, s.until) < sameWork {
 		return nil
 	}
-	return &Change{What: GapSubkind, Where: []string{t.Name(d)}, ranks: []int32{d.RankIndex}, metric: gapMetric, Time: s.at, First: s.first, Last: s.last,
+	return &Change{What: GapSubkind, Where: []string{t.Name(d)}, ranks: []int32{d.RankIndex}, metric: gapMetric, Time: s.at, Until: s.until, First: s.first, Last: s.last,
 		Before: 1, After: s.factor, P: min(1, s.p*float64(len(t.Devices))), lost: s.lost, known: true, gradual: s.ramp != nil,
-		lasts: float64(last-s.at) >= minLasting*float64(last-first), Load: "the host launches them later, or has more to do in between"}
+		lasts: float64(last-s.at) >= minLasting*float64(p.kernels[len(p.kernels)-1].start-first), Load: "the host launches them later, or has more to do in between"}
 }
 
 // gapsOf returns kernels with the idle gap in front of each, and its usual length, in place of their

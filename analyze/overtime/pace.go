@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 
@@ -131,7 +130,7 @@ func (c *Collector) paceAsOthers(t *Timeline, d *Device, w *pacedWork, found []*
 	if by == nil || w == nil || len(w.equal) == 0 {
 		return nil
 	}
-	if x = c.paceSince(t, d, w, &slowing{of: w.equal[0], at: by.Time, first: by.First, last: by.Last, p: by.P, ramp: by.ramp}, by.slower); x == nil || x.After-1 < (by.After-1)/2 {
+	if x = c.paceSince(t, d, w, &slowing{of: w.equal[0], at: by.Time, until: by.Until, first: by.First, last: by.Last, p: by.P, ramp: by.ramp}, by.slower); x == nil || x.After-1 < (by.After-1)/2 {
 		return nil
 	}
 	return x
@@ -252,12 +251,13 @@ func (c *Collector) paceSince(t *Timeline, d *Device, w *pacedWork, lead *slowin
 	judged := int64(0)
 	first, last := lead.of.kernels[0].start, lead.of.kernels[len(lead.of.kernels)-1].start
 	from, at := lead.split(first)
-	if sameLaunches(w.kernels, from, at, last) < sameWork {
+	if sameLaunches(w.kernels, from, at, lead.until) < sameWork {
 		return nil
 	}
+	last = cmp.Or(lead.until, last)
 	since := func(p *paced) slowing { return p.sinceOf(lead, first) }
-	x := &Change{What: PaceSubkind, Where: []string{t.Name(d)}, ranks: []int32{d.RankIndex}, metric: paceMetric, Time: lead.at, First: lead.first, Last: lead.last,
-		Before: 1, P: lead.p, lasts: float64(last-lead.at) >= minLasting*float64(last-first), slower: map[trace.Sym]bool{}, gradual: lead.ramp != nil, ramp: lead.ramp}
+	x := &Change{What: PaceSubkind, Where: []string{t.Name(d)}, ranks: []int32{d.RankIndex}, metric: paceMetric, Time: lead.at, Until: lead.until, First: lead.first, Last: lead.last,
+		Before: 1, P: lead.p, lasts: float64(last-lead.at) >= minLasting*float64(w.kernels[len(w.kernels)-1].start-first), slower: map[trace.Sym]bool{}, gradual: lead.ramp != nil, ramp: lead.ramp}
 	var list []slowing
 	took, least := int64(0), leastLonger(order.Each(w.equal, since))
 	for _, p := range w.equal {
@@ -281,7 +281,11 @@ func (c *Collector) paceSince(t *Timeline, d *Device, w *pacedWork, lead *slowin
 	if lead.of.beside {
 		why = "most of all `" + c.brief(lead.of.name) + "`, while others, and these on its peers, take as long as before"
 	}
-	if float64(took) >= nearlyAll*float64(judged) {
+	all := float64(took) >= nearlyAll*float64(judged)
+	if x.Until != 0 && (!all || d.Stepped) {
+		return nil // some have more to do for a while, or larger steps
+	}
+	if all {
 		why = "nearly all of them, " + asLowClock + ", or each had more to do"
 		x.lost += c.lostByOthers(w, x, since)
 	}
@@ -355,19 +359,22 @@ func placesOf(kernels []pacedKernel) []uint64 {
 
 // A slowing is since when kernels take longer, and by how much.
 type slowing struct {
-	of              *paced
-	at, first, last trace.Time // start of the first slow kernel, and its bounds with a confidence of 95 %
-	took            int64      // by the kernels since then, ns
-	lost            float64    // part of took that the slowdown costs, ns
-	factor, p       float64
-	ramp            *ramp // nil if it is a jump
+	of          *paced
+	at, until   trace.Time // from the first that does to the last; until is 0 to the end
+	first, last trace.Time // start of the first slow kernel, and its bounds with a confidence of 95 %
+	took        int64      // by the kernels since then, ns
+	lost        float64    // part of took that the slowdown costs, ns
+	factor, p   float64
+	ramp        *ramp // nil if it is a jump
 }
 
 // pace returns how long kernels take, as a multiple of what they usually do.
-func pace(kernels []pacedKernel) float64 {
+func pace(lists ...[]pacedKernel) float64 {
 	took, usual := int64(0), 0.0
-	for i := range kernels {
-		took, usual = took+kernels[i].took, usual+kernels[i].usual
+	for _, kernels := range lists {
+		for i := range kernels {
+			took, usual = took+kernels[i].took, usual+kernels[i].usual
+		}
 	}
 	return float64(took) / max(1, usual)
 }
@@ -388,34 +395,29 @@ func (p *paced) slower(level float64) (s slowing, ok bool) {
 	if len(list) == 0 {
 		list = apart(values, level)
 	}
+	if len(list) < 2 { // it may be one of the two that a spell has
+		if two := apartWithin(values, level); two != nil {
+			list = two
+		}
+	}
 	if x, from, left, ok := bitByBit(values, level); ok && left < unexplained(values, list) {
 		return p.ramping(&x, from, parts)
 	}
 	if list == nil {
 		return s, false
 	}
-	x := list[len(list)-1]
-	s = p.since(of(x.From, x.At)[0].start, of(x.At, parts)[0].start)
-	s.first, s.last, s.p = of(max(0, x.First-1), parts)[0].start, of(x.Last, parts)[0].start, x.P
-	return s, s.factor >= minLonger
-}
-
-// apart returns the index from which all values exceed every earlier one by minLonger or more. With few values, a test on
-// ranks cannot show how clear such a difference is. P is the probability that the largest values come last in a random order.
-func apart(values []float64, level float64) []changepoint.Change {
-	n := len(values)
-	least := slices.Clone(values) // of a value and those behind it
-	for i := n - 2; i >= 0; i-- {
-		least[i] = min(least[i], least[i+1])
-	}
-	most := 0.0
-	for k := range values {
-		if p := math.Exp(-logChoose(n, k)); k >= leastSteps && k <= n-leastSteps && least[k] >= minLonger*most && p <= level {
-			return []changepoint.Change{{At: k, First: k, Last: k, To: n, P: p}}
+	for _, x := range spells(list, func(from, to int) float64 { return pace(of(from, to)) }) {
+		until := trace.Time(0)
+		if x.To < parts {
+			until = of(x.To, parts)[0].start
 		}
-		most = max(most, values[k])
+		this := p.since(of(x.From, x.At)[0].start, of(x.At, parts)[0].start, until)
+		this.first, this.last, this.p = of(max(0, x.First-1), parts)[0].start, of(x.Last, parts)[0].start, x.P
+		if this.factor >= minLonger && this.lost > s.lost {
+			s = this
+		}
 	}
-	return nil
+	return s, s.of != nil
 }
 
 // index returns the index of the first kernel that starts at some time or later.
@@ -424,28 +426,33 @@ func (p *paced) index(at trace.Time) int {
 	return i
 }
 
-// since compares the kernels from at on with those between first and at.
-func (p *paced) since(first, at trace.Time) slowing {
-	s := slowing{of: p, at: at}
-	before, after := p.kernels[p.index(first):p.index(at)], p.kernels[p.index(at):]
-	if len(before) == 0 || len(after) == 0 {
+// since compares the kernels from at until some time, or to the end, with those between first and at, and behind.
+func (p *paced) since(first, at, until trace.Time) slowing {
+	s := slowing{of: p, at: at, until: until}
+	before, after, behind := p.kernels[p.index(first):p.index(at)], p.kernels[p.index(at):], p.kernels[len(p.kernels):]
+	if until != 0 {
+		n := p.index(until) - p.index(at)
+		after, behind = after[:n], after[n:]
+	}
+	if len(before)+len(behind) == 0 || len(after) == 0 {
 		return s
 	}
 	for i := range after {
 		s.took += after[i].took
 	}
-	s.factor = pace(after) / pace(before)
+	s.factor = pace(after) / pace(before, behind)
 	s.lost = float64(s.took) * (1 - 1/s.factor)
 	return s
 }
 
-// sameLaunches returns the share of the launches before and after middle that are of the same kernels, by how often each is launched.
-func sameLaunches(kernels []pacedKernel, from, middle, to trace.Time) (part float64) {
+// sameLaunches returns which part of the launches is of the same kernels in two times, by how many there are of each: from at until some time,
+// or to the end, and otherwise since the first.
+func sameLaunches(kernels []pacedKernel, from, at, until trace.Time) (part float64) {
 	counts, n := map[trace.Sym]*[2]float64{}, [2]float64{}
 	for i := range kernels {
-		if k := &kernels[i]; k.start >= from && k.start <= to {
+		if k := &kernels[i]; k.start >= from {
 			half := 0
-			if k.start >= middle {
+			if k.start >= at && (until == 0 || k.start < until) {
 				half = 1
 			}
 			order.Memo(counts, k.name, func() *[2]float64 { return new([2]float64) })[half]++

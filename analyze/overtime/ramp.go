@@ -74,7 +74,7 @@ func (p *paced) ramping(x *changepoint.Course, from, parts int) (s slowing, ok b
 
 // along returns how much longer kernels take if they follow a ramp, scaled to how much longer their second half takes than their first.
 func (p *paced) along(from trace.Time, r *ramp) slowing {
-	s := p.since(from, r.middle)
+	s := p.since(from, r.middle, 0)
 	if s.factor == 0 {
 		return s
 	}
@@ -98,7 +98,7 @@ func (p *paced) sinceOf(lead *slowing, first trace.Time) slowing {
 	if lead.ramp != nil {
 		return p.along(lead.at, lead.ramp)
 	}
-	return p.since(first, lead.at)
+	return p.since(first, lead.at, lead.until)
 }
 
 // split returns what to compare: the time from..at with the time since at.

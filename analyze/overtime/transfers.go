@@ -1,6 +1,7 @@
 package overtime
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 
@@ -46,11 +47,11 @@ func (c *Collector) transferPace(t *Timeline, g *gpu.GPUs, kernels [][]pacedKern
 	factor, lost := paceOfAll(moved, from, &lead)
 	work, _ := paceOfAll(w.equal, from, &lead)
 	since, at := lead.split(from)
-	if factor < minLonger || sameLaunches(w.kernels, since, at, to) < sameWork || work-1 > (factor-1)/2 {
+	if factor < minLonger || sameLaunches(w.kernels, since, at, lead.until) < sameWork || work-1 > (factor-1)/2 {
 		return nil
 	}
-	x := &Change{What: TransferSubkind, metric: transferMetric, Time: lead.at, First: lead.first, Last: lead.last, Before: 1, After: factor, P: min(1, lead.p*tests),
-		known: true, gradual: lead.ramp != nil, lasts: float64(to-lead.at) >= minLasting*float64(to-from)}
+	x := &Change{What: TransferSubkind, metric: transferMetric, Time: lead.at, Until: lead.until, First: lead.first, Last: lead.last, Before: 1, After: factor, P: min(1, lead.p*tests),
+		known: true, gradual: lead.ramp != nil, lasts: float64(cmp.Or(lead.until, to)-lead.at) >= minLasting*float64(to-from)}
 	for i := range t.Devices {
 		x.Where, x.ranks = append(x.Where, t.Name(&t.Devices[i])), append(x.ranks, t.Devices[i].RankIndex)
 	}
