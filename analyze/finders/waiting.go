@@ -12,7 +12,6 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/gaps"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/gpuloss"
-	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/straggler"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/internal/order"
@@ -34,11 +33,12 @@ type lateRank struct {
 	spell  *straggler.Spell
 	group  int // index into [collective.Waited].Groups
 	name   string
-	host   gaps.Late // how long its devices waited for its host, in moments of the spell
-	others int64     // mean of that over the other ranks
-	later  int64     // total by which it came later than the mean of the others
-	why    string    // reason over the whole capture, unless the host explains it
-	blind  bool      // most of its launches are not recorded
+	host   gaps.Late    // how long its devices waited for its host, in moments of the spell
+	others int64        // mean of that over the other ranks
+	later  int64        // total by which it came later than the mean of the others
+	why    string       // reason over the whole capture, unless the host explains it
+	blind  bool         // most of its launches are not recorded
+	stood  []standstill // of its host and those of most others, where it is late in a few collectives
 }
 
 // mostlyWaiting is the part of exposed communication that must be waiting for reports to say so, and who is waited for.
@@ -61,6 +61,7 @@ func newWaits(m *Measured, collector *gaps.Collector) *waits {
 		return nil
 	}
 	w.findLate(m, collector)
+	w.findStandstills(m)
 	return w
 }
 
@@ -167,7 +168,11 @@ func (w *waits) text(devices string) string {
 			list = append(list, part)
 		}
 	}
-	return fmt.Sprintf("%s %s%.0f %% of the time in collectives, %s%s%s", devices, w.atLeast(), 100*distribution.Fraction(w.waiting, w.length), w.howMuch(), strings.Join(list, ", "), w.because(told))
+	text := fmt.Sprintf("%s %s%.0f %% of the time in collectives, %s%s%s", devices, w.atLeast(), 100*distribution.Fraction(w.waiting, w.length), w.howMuch(), strings.Join(list, ", "), w.because(told))
+	for _, l := range told {
+		text += l.standstills()
+	}
+	return text
 }
 
 // atLeast returns "at least " if more exposed communication may be waiting, by 1 % of the time or more.
@@ -340,7 +345,7 @@ func (w *waits) lead(found []finding.Finding, m *Measured) []finding.Finding {
 	case len(told) != 1:
 	case collective.IsComputeBound(told[0].why): // plus what it computes longer, which is as long as each of the others waits for it
 		f.Cost += distribution.Fraction(told[0].spell.Lost/int64(len(w.waited.Groups[told[0].group].Set)-1), w.length)
-	case told[0].byHost() && m.canPlay():
+	case told[0].byHost() && len(told[0].stood) == 0 && m.canPlay():
 		f.Rank = told[0].name
 		m.playWithout(f, &collective.Change{Rank: m.Chain.Rank(f.Rank), Since: told[0].spell.From, Until: told[0].spell.To}, true)
 	}
@@ -389,43 +394,6 @@ const oneExplains = 0.75
 
 func longPrompts(m *Measured) ([]finding.Finding, finding.Check) {
 	return m.Limits.PromptFindings(m.Costs)
-}
-
-// joinHost makes one finding of late ranks if they are all ranks of one host, and no others:
-// then the host is slow, or something that its ranks share. The text is that of the first one.
-func (m *Measured) joinHost(found []finding.Finding) []finding.Finding {
-	set := m.Of.Profiles
-	if len(found) < 2 || set == nil || len(set.Placements) != len(set.Ranks) {
-		return found
-	}
-	late := order.Set(order.EachRow(found, func(f *finding.Finding) string { return f.Rank }))
-	host, elsewhere := "", false
-	for i, name := range set.Ranks {
-		switch at := set.Placements[i].Host; {
-		case !late[name]:
-			elsewhere = elsewhere || at != ""
-		case at == "" || host != "" && at != host:
-			return found
-		default:
-			host = at
-		}
-	}
-	for i, name := range set.Ranks {
-		if set.Placements[i].Host == host && !late[name] {
-			return found
-		}
-	}
-	if !elsewhere || len(late) != len(found) || slices.ContainsFunc(found, func(f finding.Finding) bool { return f.Since != found[0].Since || f.Until != found[0].Until }) {
-		return found
-	}
-	f := found[0]
-	f.Text, f.At = fmt.Sprintf("all %d ranks of %s keep those of other hosts waiting: %s", len(found), host, f.Text), place.Device(host)
-	for i := range found[1:] {
-		f.Cost += found[1+i].Cost
-		f.Lost += found[1+i].Lost
-		f.Evidence = append(f.Evidence, finding.Sentence("%s", found[1+i].Text))
-	}
-	return []finding.Finding{f}
 }
 
 // lateOnHosts finds ranks that come late to host collectives.
