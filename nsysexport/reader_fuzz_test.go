@@ -12,9 +12,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// FuzzProfiles makes profiles of exports whose rows are what they should not be: nothing
-// panics or hangs, every reference is to something that is there, and a walk passes the
-// same every time.
+// FuzzProfiles reads exports with invalid rows: nothing panics or hangs, every reference has a
+// target, and each walk visits the same.
 func FuzzProfiles(f *testing.F) {
 	good, err := os.ReadFile(nsystest.Database(f, nsystest.EveryTable(3)))
 	if err != nil {
@@ -42,7 +41,7 @@ func FuzzProfiles(f *testing.F) {
 	})
 }
 
-// walked counts what a walk over an export passes.
+// walked counts what a walk over an export visits.
 func walked(t *testing.T, path string) string {
 	t.Helper()
 	src, err := rows.Open(path, rows.Options{})

@@ -13,8 +13,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// profiles reads a database as profiles, with everything in them as text: rows, and
-// what lies on each.
+// profiles reads a database as profiles, and returns them with all their rows and events as text.
 func profiles(t *testing.T, sql string, filter profile.Filter) ([]*profile.Profile, []string, []trace.Diag) {
 	t.Helper()
 	opt := rows.Options{Syms: trace.NewSymbols(), Args: trace.NewArgs(), Diags: &trace.Diags{}}
@@ -59,8 +58,8 @@ func expect(t *testing.T, lines []string, want ...string) {
 	}
 }
 
-// Ranks come from MPI, from communicators, the largest first, and from the
-// environment, of which nothing else is taken.
+// Ranks come from MPI, from communicators, largest first, and from the environment, of which
+// nothing else is kept.
 func TestRankEvidence(t *testing.T) {
 	kernel := fmt.Sprintf(`INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL (start, end, deviceId, contextId, streamId, globalPid, demangledName, shortName,
 		registersPerThread, gridX, gridY, gridZ, blockX, blockY, blockZ, staticSharedMemory, dynamicSharedMemory, localMemoryPerThread, localMemoryTotal, gridId)
@@ -104,8 +103,8 @@ func TestRankEvidence(t *testing.T) {
 	}
 }
 
-// Kernels of collectives learn from the call that launched them: the one around the
-// launch, the only one of a bundle, the one during which a node of a graph was made.
+// Kernels of collectives are described by the call that launched them: the call around the launch,
+// the only call in a bundle, or the call during which a graph node was created.
 func TestCollectivesOfCalls(t *testing.T) {
 	thread, process := nsystest.TID(5, 5), nsystest.TID(5, 0)
 	nccl := func(start, end int, text, json string) string {
@@ -156,8 +155,8 @@ func TestCollectivesOfCalls(t *testing.T) {
 	}
 }
 
-// Everything else of an export has its place: ranges by domain, calls by library,
-// when threads ran, counters with their units; and what the profiler says is said.
+// All other data of an export has a place: ranges by domain, calls by library, scheduled times of
+// threads, counters with units. Messages of the profiler are reported.
 func TestRowsOfProfiles(t *testing.T) {
 	thread, process := nsystest.TID(5, 6), nsystest.TID(5, 0)
 	sql := fmt.Sprintf(`

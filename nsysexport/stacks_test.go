@@ -18,7 +18,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// written returns a stack as collapsed stacks are written, the outermost function first.
+// written formats a stack as collapsed stacks do, outermost function first.
 func written(syms *trace.Symbols, s *profile.Sample) string {
 	var names []string
 	for f := range s.Stacks.From(s.Stack) {
@@ -28,7 +28,7 @@ func written(syms *trace.Symbols, s *profile.Sample) string {
 	return strings.Join(names, ";")
 }
 
-// openStream opens an export of which all processes are one rank, but those in without.
+// openStream opens an export as one rank with all processes, except those in without.
 func openStream(t *testing.T, path string, without ...int32) (*rows.Source, profile.Stream) {
 	t.Helper()
 	src, err := rows.Open(path, rows.Options{Brief: true})
@@ -44,8 +44,8 @@ func openStream(t *testing.T, path string, without ...int32) (*rows.Source, prof
 	})
 }
 
-// Stacks come whole and the right way round: of samples, of calls, with functions that have no
-// name, and whatever the order of their frames in the file.
+// Stacks are complete and in the right order: of samples, of calls, with unnamed functions, and in
+// any order of frames in the file.
 func TestStacks(t *testing.T) {
 	path := nsystest.Database(t, nsystest.Tables()+fmt.Sprintf(`
 		INSERT INTO StringIds VALUES (0, ''), (1, 'main'), (2, 'run'), (3, 'poll'), (4, '/opt/server'), (5, '/usr/lib/libc.so.6'), (6, '0x7f12'), (7, '0x7f13'),
@@ -89,13 +89,13 @@ func TestStacks(t *testing.T) {
 	}
 }
 
-// sampled are the sums of stacks: how often each function was on one, and rows and frames.
+// sampled are totals over stacks: how many stacks each function is on, and the numbers of rows and frames.
 type sampled struct {
 	rows, frames int
 	functions    map[string]int
 }
 
-// exports are some of tests, by path, and those of the shared data.
+// exports returns paths of synthetic exports, and of those in the shared data.
 func exports(t *testing.T) []string {
 	t.Helper()
 	paths := []string{nsystest.Database(t, nsystest.EveryTable(300))}
@@ -109,8 +109,8 @@ func exports(t *testing.T) []string {
 	return paths
 }
 
-// Functions are on as many stacks as SQL finds by joining the tables, whatever the export is
-// written as.
+// The number of stacks each function is on equals that of an SQL join over the tables, in any form
+// of export.
 func TestStacksAddUp(t *testing.T) {
 	all := 0
 	for i, path := range exports(t) {
@@ -134,7 +134,7 @@ func TestStacksAddUp(t *testing.T) {
 	}
 }
 
-// Of the stacks of calls, those that are wanted come as they do among all, of one set of stacks.
+// Selected call stacks are the same as among all stacks, and share one set of stacks.
 func TestWantedBacktraces(t *testing.T) {
 	all, paths := 0, exports(t)
 	for _, path := range paths {
@@ -162,13 +162,13 @@ func TestWantedBacktraces(t *testing.T) {
 			all += len(got)
 		}
 	}
-	if shared := len(paths) > 1; shared && all < 100 { // the table of tests has stacks of samples only
+	if shared := len(paths) > 1; shared && all < 100 { // the synthetic tables only have stacks of samples
 		t.Errorf("%d stacks are too few", all)
 	}
 }
 
-// Numbers of stacks may be anything: few or many, far apart, negative; frames of one may lie
-// apart, and then those that come last count.
+// Stack numbers may be anything: few or many, far apart, or negative. Frames of one stack may be
+// scattered, and then the last ones count.
 func TestChainNumbers(t *testing.T) {
 	path := nsystest.Database(t, nsystest.Tables()+fmt.Sprintf(`
 		INSERT INTO StringIds VALUES (0, ''), (1, 'main'), (2, 'run'), (3, 'poll'), (4, '/opt/server');
@@ -186,7 +186,7 @@ func TestChainNumbers(t *testing.T) {
 	}
 }
 
-// counted counts what a walk passes.
+// counted counts what a walk visits.
 func counted(src *rows.Source, walk func(func(*profile.Sample) bool)) *sampled {
 	c := &sampled{functions: map[string]int{}}
 	walk(func(s *profile.Sample) bool {
@@ -202,7 +202,7 @@ func counted(src *rows.Source, walk func(func(*profile.Sample) bool)) *sampled {
 	return c
 }
 
-// equal checks that a walk passed the same.
+// equal checks that a walk visited the same.
 func (c *sampled) equal(t *testing.T, path string, got *sampled) {
 	t.Helper()
 	if got.rows != c.rows || got.frames != c.frames || !maps.Equal(got.functions, c.functions) {
@@ -210,7 +210,7 @@ func (c *sampled) equal(t *testing.T, path string, got *sampled) {
 	}
 }
 
-// joined counts with SQL. What is not in the file is nothing.
+// joined counts with SQL. Missing tables count as empty.
 func joined(t *testing.T, conn *sqlite.Conn, chains, events, where string) *sampled {
 	t.Helper()
 	c := &sampled{functions: map[string]int{}}
@@ -222,7 +222,7 @@ func joined(t *testing.T, conn *sqlite.Conn, chains, events, where string) *samp
 	return c
 }
 
-// ask passes the rows of a query. A table that does not exist has none.
+// ask calls each for the rows of a query. A missing table has none.
 func ask(t *testing.T, conn *sqlite.Conn, sql string, each func(*sqlite.Stmt)) {
 	t.Helper()
 	err := sqlitex.ExecuteTransient(conn, sql, &sqlitex.ExecOptions{ResultFunc: func(s *sqlite.Stmt) error { each(s); return nil }})
@@ -231,7 +231,7 @@ func ask(t *testing.T, conn *sqlite.Conn, sql string, each func(*sqlite.Stmt)) {
 	}
 }
 
-// plus adds the sums of other stacks.
+// plus adds the totals of other stacks.
 func (c *sampled) plus(o *sampled) *sampled {
 	c.rows, c.frames = c.rows+o.rows, c.frames+o.frames
 	for name, n := range o.functions {
@@ -240,7 +240,7 @@ func (c *sampled) plus(o *sampled) *sampled {
 	return c
 }
 
-// Runs of threads have the lengths that pairs of events have, by a naive reader.
+// Scheduled times of threads have the durations that a naive reader finds from pairs of events.
 func TestRunsAddUp(t *testing.T) {
 	all := 0
 	for _, path := range exports(t) {
@@ -260,8 +260,7 @@ func TestRunsAddUp(t *testing.T) {
 	}
 }
 
-// naiveRuns sums the time on cores by thread, looking at the events of one thread after the
-// other.
+// naiveRuns sums the time on cores by thread, one thread at a time.
 func naiveRuns(t *testing.T, path string) map[int64]int64 {
 	t.Helper()
 	conn := nsystest.Connect(t, path)
@@ -295,8 +294,7 @@ func naiveRuns(t *testing.T, path string) map[int64]int64 {
 	return sums
 }
 
-// Samples are instants on a row of their thread, with their stacks, unless their category is
-// left out.
+// Samples are instants with stacks on a row of their thread, unless their category is filtered out.
 func TestSamplesAreDrawn(t *testing.T) {
 	path := nsystest.Database(t, nsystest.Tables()+fmt.Sprintf(`
 		INSERT INTO StringIds VALUES (0, ''), (1, 'main'), (2, 'void srv::run<int>(int)'), (3, '/opt/server'), (4, '[Broken backtraces]');
@@ -328,7 +326,7 @@ func TestSamplesAreDrawn(t *testing.T) {
 	}
 }
 
-// Of very many samples some are drawn, evenly, and a message says how many.
+// Of very many samples, an even selection is drawn, and a message says how many.
 func TestManySamples(t *testing.T) {
 	const n = maxSamples + maxSamples/2
 	path := nsystest.Database(t, nsystest.Tables("StringIds", "COMPOSITE_EVENTS", "SAMPLING_CALLCHAINS", "ThreadNames")+fmt.Sprintf(`

@@ -11,8 +11,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Memory is the sum of what was allocated and freed. Metrics of a GPU are of the rank that
-// alone uses it, and else of the machine.
+// Memory is the running sum of allocations and frees. GPU metrics belong to the only rank that uses
+// the GPU, or else to the machine.
 func TestSamplesOfStream(t *testing.T) {
 	path := nsystest.Database(t, nsystest.Schema2024+fmt.Sprintf(`
 		INSERT INTO TARGET_INFO_SYSTEM_ENV (globalVid, devStateName, name, nameEnum, value) VALUES (0, '', 'Hostname', 0, 'node7');

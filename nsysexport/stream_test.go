@@ -12,8 +12,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A stream passes what a source has, in the words of nsys stats, without processes
-// that have no rank.
+// A stream has the contents of a source, in the terms of nsys stats, without processes that have no
+// rank.
 func TestStream(t *testing.T) {
 	path := nsystest.Database(t, nsystest.Schema2024+fmt.Sprintf(`
 		INSERT INTO StringIds VALUES (0, ''), (1, 'cudaLaunchKernel_v7000'), (2, 'gemm(int)'), (3, 'gemm'), (4, 'sem_wait');
@@ -89,7 +89,7 @@ func TestStreamOfRanges(t *testing.T) {
 	}
 }
 
-// Processes come by their ids, so that all that is made of them is the same in every run.
+// Processes are in order of their ids, so that all results are reproducible.
 func TestOutlineIsInOrder(t *testing.T) {
 	sql := nsystest.Schema2024 + "INSERT INTO StringIds VALUES (0, ''), (1, 'gemm');"
 	var want []int64
@@ -112,7 +112,7 @@ func TestOutlineIsInOrder(t *testing.T) {
 	}
 }
 
-// TestStreamWithin compares a stream in a window with all of it: events that
+// TestStreamWithin compares a stream limited to a window with the whole: it has the events that
 // overlap the window, and the calls that launched them.
 func TestStreamWithin(t *testing.T) {
 	src, err := rows.Open(nsystest.Database(t, nsystest.EveryTable(3000)), rows.Options{Syms: trace.NewSymbols(), Brief: true})
@@ -129,7 +129,7 @@ func TestStreamWithin(t *testing.T) {
 		from, to := window[0], window[1]
 		overlaps := func(e *profile.Event) bool { return (from == 0 || e.End >= from) && (to == 0 || e.Start <= to) }
 		launched := map[int64]bool{}
-		// list returns what matters of a stream, and how much does not.
+		// list returns the events that matter, and the number of others.
 		list := func(s profile.Stream) (all []string, others int) {
 			event := func(kind string, e *profile.Event, more ...any) bool {
 				if overlaps(e) || kind == "call" && launched[e.Correlation] {
@@ -153,7 +153,7 @@ func TestStreamWithin(t *testing.T) {
 			return all, others
 		}
 		want, all := list(st)
-		for range 2 { // the second time, it is known which pages matter
+		for range 2 { // the second time, the relevant pages are known
 			got, others := list(profile.Within(st, from, to))
 			if !slices.Equal(got, want) || others > all/2 && from != 0 && to != 0 {
 				t.Errorf("[%d, %d]: %d events and %d of %d others, want %d", from-first, to-first, len(got), others, all, len(want))

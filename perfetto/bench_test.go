@@ -8,7 +8,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// counter counts what is written.
+// counter counts the bytes written.
 type counter int64
 
 func (c *counter) Write(p []byte) (int, error) {
@@ -16,9 +16,9 @@ func (c *counter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// serving returns a trace like that of an inference server: request tracks with
-// stages and arguments about a request, a thread of nested operators and a
-// stream of kernels with arrows between them, in n slices.
+// serving returns a trace like that of an inference server, in n slices: request tracks with stages
+// and arguments about a request, a thread of nested operators, and a stream of kernels with arrows
+// from the operators.
 func serving(n int) *trace.Trace {
 	b := trace.NewBuilder(trace.NewSymbols(), trace.NewArgs(), &trace.Diags{})
 	var lanes [16]trace.TrackID
@@ -59,7 +59,7 @@ func serving(n int) *trace.Trace {
 
 func BenchmarkServing(b *testing.B) { benchmark(b, serving(400_000)) }
 
-// With -cpu 1,2 the first number is the CPU time, nearly.
+// With -cpu 1,2, the first result is nearly the CPU time.
 func BenchmarkKineto(b *testing.B) { benchmark(b, kineto(500_000)) }
 
 func benchmark(b *testing.B, t *trace.Trace) {

@@ -10,7 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// compare fails the test where got is not what tr says.
+// compare fails the test if got does not match tr.
 func compare(t testing.TB, tr *trace.Trace, got *readback.Trace) {
 	t.Helper()
 	c := comparison{TB: t, tr: tr, got: got, slices: make([]*readback.Slice, len(tr.Slices))}
@@ -33,7 +33,7 @@ type comparison struct {
 	testing.TB
 	tr     *trace.Trace
 	got    *readback.Trace
-	slices []*readback.Slice // by their ids in tr; the first is nil
+	slices []*readback.Slice // by id in tr; the first is nil
 }
 
 func (c *comparison) check(what string, i int, got, want any) {
@@ -64,7 +64,7 @@ func (c *comparison) tracks() {
 }
 
 func (c *comparison) intervals() {
-	// Slices begin in the order of time, then that of the model.
+	// Slices begin in order of time, then in the order of the model.
 	var order []trace.SliceID
 	for id := 1; id < len(c.tr.Slices); id++ {
 		order = append(order, trace.SliceID(id))
@@ -118,7 +118,7 @@ func (c *comparison) arrows() {
 	for i, f := range c.tr.Flows {
 		from, to := c.tr.Slices[f.From], c.tr.Slices[f.To]
 		want := readback.Flow{ID: uint64(i + 1), From: c.slices[f.From], To: c.slices[f.To]}
-		// See the comment on flows for what Perfetto must draw backward.
+		// Perfetto must draw these arrows backward; see the comment on flows.
 		if to.Time < from.Time || to.Time == from.Time && f.To < f.From && to.Dur == 0 {
 			want.From, want.To = want.To, want.From
 		}

@@ -9,9 +9,9 @@ import (
 
 const kinetoRanks = 8
 
-// kineto returns a trace like that of PyTorch's profiler with shapes and stacks
-// for 8 ranks, in about n slices: Python functions that nest 5 to 50 deep,
-// operators with their shapes, launches and the kernels that they lead to.
+// kineto returns a trace like that of PyTorch's profiler with shapes and stacks for 8 ranks, in
+// about n slices: Python functions nested 5 to 50 deep, operators with shapes, launches, and their
+// kernels.
 func kineto(n int) *trace.Trace {
 	b := trace.NewBuilder(trace.NewSymbols(), trace.NewArgs(), &trace.Diags{})
 	for rank := range kinetoRanks {
@@ -32,10 +32,10 @@ type kinetoRank struct {
 	streams [6]trace.TrackID
 	now     [6]trace.Time // by thread
 	free    [6]trace.Time // by stream
-	thread  int           // the one that runs now
+	thread  int           // the running thread
 	slices  int
-	list    trace.ArgList // room for the list under way
-	elems   trace.ArgList // likewise for an array
+	list    trace.ArgList // buffer for the current list
+	elems   trace.ArgList // buffer for the current array
 }
 
 func newKinetoRank(b *trace.Builder, rank int) *kinetoRank {
@@ -49,7 +49,7 @@ func newKinetoRank(b *trace.Builder, rank int) *kinetoRank {
 	return r
 }
 
-// pick returns a number below n, small ones much more often.
+// pick returns a number below n, preferring small ones.
 func (r *kinetoRank) pick(n int) int {
 	x := r.rand.Float64()
 	return int(x * x * x * float64(n))
@@ -57,13 +57,13 @@ func (r *kinetoRank) pick(n int) int {
 
 func (r *kinetoRank) tick() { r.now[r.thread] += trace.Time(100 + r.rand.IntN(900)) }
 
-// step draws one call from the top of a thread's stack.
+// step draws one call at the top of a thread's stack.
 func (r *kinetoRank) step() {
 	r.thread = r.pick(len(r.threads))
 	r.python(5 + r.pick(46))
 }
 
-// span draws a slice on the thread, around what body draws.
+// span draws a slice on the thread around everything that body draws.
 func (r *kinetoRank) span(name, cat string, args trace.ArgsID, body func()) trace.SliceID {
 	from := r.now[r.thread]
 	r.slices++
@@ -74,7 +74,7 @@ func (r *kinetoRank) span(name, cat string, args trace.ArgsID, body func()) trac
 		Name: r.Intern(name), Cat: r.Intern(cat), Args: args}, 0)
 }
 
-// args puts together what kinetoRank.list was filled with.
+// args stores the arguments in kinetoRank.list.
 func (r *kinetoRank) args(list trace.ArgList) trace.ArgsID {
 	r.list = list[:0]
 	return r.put.Put(list)

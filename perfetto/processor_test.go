@@ -9,7 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// The real importer has nothing to complain about and sees what the model says.
+// Perfetto's own importer reports no errors and finds what the model contains.
 func TestTraceProcessorAgrees(t *testing.T) {
 	processor := readback.Processor(t)
 	r := rand.New(rand.NewPCG(9, 10))
@@ -28,7 +28,7 @@ func askIntervals(t *testing.T, processor string, tr *trace.Trace, data []byte) 
 	for _, s := range tr.Slices[1:] {
 		want = append(want, fmt.Sprintf("%d,%d,%d,%d", s.Track, s.Time, s.Dur, s.Time))
 	}
-	for _, i := range tr.Instants { // to trace_processor, slices of no duration
+	for _, i := range tr.Instants { // instants are slices without duration in trace_processor
 		want = append(want, fmt.Sprintf("%d,%d,0,%d", i.Track, i.Time, i.Time))
 	}
 	readback.CheckRows(t, processor, data, `SELECT extract_arg(t.source_arg_set_id, 'trace_id') AS uuid, s.ts, s.dur, to_realtime(s.ts) AS wall

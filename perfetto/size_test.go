@@ -9,7 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Values are written as integers only where those are the same numbers.
+// Values are written as integers only if they are whole numbers.
 func TestSamplesComeBack(t *testing.T) {
 	b := trace.NewBuilder(trace.NewSymbols(), trace.NewArgs(), &trace.Diags{})
 	counter := b.Track(trace.Track{Kind: trace.KindCounter})
@@ -25,7 +25,7 @@ func TestSamplesComeBack(t *testing.T) {
 	}
 }
 
-// The name of most events takes one byte in each, wherever it is used first.
+// The name of most events takes one byte per event, wherever it first occurs.
 func TestFrequentNamesAreShort(t *testing.T) {
 	size := func(frequent int) int {
 		b := trace.NewBuilder(trace.NewSymbols(), trace.NewArgs(), &trace.Diags{})

@@ -11,8 +11,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Files that are opened together share the numbers of fields and words. Add to the
-// ends, and pin the new length and sum.
+// Files that are opened together share the numbers of fields and words. Append new ones, and pin
+// the new length and sum.
 func TestNumbersOfFieldsStay(t *testing.T) {
 	const rows, enum = 55, 51
 	if sum := crc32.ChecksumIEEE(fmt.Append(nil, typedArgs[:rows], words[:enum])); sum != 0x2a6a9988 {
@@ -26,8 +26,8 @@ func TestNumbersOfFieldsStay(t *testing.T) {
 	}
 }
 
-// typedModel has a slice for each typed argument and each of many values, right and
-// wrong ones; names are those of the arguments.
+// typedModel has a slice for each typed argument with each of many valid and invalid values; names
+// are those of the arguments.
 func typedModel(names []string) *trace.Trace {
 	b := trace.NewBuilder(trace.NewSymbols(), trace.NewArgs(), &trace.Diags{})
 	lane := b.Track(trace.Track{Name: b.Intern("lane")})
@@ -74,13 +74,13 @@ func typedNames() (names []string) {
 	return names
 }
 
-// What a typed argument cannot hold is an annotation; nothing is lost.
+// Values that a typed argument cannot hold become annotations; nothing is lost.
 func TestTypedArgumentsComeBack(t *testing.T) {
 	tr := typedModel(typedNames())
 	compare(t, tr, roundTrip(t, tr))
 }
 
-// trace_processor makes the same of typed arguments as of others.
+// trace_processor treats typed arguments like others.
 func TestTypedArgumentsImport(t *testing.T) {
 	processor := readback.Processor(t)
 	tr := typedModel(typedNames())
@@ -97,7 +97,7 @@ func TestTypedArgumentsImport(t *testing.T) {
 coalesce(string_value, int_value, real_value) AS row FROM slice s JOIN args USING (arg_set_id)`, want)
 }
 
-// rowsOf returns the rows of the table of arguments that a value makes.
+// rowsOf returns the rows that a value adds to the arguments table.
 func rowsOf(key, flat string, value any) (rows []string) {
 	row := func(kind string, v any) []string {
 		return []string{fmt.Sprintf("%q", fmt.Sprintf("%s,%s,%s,%v", key, flat, kind, v))}

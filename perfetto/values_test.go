@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// While one goroutine defines values, others do not find one in the place of another.
+// While one goroutine defines values, others never find a wrong one.
 func TestValuesWhileTheyAreDefined(t *testing.T) {
 	texts, others := make([][]byte, 1<<13), make([][]byte, 1<<7)
 	for i := range texts {

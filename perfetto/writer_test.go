@@ -65,7 +65,7 @@ func encodeInWindows(t testing.TB, tr *trace.Trace, rows int) []byte {
 	return b.Bytes()
 }
 
-// Neither the number of cores nor what each of them does decides what is written.
+// The output does not depend on the number of cores or the division of work.
 func TestCoresDoNotMatter(t *testing.T) {
 	cores := runtime.GOMAXPROCS(0)
 	defer runtime.GOMAXPROCS(cores)
@@ -105,7 +105,7 @@ func FuzzWrite(f *testing.F) {
 
 func TestManyWindowsComeBack(t *testing.T) {
 	tr := serving(100_000)
-	tr.Instants = tr.Instants[:500] // compare is quadratic in them
+	tr.Instants = tr.Instants[:500] // compare takes quadratic time in them
 	compare(t, tr, roundTrip(t, tr))
 	tr = kineto(30_000)
 	compare(t, tr, roundTrip(t, tr))
@@ -167,7 +167,7 @@ func TestLongArguments(t *testing.T) {
 	}
 }
 
-// What a worker has no room for is encoded alone.
+// Arguments that exceed a worker's buffer are encoded separately.
 func TestManyLongArguments(t *testing.T) {
 	b := trace.NewBuilder(trace.NewSymbols(), trace.NewArgs(), &trace.Diags{})
 	key, lane := b.Intern("values"), b.Track(trace.Track{})
@@ -184,8 +184,7 @@ func TestManyLongArguments(t *testing.T) {
 	compare(t, tr, roundTrip(t, tr))
 }
 
-// Past maxValues distinct values an argument is written inline, unless it is
-// that of a subject.
+// Beyond maxValues distinct values, an argument is written inline, unless it belongs to a subject.
 func TestUnrepeatedTextIsNotInterned(t *testing.T) {
 	b := trace.NewBuilder(trace.NewSymbols(), trace.NewArgs(), &trace.Diags{})
 	lane := b.Track(trace.Track{})
@@ -199,7 +198,7 @@ func TestUnrepeatedTextIsNotInterned(t *testing.T) {
 	}
 	tr := b.Finish()
 	data := encode(t, tr)
-	// Once for each subject and each interned shape, twice for the others.
+	// Once for each subject and each interned shape, and twice for the others.
 	if n, want := bytes.Count(data, []byte("bytes long or so")), maxValues*(3+1+2*2); n != want {
 		t.Errorf("%d texts, want %d", n, want)
 	}
@@ -210,7 +209,7 @@ func TestUnrepeatedTextIsNotInterned(t *testing.T) {
 	compare(t, tr, got)
 }
 
-// The numbers of symbols depend on the readers' goroutines.
+// Symbol numbers depend on the scheduling of readers, and do not affect the output.
 func TestSymbolNumbersDoNotMatter(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for range 50 {
@@ -233,7 +232,7 @@ func TestTimesBefore1970AreRefused(t *testing.T) {
 	}
 }
 
-// fullDisk takes n bytes.
+// fullDisk accepts n bytes.
 type fullDisk struct{ n int }
 
 var errFull = errors.New("disk full")
@@ -287,7 +286,7 @@ func TestAllocationsDoNotGrowWithEvents(t *testing.T) {
 		for i := range tr.About {
 			tr.About[i] = 0 // every subject has a string to intern
 		}
-		least := math.Inf(1) // of three: others may allocate, too, and buffers are given up when the collector runs
+		least := math.Inf(1) // minimum of three: other goroutines may allocate, and the collector drops buffers
 		for range 3 {
 			least = min(least, testing.AllocsPerRun(1, func() {
 				if err := Write(io.Discard, tr); err != nil {
@@ -303,7 +302,7 @@ func TestAllocationsDoNotGrowWithEvents(t *testing.T) {
 	}
 }
 
-// A burst far from all the rest is cut as finely as anything else.
+// A burst far from everything else is divided as finely as other times.
 func TestWindowsFollowBursts(t *testing.T) {
 	b := trace.NewBuilder(trace.NewSymbols(), trace.NewArgs(), &trace.Diags{})
 	lane, counter := b.Track(trace.Track{}), b.Track(trace.Track{Kind: trace.KindCounter})

@@ -6,9 +6,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A kernel takes its operation from the innermost annotation around its launch, and the kind
-// of its step, also where these have a row of their own; each part of a file has
-// correlations of its own.
+// A kernel gets its operation from the innermost annotation around its launch, and its step kind
+// likewise, even if annotations have a separate row. Each part of a file has its own correlations.
 func TestPlaceCollectives(t *testing.T) {
 	syms := trace.NewSymbols()
 	toAll, reduce := syms.Intern("all_to_all"), syms.Intern("all_reduce")

@@ -9,7 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A table gives back what was put into it, whatever the numbers and however many kinds.
+// A table returns the collectives that were added, with any numbers and any number of kinds.
 func TestCollectives(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	number := func() int64 {
@@ -50,8 +50,7 @@ func TestCollectives(t *testing.T) {
 	}
 }
 
-// addRun adds some collectives of a kind at once, of which not all numbers are told, and returns
-// them.
+// addRun adds n collectives of a kind at once, some without all numbers, and returns them.
 func addRun(table *Collectives, x Collective, number func() int64, n int) (list []Collective) {
 	x.Event, x.Correlation = NoEvent, 0
 	var start, dur, seq, comms []int64
@@ -68,8 +67,7 @@ func addRun(table *Collectives, x Collective, number func() int64, n int) (list 
 	return list
 }
 
-// Collectives of a few kinds take 20 bytes each, whatever kinds there are, and numbers that
-// nobody told take none.
+// Collectives of a few kinds take 20 bytes each, and unknown numbers take none.
 func TestCollectivesAreSmall(t *testing.T) {
 	const n = 100_000
 	var table Collectives

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Ids that lie together and ids that do not are found alike.
+// Dense and sparse ids are both found.
 func TestJoin(t *testing.T) {
 	for name, ids := range map[string][]int64{
 		"dense":    {7, 8, 9, 12, 8},

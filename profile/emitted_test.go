@@ -2,7 +2,7 @@ package profile
 
 import "testing"
 
-// Ranges as torch/csrc/profiler/util.cpp writes them, in several versions, and others.
+// Ranges in the formats of several versions of torch/csrc/profiler/util.cpp, and others.
 func TestCutOperatorRange(t *testing.T) {
 	for _, c := range []struct {
 		text, name, shapes string

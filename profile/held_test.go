@@ -9,8 +9,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// The events of a profile become rows by category, with their ranks, correlations
-// and the words of nsys stats.
+// The events of a profile become rows by category, with ranks, correlations, and the terms of nsys
+// stats.
 func TestHeld(t *testing.T) {
 	syms, args := trace.NewSymbols(), trace.NewArgs()
 	put := args.Appender()
@@ -69,7 +69,7 @@ func TestParseCopy(t *testing.T) {
 		"Memcpy PtoP (Device -> Device)":          {"[CUDA memcpy Peer-to-Peer]", "Device -> Device"},
 		"Memcpy HtoD (Managed Static -> Unknown)": {"[CUDA memcpy Host-to-Device]", "Managed Static -> Unknown"},
 		"Memcpy HtoD (Unknown -> Device)":         {"[CUDA memcpy Host-to-Device]", "Unknown -> Device"},
-		"Memcpy HtoD":                             {"[CUDA memcpy Host-to-Device]", ""}, // an export without kinds
+		"Memcpy HtoD":                             {"[CUDA memcpy Host-to-Device]", ""}, // from an export without copy kinds
 		"Memcpy Unified HtoD (Managed -> Device)": {"[CUDA memcpy Unified Host-to-Device]", "Managed -> Device"},
 		"Memset (Device)":                         {MemsetName, "Device"},
 		"Memset (Unknown)":                        {MemsetName, ""},
@@ -87,7 +87,7 @@ func TestParseCopy(t *testing.T) {
 	}
 }
 
-// Whether attention is causal, and to a window, is told by inputs, which are others for each operator.
+// Whether attention is causal, and its window, follow from the inputs, which differ between operators.
 func TestMask(t *testing.T) {
 	syms, args := trace.NewSymbols(), trace.NewArgs()
 	put := args.Appender()
@@ -111,14 +111,14 @@ func TestMask(t *testing.T) {
 		{"aten::_scaled_dot_product_flash_attention", 0, Mask{}},
 		{"flash_attn::_flash_attn_forward", inputs("", "", "", "0.", "0.125", "True", "127", "0", "0."), Mask{Causal, 128}},
 		{"flash_attn::_flash_attn_forward", inputs("", "", "", "0.", "0.125", "True", "-1", "-1", "0."), Mask{Causal, 0}},
-		{"flash_attn::_flash_attn_forward", inputs("", "", "", "0.", "0.125", "False", "127", "0", "0."), Mask{Causal, 128}}, // nothing behind
+		{"flash_attn::_flash_attn_forward", inputs("", "", "", "0.", "0.125", "False", "127", "0", "0."), Mask{Causal, 128}}, // no keys after the query
 		{"flash_attn::_flash_attn_forward", inputs("", "", "", "0.", "0.125", "False", "100", "27", "0."), Mask{Bidirectional, 128}},
-		{"flash_attn::_flash_attn_forward", inputs("", "", "", "0.", "0.125", "False", "100", "-1", "0."), Mask{Bidirectional, 0}}, // all behind
+		{"flash_attn::_flash_attn_forward", inputs("", "", "", "0.", "0.125", "False", "100", "-1", "0."), Mask{Bidirectional, 0}}, // all keys after it
 		{"flash_attn::_flash_attn_forward", inputs("", "", "", "0.", "0.125", "True", "a", "", ""), Mask{Causal, 0}},
 		{"_vllm_fa3_C::fwd", inputs(append(make([]string, 24), "True", "127", "0", "0", "0.")...), Mask{Causal, 128}},
 		{"sgl_kernel::fwd", inputs(append(make([]string, 24), "True", "4095", "0", "0", "0.")...), Mask{Causal, 4096}},
 		{"_vllm_fa2_C::varlen_fwd", inputs(append(make([]string, 15), "True", "1023", "0", "0.")...), Mask{Causal, 1024}},
-		{"vllm::unified_attention_with_output", inputs("", "", "", "", "", "", "", ""), Mask{}}, // its window is the layer's
+		{"vllm::unified_attention_with_output", inputs("", "", "", "", "", "", "", ""), Mask{}}, // the layer sets its window
 		{"aten::mm", inputs("", "", "", "0.", "True"), Mask{}},
 	} {
 		name := syms.Intern(c.name)
@@ -128,7 +128,7 @@ func TestMask(t *testing.T) {
 	}
 }
 
-// What PyTorch's allocators hold of devices are samples; that of the host is not.
+// Device memory held by PyTorch's allocators becomes samples; host memory does not.
 func TestHeldOfMemory(t *testing.T) {
 	syms, args := trace.NewSymbols(), trace.NewArgs()
 	put := args.Appender()

@@ -6,8 +6,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A collective of hosts begins when its thread has waited for the device, and holds up the thread that asked for it unless
-// that calls the runtime meanwhile. What is of devices, or of no thread that asked, stays as it is.
+// A host collective begins when its thread has finished waiting for the device, and holds up the calling thread unless
+// that calls the runtime meanwhile. Device collectives, and those without a calling thread, are unchanged.
 func TestSettleHosts(t *testing.T) {
 	syms := trace.NewSymbols()
 	const asks, gloo, other = 0, 1, 2 // rows
@@ -21,7 +21,7 @@ func TestSettleHosts(t *testing.T) {
 		calls     []Launch
 		syncs     []CollectiveAnnotation
 		held      bool
-		begin, to trace.Time // of what lasts from 1 to 3 ms
+		begin, to trace.Time // of a collective from 1 to 3 ms
 	}{
 		{"waits", "gloo:all_reduce", false, []CollectiveAnnotation{{Row: asks, Time: 900_000, Dur: 50_000}}, nil, nil, true, 1_000_000, 3_000_000},
 		{"goes on", "gloo:all_reduce", false, []CollectiveAnnotation{{Row: asks, Time: 900_000, Dur: 50_000}}, []Launch{{Time: 1_500_000, Row: asks}}, nil, false, 1_000_000, 3_000_000},

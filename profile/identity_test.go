@@ -2,7 +2,7 @@ package profile
 
 import "testing"
 
-// ProcessOf finds the process among what producers number like one.
+// ProcessOf finds the process among entries that producers number like processes.
 func TestProcessOf(t *testing.T) {
 	row := func(kind RowKind, part, pid string, number int64, process, labels string) Row {
 		return Row{Kind: kind, Part: part, PIDText: pid, PID: number, Process: process, Labels: labels}

@@ -100,7 +100,7 @@ func TestIsCommunication(t *testing.T) {
 	}
 }
 
-// What prepares a dispatch is part of its cost, but meets nobody.
+// A kernel that prepares a dispatch is part of its cost, but does not wait for other ranks.
 func TestMeetsOthers(t *testing.T) {
 	for name, want := range map[string]bool{
 		"void deep_ep::intranode::dispatch<8, 768, 8192>(int4*, float*)":           true,

@@ -8,7 +8,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Versions are told by the names of attributes; CUDA counts them in one number.
+// Versions are found by attribute names; CUDA encodes its version in one number.
 func TestVersions(t *testing.T) {
 	m := &Meta{Attributes: []trace.Attribute{
 		{Key: "schemaVersion", Value: "1"}, {Key: "cuda_runtime_version", Value: "12090"}, {Key: "cuda_driver_version", Value: "new"},

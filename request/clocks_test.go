@@ -7,11 +7,11 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// eachProc is a clock of its own for every proc.
+// eachProc gives every proc its own clock.
 func eachProc(proc int) int { return proc }
 
-// What happened in the order of cause and effect contradicts no bound, and each hop
-// between two clocks has bounds in both directions.
+// Events in causal order contradict no bound, and each hop between two clocks has bounds in both
+// directions.
 func TestClockBoundsHold(t *testing.T) {
 	s := planted(t, plant{requests: 5})
 	directions := map[[2]int]int{}
@@ -32,7 +32,7 @@ func TestClockBoundsHold(t *testing.T) {
 	}
 }
 
-// A bound grows by as much as the clock of the effect is ahead.
+// A bound grows by the amount that the clock of the effect is ahead.
 func TestClockBoundsFollowClocks(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	plain := planted(t, plant{requests: 3}).ClockBounds(eachProc)
@@ -50,8 +50,8 @@ func TestClockBoundsFollowClocks(t *testing.T) {
 	}
 }
 
-// Requests that did not finish say nothing, nor do times that nobody could compute with,
-// nor does a gateway's span of several requests.
+// Unfinished requests give no bounds, nor do times out of range, nor a gateway span shared by
+// several requests.
 func TestClockBoundsOfDoubtful(t *testing.T) {
 	for name, change := range map[string]func(*Set, int, *Request){
 		"aborted":  func(s *Set, r int, q *Request) { q.Status = Aborted },
@@ -70,7 +70,7 @@ func TestClockBoundsOfDoubtful(t *testing.T) {
 	}
 }
 
-// far moves all rows so far away that no clock shows it.
+// far moves all rows to times that no clock could show.
 func far(s *Set) {
 	for i := range s.Rows {
 		s.Rows[i].Start |= 1 << 62
@@ -78,13 +78,13 @@ func far(s *Set) {
 	}
 }
 
-// Clocks that are right stay. A host that is ahead by more than a request takes is moved
-// by what it is ahead, as exactly as cause and effect tell.
+// Correct clocks are not adjusted. A host that is ahead by more than the duration of a request is
+// corrected by that offset, as exactly as cause and effect allow.
 func TestHostClocks(t *testing.T) {
 	if c := planted(t, plant{requests: 5}).HostClocks(); c.Moves() || c.Shift(prefillProc) != 0 {
 		t.Error("clocks that are right are moved")
 	}
-	const within = 500_000 // ns: the longest time between a cause and its effect
+	const within = 500_000 // ns: longest time between a cause and its effect
 	for _, ahead := range []trace.Time{-3_000_000_000, -20_000_000, 20_000_000, 3_000_000_000} {
 		p := plant{requests: 20}
 		p.shift[prefillProc] = ahead
@@ -103,14 +103,14 @@ func TestHostClocks(t *testing.T) {
 	}
 }
 
-// contradictions counts the bounds that do not hold once the clocks are c.
+// contradictions counts the bounds violated under the clocks c.
 func contradictions(s *Set, c *HostClocks) (n int) {
 	for i := range s.Rows {
 		row := &s.Rows[i]
 		d := c.Shift(int(row.Proc))
 		row.Start, row.End = row.Start+d, row.End+d
 	}
-	for i := range s.Instants { // of the gateway, in the order of requests
+	for i := range s.Instants { // of the gateway, in request order
 		s.Instants[i].Time += c.Shift(gatewayProc)
 	}
 	for _, b := range s.ClockBounds(eachProc) {
@@ -121,10 +121,10 @@ func contradictions(s *Set, c *HostClocks) (n int) {
 	return n
 }
 
-// A clock that drifts is moved by what it is ahead in the middle, and is known by what it
-// has gained or lost since, at every instant.
+// A drifting clock is corrected by its offset in the middle, and by the drift before and after it,
+// at every instant.
 func TestHostClocksThatDrift(t *testing.T) {
-	const ppm, within = 20, 600_000 // ns: as above, and a little for the slope
+	const ppm, within = 20, 600_000 // ns: as above, plus some for the slope
 	s := planted(t, plant{requests: 700, apart: 1_000_000})
 	first, last, _ := s.Bounds()
 	drift := func(t trace.Time) trace.Time { return t + (t-first)*ppm/1_000_000 }

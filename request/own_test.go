@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Requests own the rows of their gateways as if they came one after the other, each of which takes the rows
-// in its own unless that is taken.
+// Gateway rows are assigned as if requests came one by one, each taking the rows inside its own
+// gateway row that are still free.
 func TestOwnAsInTurn(t *testing.T) {
 	for seed := range uint64(200) {
 		rng := rand.New(rand.NewPCG(seed, 1))

@@ -6,8 +6,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// The percentiles must be those of gonum's Empirical, which the documentation
-// names as the definition.
+// Percentiles equal gonum's Empirical, which the documentation names as the definition.
 func TestNearestRankIsEmpirical(t *testing.T) {
 	for n := 1; n <= 1000; n++ {
 		v, f := make([]int64, n), make([]float64, n)

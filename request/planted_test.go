@@ -9,7 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Procs of planted sets.
+// These are the procs of planted sets.
 const (
 	gatewayProc = iota
 	prefillProc
@@ -18,13 +18,13 @@ const (
 	plantedProcs
 )
 
-// A plant is how the requests of a planted set are. Times are in us.
+// A plant describes the requests of a planted set. Times are in us unless stated otherwise.
 type plant struct {
 	requests int
-	apart    int                             // us from one to the next; 0 is 1000
-	steps    func(r int) int                 // tokens after the first; nil is 3
-	shift    [plantedProcs]trace.Time        // ns that the clock of a proc is ahead
-	change   func(s *Set, r int, q *Request) // nil is none
+	apart    int                             // us between requests; 0 means 1000
+	steps    func(r int) int                 // number of tokens after the first; nil means 3
+	shift    [plantedProcs]trace.Time        // how far the clock of a proc is ahead, in ns
+	change   func(s *Set, r int, q *Request) // may be nil
 }
 
 // planted returns a set of requests through a gateway, a prefill and a decode server with
@@ -76,7 +76,7 @@ func newPlanter(p plant) *planter {
 	return &planter{plant: p, s: s, names: names}
 }
 
-// row adds a row of proc, in us from the beginning of the request, and returns its index.
+// row adds a row of proc with times in us from the start of the request, and returns its index.
 func (b *planter) row(r int, kind Kind, above, proc int, name string, from, to int, row Row) int {
 	at := func(us int) trace.Time { return trace.Time(1000*(b.apart*r+us)) + b.shift[proc] }
 	row.Kind, row.Proc, row.Name, row.Start, row.End, row.Place = kind, int32(proc), b.names[name], at(from), at(to), trace.InLine(uint32(len(b.s.Rows)+1))
@@ -96,8 +96,8 @@ func (b *planter) part(r, gateway, proc, from, to int) (part, root int) {
 	return part, root
 }
 
-// thread adds the share of a proc with its stages; stages are {name, meaning, from, to},
-// and those that begin within the one before lie in it.
+// thread adds a thread of proc with its stages, each {name, meaning, from, to}. A stage that begins
+// within the previous one is nested in it.
 func (b *planter) thread(r, part, root, proc int, stages []plantedStage) {
 	s, t := b.s, len(b.s.Threads)
 	of := Row{Thread: int32(t), Part: int32(part)}
@@ -151,7 +151,7 @@ func (b *planter) request(r int) {
 	}
 }
 
-// finish makes the tree of rows, and what belongs to what.
+// finish builds the tree of rows and the references between tables.
 func (b *planter) finish() *Set {
 	s := b.s
 	below := make([][]uint32, len(s.Rows))
@@ -178,7 +178,7 @@ func rids(s *Set) (list []string) {
 	return list
 }
 
-// What belongs to what is what was planted.
+// Parts, threads, and rows belong to the requests they were planted in.
 func TestPlantedBelongings(t *testing.T) {
 	s := planted(t, plant{requests: 3})
 	for i := range s.Rows {
@@ -219,7 +219,7 @@ func TestPlantedBelongings(t *testing.T) {
 	}
 }
 
-// Tokens come out with the ends of steps on the lead rank of the server that answers.
+// Tokens are produced at the ends of steps on the lead rank of the answering server.
 func TestTokens(t *testing.T) {
 	s := planted(t, plant{requests: 4, steps: func(r int) int { return r }})
 	for r := range s.Requests {
@@ -251,7 +251,7 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-// Rows of threads come parents first, and a walk that is ended early ends.
+// Rows of threads come parents first, and breaking off a walk ends it.
 func TestThreadRows(t *testing.T) {
 	s := planted(t, plant{requests: 1})
 	for th := range s.Threads {

@@ -10,7 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
-// A selection keeps the requests that it names.
+// A selection keeps the requests it names.
 func TestSelectRequests(t *testing.T) {
 	for _, test := range []struct {
 		name string
@@ -54,7 +54,7 @@ func TestSelectRequests(t *testing.T) {
 			if got := rids(s); !slices.Equal(got, want) {
 				t.Fatalf("%v, want %v", got, want)
 			}
-			for i := range s.Rows { // selected rows belong to requests that remain
+			for i := range s.Rows { // selected rows belong to remaining requests
 				r := s.RequestOf(i)
 				if s.Kind(i) != Unselected && r == None {
 					t.Errorf("row %d of a request that is not there", i)
@@ -67,7 +67,7 @@ func TestSelectRequests(t *testing.T) {
 	}
 }
 
-// A selection of spans leaves out others, and keeps what is around the ones selected.
+// A selection of spans removes others, but keeps the ancestors of selected spans.
 func TestSelectSpans(t *testing.T) {
 	tp1, err := naming.Parse("TP1")
 	if err != nil {
@@ -76,7 +76,7 @@ func TestSelectSpans(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		sel  Selection
-		keep func(s *Set, row *Row) bool // of stages
+		keep func(s *Set, row *Row) bool // decides for stages
 	}{
 		{"role", Selection{Roles: []Role{Decode}}, func(s *Set, row *Row) bool { return s.Procs[row.Proc].Role == Decode }},
 		{"host", Selection{Hosts: []string{"aaaa"}}, func(s *Set, row *Row) bool { return row.Proc == prefillProc }},
@@ -110,7 +110,7 @@ func TestSelectSpans(t *testing.T) {
 	}
 }
 
-// A sample is about as large as it should be, and a larger one has all of a smaller one.
+// A sample has about the requested size, and a larger sample contains a smaller one.
 func TestSample(t *testing.T) {
 	const n = 400
 	var before []string
@@ -132,7 +132,7 @@ func TestSample(t *testing.T) {
 	}
 }
 
-// Errors say what is not there, and what may have been meant.
+// Errors name what was not found, and suggest what may have been meant.
 func TestSelectErrors(t *testing.T) {
 	for _, test := range []struct {
 		sel  Selection
@@ -152,14 +152,14 @@ func TestSelectErrors(t *testing.T) {
 	}
 }
 
-// One slip in six characters of an id is found, more are chance.
+// One typo in six characters of an id is tolerated; more would match by chance.
 func TestSimilar(t *testing.T) {
 	s := planted(t, plant{requests: 1})
 	for asked, want := range map[string]string{
 		"decode-0O00":      "decode-0000",
 		"decdoe-000O":      "",
-		"decode-0":         "decode-0", // its beginning, which Select takes before it asks
-		"prefil-0000":      "",         // two slips: a letter is missing, and one too many
+		"decode-0":         "decode-0", // a prefix, which Select finds before it asks for similar ids
+		"prefil-0000":      "",         // two typos: a missing and an extra letter
 		"full-prefi1l-000": "full-prefill-000",
 		"zzzzzz":           "",
 		"gw-00":            "",
@@ -174,7 +174,7 @@ func TestSimilar(t *testing.T) {
 	}
 }
 
-// What is outside of a time is left out and counted, once.
+// Rows outside a time range are removed and counted once.
 func TestLeaveOut(t *testing.T) {
 	s := planted(t, plant{requests: 3})
 	want, first := 0, None

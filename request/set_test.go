@@ -7,8 +7,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// tables returns a set of three rows that nobody read from spans: a part, a stage of it
-// with two instants, and a stage in that.
+// tables returns a set of three rows that did not come from spans: a part, a stage with two
+// instants, and a nested stage.
 func tables() *Set {
 	syms := trace.NewSymbols()
 	name := syms.Intern("step")
@@ -38,7 +38,7 @@ func tables() *Set {
 	return s
 }
 
-// Tables need no spans: whoever fills them gets tokens, names and positions.
+// Tables work without spans: tokens, names, and positions can be filled in directly.
 func TestTablesWithoutSpans(t *testing.T) {
 	s := tables()
 	if got := s.TokenTimes(&s.Parts[0]); !slices.Equal(got, []trace.Time{60}) {
@@ -75,8 +75,8 @@ func TestTablesWithoutSpans(t *testing.T) {
 	}
 }
 
-// Stages come in the order of a request's way; what is beside it, and what nobody knows,
-// comes last.
+// Stages come in the order in which requests pass them; side activities and unknown stages come
+// last.
 func TestStagesInOrder(t *testing.T) {
 	s := tables()
 	names := []string{"zzz", "step", "beside", "aaa", "wait", "answer"}
@@ -89,7 +89,7 @@ func TestStagesInOrder(t *testing.T) {
 	}
 }
 
-// Rows that begin and end together have the order that ties say.
+// Rows with equal start and end are ordered by Ties.
 func TestCompareBreaksTies(t *testing.T) {
 	s := tables()
 	s.Rows[2].Start = s.Rows[1].Start
@@ -102,7 +102,7 @@ func TestCompareBreaksTies(t *testing.T) {
 	}
 }
 
-// A selection by stage, level and length leaves rows out, and no request that has any left.
+// Selecting by stage, level, and duration removes rows, but keeps each request that still has some.
 func TestSelectRows(t *testing.T) {
 	s := tables()
 	if err := s.Select(Selection{Stages: []string{"step"}, MinDur: 45}); err != nil {

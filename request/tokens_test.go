@@ -7,7 +7,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A step that is missing is between the tokens around it; where numbers don't increase, steps are counted.
+// A gap in the step numbers means lost steps between the surrounding tokens. If the numbers don't increase, steps are counted instead.
 func TestNumberSteps(t *testing.T) {
 	for _, x := range []struct {
 		name              string

@@ -6,10 +6,10 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// The rate is that of the busiest ten seconds, also of a dump that is shorter, and lost rows
-// that are near each other are one gap.
+// The rate is that of the busiest ten seconds, even in a shorter dump. Nearby lost rows count as
+// one gap.
 func TestTracing(t *testing.T) {
-	s := planted(t, plant{requests: 4000, apart: 10_000}) // 40 s, each with 9 rows of decode TP0
+	s := planted(t, plant{requests: 4000, apart: 10_000}) // 40 s, with 9 rows of decode TP0 per request
 	perRequest := 0
 	for i := range s.Rows {
 		if row := &s.Rows[i]; row.Proc == decodeProc && row.Start < s.Rows[0].Start+10_000_000 {

@@ -11,7 +11,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace/redact"
 )
 
-// What intervals cover is what counting instant by instant gives.
+// Coverage by intervals equals counting instant by instant.
 func TestCoverage(t *testing.T) {
 	const length = 60
 	for seed := range uint64(200) {
@@ -50,8 +50,8 @@ func TestCoverage(t *testing.T) {
 	}
 }
 
-// Names and ids get others, in every table that has them, and all of them are learned: no
-// field keeps one.
+// Names and ids are replaced in every table, and all of them are learned: no field keeps the
+// original.
 func TestRedact(t *testing.T) {
 	s := planted(t, plant{requests: 2, change: func(s *Set, r int, q *Request) {
 		q.Reason = s.Syms.Intern("host aaaa1111bbbb gave up on decode-0000")
@@ -104,7 +104,7 @@ func TestRedact(t *testing.T) {
 	}
 }
 
-// A room is the same number, however it is written.
+// A room is the same number in any notation.
 func TestRooms(t *testing.T) {
 	for text, want := range map[string]string{"255": "0xff", "0xFF": "0xff", "0xff": "0xff", "18446744073709551615": "0xffffffffffffffff",
 		"0": "", "0x0": "", "0x": "", "": "", "ff": "", "-1": ""} {
@@ -114,7 +114,7 @@ func TestRooms(t *testing.T) {
 	}
 }
 
-// Words are the inverse of what they are parsed from, and each is another one.
+// Each constant has a distinct word, which parses to that constant.
 func TestWords(t *testing.T) {
 	seen := map[string]bool{}
 	for r := Unified; r <= Other; r++ {
@@ -151,8 +151,7 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// Every meaning that is watched is in a phase, and a token comes out only where something
-// is computed.
+// Every watched meaning belongs to a phase, and tokens are only produced in prefill and decode.
 func TestMeanings(t *testing.T) {
 	for m := NoMeaning; m <= Caching; m++ {
 		phase := m.Phase()
@@ -173,7 +172,7 @@ func TestMeanings(t *testing.T) {
 	}
 }
 
-// Counts of tokens are unknown where what they are made of is.
+// Token counts are unknown if any of their terms is.
 func TestTokenCounts(t *testing.T) {
 	for _, test := range []struct {
 		m               Metrics
@@ -190,7 +189,7 @@ func TestTokenCounts(t *testing.T) {
 	}
 }
 
-// Rows whose times cannot be right are told, once and with their place, and give no tokens.
+// Rows with impossible times are reported once, with their position, and give no tokens.
 func TestImplausibleRows(t *testing.T) {
 	s := planted(t, plant{requests: 1})
 	var steps []int

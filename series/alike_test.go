@@ -8,8 +8,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Logs and metrics of servers under other names are one where they say the same at the same times. Servers that share a
-// queue's growth, as balancers see to, are not one for that.
+// Servers with different names in logs and metrics are merged if they report the same values at the
+// same times. Queues that grow together, as behind a load balancer, are not enough.
 func TestServersThatSayTheSame(t *testing.T) {
 	for seed := range uint64(20) {
 		random := rand.New(rand.NewPCG(seed, 1))
@@ -20,7 +20,7 @@ func TestServersThatSayTheSame(t *testing.T) {
 			for k := range n {
 				grows := 0.0
 				if k > n/2 {
-					grows = 20 // of all of them
+					grows = 20 // on all servers
 				}
 				q = max(0, q+grows+10*random.NormFloat64())
 				queues[i] = append(queues[i], math.Round(q))

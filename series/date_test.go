@@ -7,14 +7,14 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Stamps without a date are of the only day on which the input overlaps with others, and else stay as they are.
+// Timestamps without a date get the only day on which the input overlaps with others; otherwise they stay unchanged.
 func TestDates(t *testing.T) {
 	const hour, day = trace.Time(time.Hour), trace.Time(24 * time.Hour)
 	noon := trace.Time(1_700_000_000e9)/day*day + 12*hour
 	for _, c := range []struct {
 		name     string
-		from, to trace.Time // of another input; 0 is none
-		want     trace.Time // days
+		from, to trace.Time // range of another input; 0 means none
+		want     trace.Time // in days
 		code     string
 	}{
 		{"alone", 0, 0, 0, "log-no-date"},

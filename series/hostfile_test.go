@@ -6,7 +6,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Kernel logs that name no host are of those by which their files or folders are called, if others know them; one that says whose it is stays.
+// A kernel log without a host name belongs to the known host after which its file or folder is named. One with a host name keeps it.
 func TestHostsOfKernelLogs(t *testing.T) {
 	for _, c := range []struct{ file, says, want string }{
 		{"in/dmesg/node-10.log", "", "node-10"},

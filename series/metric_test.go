@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A row that lacks something says what.
+// An incomplete row gives an error that says what is missing.
 func TestWorseningsAreWhole(t *testing.T) {
 	known := map[string]bool{}
 	for _, w := range Worsenings {

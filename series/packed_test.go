@@ -10,8 +10,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Whatever is added comes back in the order of its time: values of any kind, stamps of any precision, several
-// inputs of one series, lines beyond what a mark holds, and samples that come late.
+// All samples come back in order of time: values of any kind, timestamps of any precision, several
+// inputs per series, more lines than a mark holds, and late samples.
 func TestPackedSamples(t *testing.T) {
 	for seed := range uint64(200) {
 		rng := rand.New(rand.NewPCG(seed, 7))

@@ -11,8 +11,8 @@ import (
 
 const second = trace.Time(time.Second)
 
-// Two inputs that say something of one place make one series, in the order of time, with local
-// stamps on Unix time.
+// Two inputs with samples of one place form one series in order of time, with local timestamps
+// converted to Unix time.
 func TestInputsMakeOneSeries(t *testing.T) {
 	s := New(trace.NewSymbols(), &trace.Diags{})
 	const at = 1787000000 * second
@@ -55,13 +55,13 @@ func TestInputsMakeOneSeries(t *testing.T) {
 	}
 }
 
-// A zone is what most Unix times beside stamps say, or the only one that fits, or nothing.
+// The time zone is that of most Unix times beside timestamps, or else the only one that fits, or unknown.
 func TestZones(t *testing.T) {
 	const at = 1787000000 * second
 	hour := trace.Time(time.Hour)
 	for _, test := range []struct {
 		what   string
-		beside []trace.Time // stamp minus Unix time
+		beside []trace.Time // timestamp minus Unix time
 		known  Known
 		want   string
 		told   int
@@ -91,7 +91,7 @@ func TestZones(t *testing.T) {
 	}
 }
 
-// A NaN is not kept as a sample, and metrics of a name are one.
+// NaN is not kept as a sample, and metrics with the same name are one metric.
 func TestMetricsOfProducers(t *testing.T) {
 	s := New(trace.NewSymbols(), &trace.Diags{})
 	f := s.Fill("m", "test")
@@ -105,8 +105,8 @@ func TestMetricsOfProducers(t *testing.T) {
 	}
 }
 
-// A server is one, whoever speaks of it: its log, its metrics, a router that calls it by where it listens or by its
-// name in the cluster, and an orchestrator that knows its host. Who is called like nobody stays by itself.
+// A server is recognized across inputs: in its log, its metrics, a router that names it by address or by
+// cluster name, and an orchestrator that knows its host. A name that matches no server stays separate.
 func TestOthersSpeakOfServers(t *testing.T) {
 	s := New(trace.NewSymbols(), &trace.Diags{})
 	const at = 1787000000 * second

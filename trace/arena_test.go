@@ -9,8 +9,8 @@ import (
 	"github.com/sgtrace/sgtrace/internal/memory"
 )
 
-// Lists of several appenders come back, in memory, spilled and too long for a
-// block alike, and the temporary file has no name.
+// Lists from several appenders come back, whether in memory, spilled, or too long for a block, and
+// the temporary file has no name.
 func TestAppendersSpill(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
@@ -58,7 +58,7 @@ func TestAppendersSpill(t *testing.T) {
 	}
 }
 
-// Without a place for the file everything stays in memory.
+// Without a directory for the file, everything stays in memory.
 func TestSpillNeedsNoDisk(t *testing.T) {
 	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "missing"))
 	args := NewArgs()
@@ -85,8 +85,8 @@ func BenchmarkAppender(b *testing.B) {
 	}
 }
 
-// Whoever asks for an appender goes on with the block of one that was released: a folder of many small
-// files takes no block for each.
+// A new appender continues the block of a released one, so that a folder of many small files does
+// not take a block for each.
 func TestReleasedAppenders(t *testing.T) {
 	args := NewArgs()
 	lists := map[ArgsID]int64{}

@@ -23,7 +23,7 @@ func TestUvarint(t *testing.T) {
 	}
 }
 
-// Next walks a list like All, extensions included.
+// Next visits the same arguments as All, including extensions.
 func TestNext(t *testing.T) {
 	args := NewArgs()
 	base := args.Put(ArgList(nil).String(7, "text").Float(300, 0.5).Int(1, math.MinInt64))

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// FuzzRank reads what users write for a rank: what is printed of it is read as the same,
-// and numbers are what their digits say.
+// FuzzRank parses ranks that users write: printing and parsing the result gives it again, and
+// numbers equal their digits.
 func FuzzRank(f *testing.F) {
 	for _, text := range []string{"TP0", "tp0-dp1", "EP3-PP2-DP1-TP0", "DP1 TP0", "rank 7", "7", "TP32767", "2147483647", "TP32768", "TP+1", "TP0-TP1", "-", "TP", "0-1"} {
 		f.Add(text)
@@ -39,8 +39,8 @@ func FuzzRank(f *testing.F) {
 	})
 }
 
-// FuzzArgs puts lists of any arguments into an arena: they come back as they were,
-// whatever lies beside them.
+// FuzzArgs puts arbitrary argument lists into an arena: each comes back unchanged, whatever lies
+// beside it.
 func FuzzArgs(f *testing.F) {
 	for n := range 6 {
 		data := make([]byte, 100*n)
@@ -57,7 +57,7 @@ func FuzzArgs(f *testing.F) {
 		var want []string
 		for bytes := 0; len(d.data) > 0 && bytes < 4<<20; {
 			list, text := d.list(2)
-			if len(ids) > 0 && d.byte() < 50 { // it goes on with another one
+			if len(ids) > 0 && d.byte() < 50 { // extends an earlier list
 				other := d.byte() % len(ids)
 				list, text = list.Extend(ids[other]), text+want[other]
 			}
@@ -75,7 +75,7 @@ func FuzzArgs(f *testing.F) {
 	})
 }
 
-// A draw turns bytes into arguments.
+// A draw generates arguments from bytes.
 type draw struct{ data []byte }
 
 func (d *draw) byte() int {
@@ -93,7 +93,7 @@ func (d *draw) number() uint64 {
 	return binary.LittleEndian.Uint64(b[:])
 }
 
-// list returns some arguments, encoded, and what they are.
+// list returns an encoded list of arguments, and its text.
 func (d *draw) list(depth int) (l ArgList, text string) {
 	for range d.byte() % 5 {
 		key, n := Sym(d.number()), d.number()
@@ -115,7 +115,7 @@ func (d *draw) list(depth int) (l ArgList, text string) {
 			l, text = l.Dict(key, inner), text+"{"+is+"}"
 		default:
 			size := int(n % 64)
-			if kind == 255 { // as long as a block, nearly
+			if kind == 255 { // nearly as long as a block
 				size += maxInBlock - 32
 			}
 			value := strings.Repeat(string(byte(kind)), size)
@@ -126,7 +126,7 @@ func (d *draw) list(depth int) (l ArgList, text string) {
 	return l, text
 }
 
-// listText says what arguments are.
+// listText formats arguments.
 func listText(all func(func(Arg) bool)) (text string) {
 	for a := range all {
 		text += fmt.Sprint(a.Key, "=")

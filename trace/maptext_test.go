@@ -31,7 +31,7 @@ func TestMapText(t *testing.T) {
 	}
 }
 
-// Windows of one trace are mapped one after another.
+// Windows of one trace are mapped one by one.
 func TestMapTextOfWindows(t *testing.T) {
 	b := NewBuilder(NewSymbols(), NewArgs(), &Diags{})
 	key := b.Intern("a")

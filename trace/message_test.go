@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// Every row has a code of its own, a text and advice, and is said somewhere, with as
-// many values as its text has places for.
+// Every message has a unique code, a text, and advice, and is used somewhere, with one value per
+// slot in its text.
 func TestMessages(t *testing.T) {
 	rows := rowsByName(t)
 	codes := map[string]bool{}
@@ -56,8 +56,8 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// said reads trace.Message.At(pos, values...) and Of(file, values...), and the calls of
-// formats that have the message first.
+// said parses calls of trace.Message.At(pos, values...) and Of(file, values...), and the formats'
+// own functions that take the message first.
 func said(call *ast.CallExpr) (name string, values int, ok bool) {
 	method, ok := call.Fun.(*ast.SelectorExpr)
 	if !ok || call.Ellipsis.IsValid() {
@@ -66,12 +66,12 @@ func said(call *ast.CallExpr) (name string, values int, ok bool) {
 	message, place := method.X, 1
 	switch method.Sel.Name {
 	case "At", "Of":
-	case "Tell": // with the message and where
+	case "Tell": // the message and the position
 		if len(call.Args) < 2 {
 			return "", 0, false
 		}
 		message, place = call.Args[0], 2
-	case "Report", "Diag": // with the message, where, and how often or in which row
+	case "Report", "Diag": // the message, the position, and a count or row
 		if len(call.Args) < 3 {
 			return "", 0, false
 		}
@@ -88,7 +88,7 @@ func said(call *ast.CallExpr) (name string, values int, ok bool) {
 	return name, len(call.Args) - place, true
 }
 
-// rowsByName are the messages by the names of their variables.
+// rowsByName returns the messages by variable name.
 func rowsByName(t *testing.T) map[string]*Message {
 	f, err := parser.ParseFile(token.NewFileSet(), "messages.go", nil, 0)
 	if err != nil {
@@ -143,7 +143,7 @@ func TestMessageSays(t *testing.T) {
 	}
 }
 
-// Slots are cut out of each message as the pattern finds them.
+// cutSlot finds the same slots in each message as the pattern.
 func TestCutSlot(t *testing.T) {
 	for _, m := range Messages() {
 		rest := m.Text

@@ -8,7 +8,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Each name is looked at once, wherever its symbol lies, and whatever is said of it.
+// Each name is examined once, whichever block its symbol is in, and whatever the result.
 func TestPerName(t *testing.T) {
 	syms := trace.NewSymbols()
 	looked := map[string]int{}

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Goroutines that intern the same strings at a time get one symbol for each, and caches agree.
+// Goroutines that concurrently intern the same strings get the same symbols, and caches agree.
 func TestSymbolsAtATime(t *testing.T) {
 	const goroutines, texts = 8, 2000
 	syms := NewSymbols()
@@ -18,7 +18,7 @@ func TestSymbolsAtATime(t *testing.T) {
 			cache := NewSymbolCache(syms)
 			got[g] = make([]Sym, texts)
 			for k := range texts {
-				i := (k*7 + g*texts/goroutines) % texts // each begins at another one
+				i := (k*7 + g*texts/goroutines) % texts // each begins elsewhere
 				text := "Req " + strconv.Itoa(i)
 				if got[g][i] = cache.Intern([]byte(text)); syms.Name(got[g][i]) != text {
 					t.Errorf("%q is called %q", text, syms.Name(got[g][i]))

@@ -8,7 +8,7 @@ import (
 	"unsafe"
 )
 
-// The sizes of the tables' rows decide how many events fit into memory.
+// The row sizes of the tables determine how many events fit into memory.
 func TestSizes(t *testing.T) {
 	for _, c := range []struct {
 		name      string
@@ -106,13 +106,13 @@ func TestCutSliceKeepsTrueTimes(t *testing.T) {
 	}
 }
 
-// A slice that is cut at both ends keeps the times that it had before.
+// A slice that is cut at both ends keeps its original times.
 func TestSliceCutTwiceKeepsTrueTimes(t *testing.T) {
 	b, _ := newBuilder()
 	track := b.Track(Track{Kind: KindThread})
 	b.Slice(Slice{Time: 0, Dur: 100, Track: track}, 0)
 	b.Slice(Slice{Time: 50, Dur: 49, Track: track}, 0)
-	b.Slice(Slice{Time: 98, Dur: 4, Track: track}, 0) // into the second, and over the first
+	b.Slice(Slice{Time: 98, Dur: 4, Track: track}, 0) // begins inside the second slice, and ends after the first
 	tr := b.Finish()
 	s := tr.Slices[3]
 	start, _ := tr.Args.Find(s.Args, tr.Syms.Intern("true_start_ns"))
@@ -134,7 +134,7 @@ func TestNegativeDurationIsCounted(t *testing.T) {
 	}
 }
 
-// Any set of intervals becomes a valid model, and no slice is lost.
+// Any set of intervals becomes a valid model without losing a slice.
 func TestFinishIsAlwaysValid(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 300 {
@@ -266,8 +266,8 @@ func TestDepthIsBounded(t *testing.T) {
 	}
 }
 
-// Forked Builders give the same trace as one that draws all parts, whether or
-// not the rooms were guessed right.
+// Forked Builders give the same trace as one Builder that draws all parts, whether or not the sizes
+// were guessed right.
 func TestForkAndJoin(t *testing.T) {
 	fill := func(b *Builder, name string, n int) (prev SliceID) {
 		track := b.Track(Track{Kind: KindThread, Name: b.Intern(name)})
@@ -320,10 +320,10 @@ func TestForkAndJoin(t *testing.T) {
 	want := describe(one.Finish())
 	for _, rooms := range [][3]Capacity{
 		{{5, 5, 5, 4}, {7, 7, 7, 6}, {3, 3, 3, 2}},    // exact
-		{{9, 9, 9, 9}, {9, 9, 9, 9}, {9, 9, 9, 9}},    // too much
-		{{2, 1, 0, 0}, {1, 2, 3, 0}, {1, 0, 0, 1}},    // too little
+		{{9, 9, 9, 9}, {9, 9, 9, 9}, {9, 9, 9, 9}},    // too large
+		{{2, 1, 0, 0}, {1, 2, 3, 0}, {1, 0, 0, 1}},    // too small
 		{{5, 9, 0, 0}, {0, 7, 20, 3}, {4, 0, 2, 2}},   // mixed
-		{{20, 20, 0, 0}, {5, 5, 0, 0}, {9, 9, 20, 9}}, // too little behind a gap
+		{{20, 20, 0, 0}, {5, 5, 0, 0}, {9, 9, 20, 9}}, // too small after a gap
 	} {
 		b, _ := newBuilder()
 		b.Subject(Subject{})

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// The windows of a trace together hold everything once, but for what crosses
-// their borders, which every one of them has its part of.
+// The windows of a trace together contain everything once, except that each contains its part of
+// what crosses its boundaries.
 func TestWindowsCoverTheTrace(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	b, _ := newBuilder()

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A search that asks for the bound before it asks for the gain finds what it would find without.
+// A search that checks the upper bound before it computes the gain finds the same changes.
 func TestBoundIsAboveGain(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 50 {

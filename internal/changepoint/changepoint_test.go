@@ -9,14 +9,14 @@ import (
 	"github.com/sgtrace/sgtrace/internal/order"
 )
 
-// In sequences without a change one is found about as rarely as was asked for,
-// however much neighbors resemble each other.
+// In sequences without a change, false alarms are about as rare as requested, however strongly
+// neighbors correlate.
 func TestFalseAlarms(t *testing.T) {
 	const (
 		runs  = 200
 		n     = 240
 		alpha = 0.05
-		most  = 20 // of 200 runs of probability alpha; there are more once in a thousand times
+		most  = 20 // in 200 runs with probability alpha; exceeded once in a thousand times
 	)
 	o := Options{Alpha: alpha}
 	rates := func(x []float64) []Change { return Rates(x, x[0], x[len(x)-1], o) }
@@ -62,7 +62,7 @@ func TestFalseAlarms(t *testing.T) {
 	}
 }
 
-// inTurn returns draws by a router that takes one of places after the other.
+// inTurn returns the choices of one place by a round-robin router.
 func inTurn(n, places int) []bool {
 	is := make([]bool, n)
 	for i := range is {
@@ -71,13 +71,12 @@ func inTurn(n, places int) []bool {
 	return is
 }
 
-// A planted change is searched for in sequences of plantedIn observations, and is
-// at plantedAt.
+// A planted change is at position plantedAt in a sequence of plantedIn observations.
 const plantedIn, plantedAt = 400, 160
 
 var planted = map[string]struct {
 	search func(r *rand.Rand, o Options) []Change
-	found  int // in 100 sequences, at least
+	found  int // minimum, in 100 sequences
 }{
 	"rate": {func(r *rand.Rand, o Options) []Change {
 		x := atRates(r, []int{plantedAt, plantedIn - plantedAt}, []float64{1, 2})
@@ -107,8 +106,8 @@ var planted = map[string]struct {
 	}, 90},
 }
 
-// Changes are found where they are, nearly always, and the interval holds the
-// place nearly as often as it promises.
+// Changes are nearly always found where they are, and the interval contains the true position
+// nearly as often as it promises.
 func TestFindsChanges(t *testing.T) {
 	const runs, near = 100, 40
 	o := Options{Alpha: 0.001}
@@ -146,7 +145,7 @@ func TestFindsChanges(t *testing.T) {
 	}
 }
 
-// A burst is two changes, also where it is short and the sequence long.
+// A burst is two changes, even if it is short in a long sequence.
 func TestBurst(t *testing.T) {
 	for _, n := range []int{150, 1500} {
 		found := 0
@@ -206,7 +205,7 @@ func TestShortAndEmpty(t *testing.T) {
 	}
 }
 
-// Events that all happen at one time are a batch, and no rate.
+// Simultaneous events are a batch, not a rate.
 func TestBatchIsNoRate(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 5))
 	x := atRates(r, []int{100, 8, 100}, []float64{1, 1e9, 1})
@@ -260,7 +259,7 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-// Values that all become the same one change as well, however blocks of them are rounded.
+// Values that become constant are a change, too, however the means of their blocks are rounded.
 func TestLevelsThatBecomeOneValue(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for n := 840; n < 880; n++ {

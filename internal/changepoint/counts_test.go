@@ -2,10 +2,10 @@ package changepoint
 
 import "testing"
 
-// One crowd is found between those that are true now and then; two crowds are none, nor is one from the
-// beginning on.
+// A single crowd is found among occasional true values. Two crowds, or one at the very beginning,
+// are not.
 func TestCrowd(t *testing.T) {
-	sequence := func(parts ...int) (is []bool) { // how many are false, true, false, ...
+	sequence := func(parts ...int) (is []bool) { // lengths of the runs of false, true, false, ...
 		for i, n := range parts {
 			for range n {
 				is = append(is, i%2 == 1)

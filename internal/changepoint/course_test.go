@@ -11,15 +11,15 @@ import (
 	"github.com/sgtrace/sgtrace/testkit/testset"
 )
 
-// A climate is what the noise of a simulated series is like.
+// A climate is the kind of noise in a simulated series.
 type climate struct {
 	n     int
 	rho   float64 // correlation of neighbors
-	heavy bool    // one in twenty is far off
-	long  float64 // how long an observation lasts on average, of 100
+	heavy bool    // one in twenty is an outlier
+	long  float64 // mean duration of an observation, in s
 }
 
-// series makes observations over 100 s of a level that is given at any time.
+// series returns observations over 100 s whose level is given as a function of time.
 func (c climate) series(r *rand.Rand, level func(from, to float64) float64) []Observation {
 	noise := autoregressive(r, c.n, c.rho)
 	list := make([]Observation, c.n)
@@ -38,7 +38,7 @@ func (c climate) series(r *rand.Rand, level func(from, to float64) float64) []Ob
 
 var climates = []climate{{n: 300}, {n: 300, rho: 0.5}, {n: 300, heavy: true}, {n: 300, heavy: true, rho: 0.5}, {n: 600, long: 3}, {n: 600, long: 3, rho: 0.5}}
 
-// Shapes are told apart, and a steady level has none, whatever the noise.
+// Shapes are distinguished, and a steady level has none, whatever the noise.
 func TestRateOfShapes(t *testing.T) {
 	after := func(at, from, to float64) float64 { return after(&Observation{From: from, To: to}, at) }
 	for _, shape := range []struct {
@@ -74,7 +74,7 @@ func TestRateOfShapes(t *testing.T) {
 	}
 }
 
-// The bounds of the time of a change hold it in 95 of 100 series, within what some runs vary by.
+// The interval for the time of a change contains it in 95 of 100 series, within sampling error.
 func TestRateOfTimes(t *testing.T) {
 	seeds := testset.Seeds(t)
 	covered, runs := 0, 0
@@ -95,8 +95,8 @@ func TestRateOfTimes(t *testing.T) {
 	testset.Rate(t, "shapes: bounds of times", covered, runs, 92)
 }
 
-// Servers that all became slower are told from one that did, and from servers that did one
-// after the other.
+// A slowdown of all servers at once is distinguished from that of one server, and from servers that
+// slow down one after another.
 func TestCoursesOfServers(t *testing.T) {
 	for seed := range uint64(3) {
 		r := rand.New(rand.NewPCG(seed, 7))
@@ -119,7 +119,7 @@ func TestCoursesOfServers(t *testing.T) {
 	}
 }
 
-// A crowd at the very end is no bend: what goes on slowly goes on for some time.
+// A crowd at the very end is not a bend: a gradual change must last for some time.
 func TestBendsLast(t *testing.T) {
 	for seed := range uint64(20) {
 		r := rand.New(rand.NewPCG(seed, 0))
@@ -130,7 +130,7 @@ func TestBendsLast(t *testing.T) {
 	}
 }
 
-// What a shape of lines explains is the same by sums over the first observations as one by one.
+// Computing the fit of a piecewise linear shape from prefix sums gives the same as summing over all observations.
 func TestMoments(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 1))
 	for range 200 {
@@ -164,8 +164,8 @@ func TestMoments(t *testing.T) {
 	}
 }
 
-// A step is a step, though the rest beside it goes up and down so slowly that few observations are worth much: that
-// the level is not steady, a line tells, too, and not better. One or two observations are no level.
+// A step is recognized beside noise so slow that few observations are independent: a line shows
+// that the level is not steady, but fits no better. One or two observations are not a level.
 func TestStepBesideSlowNoise(t *testing.T) {
 	list := func(n, at int) []Observation {
 		out := make([]Observation, n)
@@ -189,7 +189,7 @@ func TestStepBesideSlowNoise(t *testing.T) {
 	}
 }
 
-// Steps and spells of one series are told from each other, and from one shape.
+// Several steps and spells in a series are distinguished from each other and from a single shape.
 func TestChangesInTurn(t *testing.T) {
 	type change struct{ at, end, size float64 }
 	for _, c := range []struct {

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// FuzzFind searches any sequence: nothing panics or hangs, changes lie within the
-// sequence and apart, their P is a probability, and the same sequence has the same ones.
+// FuzzFind searches arbitrary sequences: nothing panics or hangs, changes lie within the sequence
+// and apart from each other, P is a probability, and the result is reproducible.
 func FuzzFind(f *testing.F) {
 	step := make([]byte, 0, 2000)
 	for i := range 500 {
@@ -64,8 +64,8 @@ func FuzzFind(f *testing.F) {
 	})
 }
 
-// numbers reads finite numbers of the given number of bytes: as many as a search takes
-// no time for.
+// numbers decodes finite numbers of the given width in bytes, at most 1000, which are quick to
+// search.
 func numbers(data []byte, width int) (values []float64) {
 	width = 1 + width%8
 	for len(data) >= width && len(values) < 1000 {
@@ -75,7 +75,7 @@ func numbers(data []byte, width int) (values []float64) {
 		if width == 8 {
 			v = math.Float64frombits(binary.LittleEndian.Uint64(b[:]))
 		}
-		// What is observed are times in ns, as floats.
+		// Observations are times in ns, as floats.
 		if !math.IsNaN(v) && math.Abs(v) < 1e19 {
 			values = append(values, v)
 		}

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// autoregressive returns noise in which neighbors have the correlation phi.
+// autoregressive returns noise whose neighbors have the correlation phi.
 func autoregressive(r *rand.Rand, n int, phi float64) []float64 {
 	x := make([]float64, n)
 	v := r.NormFloat64() / math.Sqrt(1-phi*phi)
@@ -17,11 +17,10 @@ func autoregressive(r *rand.Rand, n int, phi float64) []float64 {
 	return x
 }
 
-// waits returns what customers wait in a queue that is busy for a part rho of the
-// time, with exponential arrivals and services: long spells of waiting, and none
-// between them.
+// waits returns the waiting times of customers in a queue with utilization rho, and exponential
+// arrivals and services: long spells of waiting, with none in between.
 func waits(r *rand.Rand, n int, rho float64) []float64 {
-	const until = 2000 // customers until the queue is what it always is
+	const until = 2000 // customers until the queue reaches its steady state
 	x, w := make([]float64, n), 0.0
 	for i := -until; i < n; i++ {
 		if w = max(0, w+rho*r.ExpFloat64()-r.ExpFloat64()); i >= 0 {
@@ -31,7 +30,7 @@ func waits(r *rand.Rand, n int, rho float64) []float64 {
 	return x
 }
 
-// batches returns the times of n events, which come in batches of a mean size.
+// batches returns the times of n events, which arrive in batches of the given mean size.
 func batches(r *rand.Rand, n int, size float64) []float64 {
 	var x []float64
 	for t := 0.0; len(x) < n; {
@@ -45,7 +44,7 @@ func batches(r *rand.Rand, n int, size float64) []float64 {
 	return x
 }
 
-// atRates returns the times of Poisson events: counts[i] of them at rates[i].
+// atRates returns the times of Poisson events: counts[i] events at rates[i].
 func atRates(r *rand.Rand, counts []int, rates []float64) []float64 {
 	var x []float64
 	t := 0.0
@@ -58,8 +57,8 @@ func atRates(r *rand.Rand, counts []int, rates []float64) []float64 {
 	return x
 }
 
-// sticky returns draws that are true with probability p, and repeat the one before
-// with probability stay.
+// sticky returns draws that are true with probability p, and repeat the previous one with
+// probability stay.
 func sticky(r *rand.Rand, n int, p, stay float64) []bool {
 	x := make([]bool, n)
 	last := r.Float64() < p

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Events at equal intervals are periodic though one is left out and all are a little off, and
-// events at random times are not.
+// Events at nearly equal intervals are periodic even if one is missing; events at random times are
+// not.
 func TestPeriodic(t *testing.T) {
 	const runs = 300
 	found, alarms := 0, 0

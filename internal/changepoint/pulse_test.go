@@ -8,7 +8,7 @@ import (
 	"github.com/sgtrace/sgtrace/testkit/testset"
 )
 
-// Pulses are found with their interval, and what is steady, a step, or a wave has none.
+// Pulses are found with their interval. Steady levels, steps, and waves have none.
 func TestRateOfPulses(t *testing.T) {
 	for _, c := range []struct {
 		what  string
@@ -44,7 +44,7 @@ func TestRateOfPulses(t *testing.T) {
 	}
 }
 
-// BenchmarkFindPulses searches noise, in which most searches end.
+// BenchmarkFindPulses searches noise, the most common input.
 func BenchmarkFindPulses(b *testing.B) {
 	r := rand.New(rand.NewPCG(1, 2))
 	list := make([]Observation, 600)

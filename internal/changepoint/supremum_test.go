@@ -8,7 +8,7 @@ import (
 	"github.com/sgtrace/sgtrace/internal/order"
 )
 
-// The formula bounds what is simulated, and is not far from it.
+// The formula is an upper bound for the simulated probability, and close to it.
 func TestSupremum(t *testing.T) {
 	const runs, n, trim = 4000, 500, 0.1
 	var above [3]float64
@@ -45,7 +45,7 @@ func TestSupremumIsAProbability(t *testing.T) {
 	}
 }
 
-// With few degrees of freedom a deviate is worth less, with many it is itself.
+// With few degrees of freedom, a deviate counts for less; with many, it is unchanged.
 func TestNormal(t *testing.T) {
 	for _, c := range []struct{ t, df, want float64 }{
 		{12.706, 1, 1.960}, {2.571, 5, 1.960}, {1.984, 100, 1.960}, {3, 1e6, 3}, {100, 1e6, farthest}, {0, 3, 0},
@@ -69,7 +69,7 @@ func TestSeeded(t *testing.T) {
 			t.Errorf("window %v", w)
 		}
 	}
-	// Every place is well inside a window of about any length.
+	// Every position is well inside a window of about any length.
 	for length := 100; length <= 1000; length *= 2 {
 		for at := 200; at < 1000; at += 50 {
 			found := false

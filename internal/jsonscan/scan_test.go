@@ -94,8 +94,8 @@ func TestHex(t *testing.T) {
 	}
 }
 
-// Where values end, and that every beginning of one is short. A number has no
-// end of its own, so all are followed by a comma.
+// This checks where values end, and that every proper prefix of a value is incomplete. A number has
+// no terminator, so every value is followed by a comma.
 func TestValue(t *testing.T) {
 	for _, in := range []string{
 		`""`, `"a\"b\\"`, `"[{"`, `0`, `-1.5e+9`, `true`, `null`, `NaN`, `[]`, `{}`, `[1,[2,{"a":"]"}],"\"]"]`,
@@ -124,7 +124,7 @@ func TestNestingBomb(t *testing.T) {
 	}
 }
 
-// What encoding/json accepts reads the same here.
+// Strings that encoding/json accepts are decoded the same here.
 func FuzzString(f *testing.F) {
 	for _, s := range []string{`"a"`, `"\u00e9"`, `"\ud83d\ude00x"`, `"\ud83dx\n"`, `"\\\""`, "\"\xff\""} {
 		f.Add([]byte(s))
@@ -147,7 +147,7 @@ func FuzzString(f *testing.F) {
 	})
 }
 
-// Value ends where encoding/json does, and skipping it in two pieces is the same.
+// Value ends where encoding/json does, and skipping a value in two pieces gives the same.
 func FuzzValue(f *testing.F) {
 	for _, s := range []string{`{"a":[1,"}",{"b":null}]} x`, `"a" `, `-1e9 `, `[[[[`} {
 		f.Add([]byte(s), 3)
@@ -177,18 +177,18 @@ func FuzzValue(f *testing.F) {
 		}
 		end := int(dec.InputOffset())
 		switch {
-		case v[0] != '{' && v[0] != '[' && v[0] != '"': // "00" is one word, and not for Value to judge
-		case err == ErrSyntax && bytes.Count(v, []byte("["))+bytes.Count(v, []byte("{")) > MaxDepth: // too deep
+		case v[0] != '{' && v[0] != '[' && v[0] != '"': // "00" is one token, which Value does not judge
+		case err == ErrSyntax && bytes.Count(v, []byte("["))+bytes.Count(v, []byte("{")) > MaxDepth: // nested too deeply
 		case err != nil || next != end:
 			t.Fatalf("%q ends at %d, %v; want %d", in, next, err, end)
 		}
 	})
 }
 
-// plainNumber is a number of so few digits that whatever it is can be computed with.
+// plainNumber matches numbers short enough for exact arithmetic.
 var plainNumber = regexp.MustCompile(`^[+-]?[0-9]{1,9}(\.[0-9]{0,9})?([eE][+-]?[0-9]{1,2})?$`)
 
-// What is taken is what the text says, and a whole number that fits is taken.
+// An accepted integer equals the text, and every whole number that fits is accepted.
 func FuzzInt(f *testing.F) {
 	for _, s := range []string{"1", "-9223372036854775808", "1.50e1", "1e-1", "100e-2"} {
 		f.Add([]byte(s))
@@ -240,7 +240,7 @@ func TestEightDigits(t *testing.T) {
 	}
 }
 
-// Sixteen digits are read eight at a time: every byte, in every place.
+// Sixteen digits are decoded eight at a time. This tries every byte in every position.
 func TestHexOfSixteen(t *testing.T) {
 	for _, text := range []string{"0123456789abcdef", "FEDCBA9876543210", "ffffffffffffffff"} {
 		for i := range 16 {

@@ -2,7 +2,7 @@ package lazyregexp
 
 import "testing"
 
-// In a test, an expression is compiled at once: a bad one does not wait for its first use.
+// Within tests, an expression is compiled at once, so that a bad one panics before its first use.
 func TestBadExpressionPanicsInTests(t *testing.T) {
 	defer func() {
 		if recover() == nil {

@@ -2,7 +2,7 @@ package memory
 
 import "testing"
 
-// Values that are added in any mixture of ways keep their order and stay where they are.
+// Values that are added by any mixture of methods keep their order and positions.
 func TestExtendKeepsOrder(t *testing.T) {
 	for _, before := range []int{0, 1, columnRows - 1, columnRows, columnRows + 1} {
 		var c Column[int]

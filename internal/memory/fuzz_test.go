@@ -9,9 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// FuzzMake makes tables of any sizes and spills blocks, one beside the other, while their
-// pages are taken away: each keeps what was written to it, and a new table is empty. What
-// goes to the file is counted.
+// FuzzMake makes tables of any size and spills blocks next to each other, while their pages are
+// evicted. Each keeps its contents, new tables are zero, and bytes in the file are counted.
 func FuzzMake(f *testing.F) {
 	f.Add([]byte("\x01\x02\x10\x20\xf0\x80\x40\x03"))
 	f.Add(bytes.Repeat([]byte("\x00\xff\x7f"), 20))
@@ -60,7 +59,7 @@ func FuzzMake(f *testing.F) {
 	})
 }
 
-// forget gives the file back: a fuzzer would fill the disk.
+// forget truncates the file, so that the fuzzer does not fill the disk.
 func forget(t *testing.T) {
 	SetBudget(0)
 	file.remove(t)

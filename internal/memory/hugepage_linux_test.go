@@ -10,7 +10,7 @@ import (
 	"unsafe"
 )
 
-// flagsAt returns what the kernel notes of the mapping that an address is in.
+// flagsAt returns the kernel's flags for the mapping that contains an address.
 func flagsAt(t *testing.T, at uintptr) []string {
 	t.Helper()
 	f, err := os.Open("/proc/self/smaps")
@@ -32,8 +32,8 @@ func flagsAt(t *testing.T, at uintptr) []string {
 	return nil
 }
 
-// The first, the middle, and the last page of a table are to be huge, and where there is no room in
-// the budget, those of another table are not. Neither changes what is in them.
+// The first, middle, and last page of a table are marked as huge pages; beyond the budget, those of
+// another table are not. Neither changes the contents.
 func TestHugePages(t *testing.T) {
 	if _, err := os.Stat("/sys/kernel/mm/transparent_hugepage/enabled"); err != nil {
 		t.Skip("this kernel has no huge pages")
@@ -50,7 +50,7 @@ func TestHugePages(t *testing.T) {
 			t.Errorf("byte %d of a table is %d, on a huge page: %v", i, table[i], isHuge(table, i))
 		}
 	}
-	SetBudget(1) // there is never room for more
+	SetBudget(1) // never enough for huge pages
 	other := Huge(make([]byte, 256<<20))
 	if i := len(other) / 2; other[i] != 0 || isHuge(other, i) {
 		t.Errorf("beyond the budget, byte %d of a table is %d, on a huge page: %v", i, other[i], isHuge(other, i))

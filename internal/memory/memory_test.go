@@ -17,12 +17,12 @@ import (
 	"unsafe"
 )
 
-// Tables without room keep what is written to them, like others, and also when the
-// kernel takes their pages away meanwhile.
+// Tables beyond the budget keep their contents like others, even when the kernel evicts their
+// pages.
 func TestMakeWithoutRoom(t *testing.T) {
 	defer func(of func() int64) { heap = of; SetBudget(0) }(heap)
 	heap = func() int64 { return 100 << 30 }
-	for _, budget := range []int64{1, 4 << 30} { // the file differs where there is much room
+	for _, budget := range []int64{1, 4 << 30} { // with a large budget, the file is laid out differently
 		t.Run(fmt.Sprint(budget), func(t *testing.T) {
 			SetBudget(budget)
 			testWithoutRoom(t)
@@ -77,13 +77,13 @@ func TestMakeWithRoom(t *testing.T) {
 	}
 }
 
-// By an account of its own, tables stay in memory as long as the budget has room for them, and no longer:
-// what stays is never more than the budget leaves to tables, whatever comes in what order and is given up.
+// Tables stay in memory exactly as long as the budget has room for them, in any order of allocation
+// and release. heap is replaced by the test's own count.
 func TestTablesKeepTheBudget(t *testing.T) {
 	defer func(of func() int64) { heap = of; SetBudget(0) }(heap)
 	for _, budget := range []int64{128_000_000, 200_000_000, 330_000_000} {
 		room := budget - min(max(budget/unmovable, minUnmovable), heapMost(budget))
-		var stay []int64 // bytes of tables
+		var stay []int64 // bytes of each table in memory
 		held := int64(0)
 		heap = func() int64 { return held }
 		SetBudget(budget)
@@ -97,7 +97,7 @@ func TestTablesKeepTheBudget(t *testing.T) {
 			} else {
 				wide := Append(make([]int64, size/8), 1)
 				if size += size / 4; Spilled() == before {
-					size = int64(cap(wide)) * 8 // more than a quarter where the budget is far
+					size = int64(cap(wide)) * 8 // grows by more than a quarter if the budget is far
 				}
 			}
 			if Spilled() == before {
@@ -118,12 +118,12 @@ func TestTablesKeepTheBudget(t *testing.T) {
 	}
 }
 
-// Tables that grow go to the file once the budget is full, with their values, and stay in
-// memory while it has room.
+// Growing tables move to the file with their values once the budget is full, and stay in memory
+// while it has room.
 func TestAppendBeyondBudget(t *testing.T) {
 	defer SetBudget(0)
 	ballast := make([]byte, 119_000_000)
-	for _, budget := range []int64{400_000_000, 1 << 40} { // of which 280 MB are for what cannot move
+	for _, budget := range []int64{400_000_000, 1 << 40} { // 280 MB of it are reserved for data that cannot move
 		SetBudget(budget)
 		var table []uint64
 		for i := range uint64(200_000) {
@@ -148,7 +148,7 @@ func TestAppendBeyondBudget(t *testing.T) {
 	runtime.KeepAlive(ballast)
 }
 
-// What cannot move may exceed the budget up to the bound, and the collector takes its time far from both.
+// Data that cannot move may exceed the budget up to the bound. Far from both, the garbage collector runs less often.
 func TestBound(t *testing.T) {
 	defer func() { SetBudget(0); debug.SetMemoryLimit(math.MaxInt64) }()
 	ballast := make([]byte, 200_000_000)
@@ -169,8 +169,8 @@ func TestBound(t *testing.T) {
 	runtime.KeepAlive(ballast)
 }
 
-// A table that grows in the file takes the place that another has given up, but not one that a
-// part of a table would.
+// A table that grows in the file reuses space that another table freed, but growing a part of a
+// table frees nothing.
 func TestAppendTakesWhatWasGivenUp(t *testing.T) {
 	defer SetBudget(0)
 	SetBudget(1)
@@ -194,7 +194,7 @@ func TestAppendTakesWhatWasGivenUp(t *testing.T) {
 	if added := taken() - before; added > 2*8*n {
 		t.Errorf("the file grew by %d bytes for a table of %d", added, 8*n)
 	}
-	Append(table[:n:n], 0) // which cuts it off from the rest
+	Append(table[:n:n], 0) // a part with its own capacity
 	grow(n)
 	for i, v := range table {
 		if v != uint64(i) {
@@ -203,8 +203,8 @@ func TestAppendTakesWhatWasGivenUp(t *testing.T) {
 	}
 }
 
-// Tables take the places of those that are given up, whatever their sizes and the order. They are empty at
-// first, nothing changes what they hold, and the file is not much larger than what is in use at a time.
+// Tables reuse freed space in any sizes and order. They start out zero, nothing else overwrites
+// them, and the file is hardly larger than the peak use.
 func TestFree(t *testing.T) {
 	defer func(before *spillFile) {
 		file.remove(t)
@@ -230,7 +230,7 @@ func TestFree(t *testing.T) {
 				}
 			}
 			if rng.IntN(8) == 0 {
-				Free(of.rows[:1:1]) // a part gives up nothing
+				Free(of.rows[:1:1]) // freeing a part has no effect
 				Free(of.rows[1:])
 				continue
 			}
@@ -265,7 +265,7 @@ func TestFree(t *testing.T) {
 	}
 }
 
-// Whoever walks over a large table keeps few pages of it in memory, though nobody watches.
+// Walking over a large table keeps few of its pages in memory, even without Watch.
 func TestEachGivesPagesBack(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the kernel does not say how many pages there are")
@@ -273,7 +273,7 @@ func TestEachGivesPagesBack(t *testing.T) {
 	defer SetBudget(0)
 	SetBudget(1)
 	table := Make[uint64](16 << 20)
-	const page = 512 // values
+	const page = 512 // number of values
 	most := int64(0)
 	for i := range Each(len(table)/page, 8*page) {
 		table[i*page] = uint64(i)
@@ -296,7 +296,7 @@ type rowApart uint64
 
 func (rowApart) LiesApart() {}
 
-// A row of a table whose rows lie apart comes with few others.
+// Touching a row of a type that lies apart maps few other pages.
 func TestApart(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the kernel does not say how many pages there are")
@@ -317,7 +317,7 @@ func TestApart(t *testing.T) {
 	}
 }
 
-// The limit of the runtime follows what is live, within the budget.
+// The memory limit of the runtime follows the live heap, within the budget.
 func TestCollectEarly(t *testing.T) {
 	defer func() { SetBudget(0); debug.SetMemoryLimit(math.MaxInt64) }()
 	ballast := make([]byte, 400_000_000)
@@ -342,8 +342,8 @@ func TestCollectEarly(t *testing.T) {
 	}
 }
 
-// A run bounds the runtime by what is live, or by the limit that there is, and leaves the
-// limit as it was.
+// While a run is watched, the runtime's limit is bounded by the budget or the existing limit, and
+// follows the live heap. Afterward, the limit is restored.
 func TestWatchLeavesLimit(t *testing.T) {
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(-1))
 	SetBudget(1 << 30)
@@ -356,7 +356,7 @@ func TestWatchLeavesLimit(t *testing.T) {
 			t.Errorf("a limit of %d for a budget of 1 GiB, %d before", first, given)
 		}
 		for given == math.MaxInt64 && debug.SetMemoryLimit(-1) == first {
-			time.Sleep(time.Millisecond) // until it follows what is live
+			time.Sleep(time.Millisecond) // until it follows the live heap
 		}
 		stop()
 		if limit := debug.SetMemoryLimit(-1); limit != given {
@@ -365,7 +365,7 @@ func TestWatchLeavesLimit(t *testing.T) {
 	}
 }
 
-// Where what is touched lies apart, the next look at memory comes at once, and far later where it does not.
+// The next check of memory comes soon if accesses are scattered, and much later if they are sequential.
 func TestStride(t *testing.T) {
 	const room = 48 << 20
 	m := mapping{each: 1}
@@ -377,9 +377,9 @@ func TestStride(t *testing.T) {
 		t.Errorf("64 bytes are mapped for each: a stride of %d bytes, want %d", got, want)
 	}
 	m.before = 64 << 20
-	m.look(minStride-1, 512<<20) // too little to tell
+	m.look(minStride-1, 512<<20) // too few to measure
 	for range 6 {
-		m.look(1<<20, 64<<20) // nothing new is mapped
+		m.look(1<<20, 64<<20) // no new pages are mapped
 	}
 	if m.each != 1 {
 		t.Errorf("%d bytes for each are remembered, want 1", m.each)
@@ -392,7 +392,7 @@ func TestStride(t *testing.T) {
 	}
 }
 
-// A walk over few of many rows has pages mapped for each, and never more than one.
+// When a walk picks few of many rows, each counts with the memory of the rows around it, up to FarApart.
 func TestPicked(t *testing.T) {
 	for _, c := range []struct{ some, rows, want int }{{100, 100, 32}, {10, 100, 320}, {0, 100, 3200}, {1, 1 << 30, FarApart}, {100, 10, 32}} {
 		if got := Picked(c.some, c.rows, 32); got != c.want {
@@ -420,7 +420,7 @@ func TestSpill(t *testing.T) {
 	}
 }
 
-// Without a place for temporary files everything stays in memory.
+// Without a directory for temporary files, everything stays in memory.
 func TestNoTemporaryDirectory(t *testing.T) {
 	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "missing"))
 	var f spillFile
@@ -432,7 +432,7 @@ func TestNoTemporaryDirectory(t *testing.T) {
 	}
 }
 
-// The file has no name, so that nothing can be left behind.
+// The file has no name, so it cannot be left behind.
 func TestNoNameIsLeft(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)

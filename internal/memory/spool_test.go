@@ -10,7 +10,7 @@ import (
 	"testing/iotest"
 )
 
-// content is of a size, and can be compressed.
+// content returns compressible data of a given size.
 func content(rng *rand.Rand, size int) []byte {
 	data := make([]byte, 0, size)
 	for len(data) < size {
@@ -19,8 +19,8 @@ func content(rng *rand.Rand, size int) []byte {
 	return data
 }
 
-// What is read again is what was read, from the beginning and anywhere, however much was read
-// the first time. Nothing is left behind.
+// Reading again gives the same data, from the beginning and from anywhere, however much was read
+// the first time. No files remain.
 func TestReadAgain(t *testing.T) {
 	rng := rand.New(rand.NewPCG(20, 1))
 	t.Setenv("TMPDIR", t.TempDir())
@@ -61,7 +61,7 @@ func TestReadAgain(t *testing.T) {
 	}
 }
 
-// A stream that ends with an error does so each time.
+// A stream that ends with an error gives it on every reading.
 func TestError(t *testing.T) {
 	broken := errors.New("broken")
 	var s Spool
@@ -75,7 +75,7 @@ func TestError(t *testing.T) {
 	}
 }
 
-// Where there is no room for a file, that is said.
+// A failure to create the file is reported.
 func TestSpoolNoRoom(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir()+"/none")
 	var s Spool

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// A file is private and alone in its folder, and goes with it. Whoever watches hears of it
-// before it exists.
+// A file is private, alone in its folder, and removed with it. Watchers are notified before it
+// exists.
 func TestFile(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
@@ -36,7 +36,7 @@ func TestFile(t *testing.T) {
 	}
 }
 
-// Where no folder can be made there is nothing to remove.
+// If the folder cannot be made, there is nothing to remove.
 func TestNoRoom(t *testing.T) {
 	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "none"))
 	if f, _, err := TempFile("x"); err == nil {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Groups come in the order of their keys' first use, however often a key comes.
+// Groups come in the order in which their keys first occur, however often a key occurs.
 func TestGroups(t *testing.T) {
 	var g Groups[string, int]
 	for _, key := range []string{"b", "a", "b", "c", "a", "b"} {
@@ -16,7 +16,7 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// Runs are what is alike side by side, also the last one, and stop when asked to.
+// Runs returns stretches of equal neighbors, including the last one, and stops when asked to.
 func TestRuns(t *testing.T) {
 	var got [][]int
 	for run := range Runs([]int{11, 12, 21, 13, 14}, func(a, b *int) bool { return *a/10 == *b/10 }) {
@@ -43,7 +43,7 @@ func TestRuns(t *testing.T) {
 	}
 }
 
-// A value is made once, also one that is zero.
+// A value is computed once, even if it is zero.
 func TestMemo(t *testing.T) {
 	made, m := 0, map[int]bool{}
 	for range 3 {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Lists keep their order, and rows are looked at where they are.
+// Lists keep their order, and rows are accessed in place.
 func TestLists(t *testing.T) {
 	list := []int{3, 1, 2, 5}
 	odd := func(x int) bool { return x%2 == 1 }
@@ -41,7 +41,7 @@ func TestLists(t *testing.T) {
 	}
 }
 
-// A key's row is made once, and its place is that of the first time.
+// A key's row is created once, at the position of the key's first use.
 func TestAt(t *testing.T) {
 	index, list, made := map[string]int32{}, []string{}, 0
 	var got []int32

@@ -44,7 +44,7 @@ func TestIntegersAreStable(t *testing.T) {
 	}
 }
 
-// Keys of descending numbers are in the opposite order of the numbers.
+// Keys of descending numbers are in reverse order of the numbers.
 func TestDescending(t *testing.T) {
 	numbers := []int64{math.MinInt64, -1 << 40, -2, -1, 0, 1, 2, 1 << 40, math.MaxInt64}
 	for i := 1; i < len(numbers); i++ {

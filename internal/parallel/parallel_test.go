@@ -9,7 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/internal/memory"
 )
 
-// sizes are numbers of rows around those of parts.
+// sizes are row counts around the boundaries of parts.
 var sizes = []int{0, 1, 2, 15, 16, 17, 1000}
 
 const rowSize = whole / 16
@@ -25,7 +25,7 @@ func onCores(t *testing.T, f func()) {
 	}
 }
 
-// Every row is visited once, in parts that fit, whatever the number of cores.
+// Every row is visited once, in parts of suitable size, whatever the number of cores.
 func TestRows(t *testing.T) {
 	onCores(t, func() {
 		for _, n := range sizes {
@@ -47,7 +47,7 @@ func TestRows(t *testing.T) {
 	})
 }
 
-// What rows give comes in their order, and sums are of all rows.
+// Gathered results are in row order, and sums cover all rows.
 func TestGatherAndFold(t *testing.T) {
 	onCores(t, func() {
 		for _, n := range sizes {
@@ -82,7 +82,7 @@ func TestGatherAndFold(t *testing.T) {
 	})
 }
 
-// A budget bounds how many work at a time, but one always does.
+// A budget bounds the number of workers, but never below one.
 func TestWorkers(t *testing.T) {
 	defer memory.SetBudget(memory.Budget())
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(64))
@@ -97,7 +97,7 @@ func TestWorkers(t *testing.T) {
 	}
 }
 
-// Few calls for each, and no more at a time than it may.
+// Few calls f once for each number, and no more than the given number of times concurrently.
 func TestFew(t *testing.T) {
 	for _, workers := range []int{1, 3, 8} {
 		var now, most atomic.Int32
@@ -123,8 +123,8 @@ func TestFew(t *testing.T) {
 	}
 }
 
-// Calls inside of others have no more workers in all than there are cores, and the numbers of those
-// of one call differ.
+// Nested calls together have no more workers than there are cores, and the workers of one call have
+// distinct numbers.
 func TestNested(t *testing.T) {
 	onCores(t, func() {
 		var now, most, visits atomic.Int32

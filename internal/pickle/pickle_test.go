@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// written are one value as CPython 3.11 pickles it: protocols 0 to 5, the last one by its
-// pickler that is written in Python.
+// written are pickles of one value by CPython 3.11, in protocols 0 to 5; the last one is by the
+// pickler written in Python.
 var written = []string{
 	"286470300a56610a70310a286c70320a49310a61492d310a61493235350a614936353533350a614936353533360a61492d323134373438333634380a614c323134373438333634384c0a614c393232333337323033" +
 		"363835343737353830374c0a614c2d393232333337323033363835343737353830384c0a614c31383434363734343037333730393535313631354c0a614c31383434363734343037333730393535313631364c0a61" +
@@ -83,7 +83,7 @@ var written = []string{
 		"8c036f6e65947d948c016b948c017694738c066e6573746564945d945d945d9461618c05627974657394430200ff94752e",
 }
 
-// object is a list of a tuple of a dataclass, a dict and two floats, by protocol.
+// object is a list of a tuple with a dataclass, a dict, and two floats, by protocol.
 var object = map[int]string{
 	0: "286c70300a2863636f70795f7265670a5f7265636f6e7374727563746f720a70310a2863696f5f7374727563740a47656e6572617465526571496e7075740a70320a635f5f6275696c74696e5f5f0a6f626a656374" +
 		"0a70330a4e7470340a5270350a286470360a567269640a70370a5672310a70380a7356746578740a70390a5670726f6d70740a7031300a736228647031310a56610a7031320a49310a7346312e350a46322e350a74" +
@@ -103,7 +103,7 @@ func unhex(t testing.TB, s string) []byte {
 	return b
 }
 
-// show writes a value as Python's repr, down to a depth.
+// show prints a value like Python's repr, down to a depth.
 func show(v Value, depth int) string {
 	if depth == 0 {
 		return "..."
@@ -157,7 +157,7 @@ func show(v Value, depth int) string {
 	return fmt.Sprintf("kind %d", v.Kind)
 }
 
-// All protocols give the value that Python wrote, whether all is kept or only what is
+// All protocols give the value that Python wrote, whether everything is kept or only what is
 // referred to.
 func TestAllProtocols(t *testing.T) {
 	const want = `{"a": [1, -1, 255, 65535, 65536, -2147483648, 2147483648, 9223372036854775807, -9223372036854775808, 18446744073709551615, big, big], ` +
@@ -175,7 +175,7 @@ func TestAllProtocols(t *testing.T) {
 				t.Fatalf("written %d: %v", i, err)
 			}
 			got := show(v, 5)
-			if i < 2 { // text has lines, which have no length in front of them
+			if i < 2 { // text protocols have lines without length prefixes
 				got = strings.Replace(got, fmt.Sprintf("%q", strings.Repeat("y", 300)), "long(300)", 1)
 			}
 			if !strings.HasPrefix(got, want) {
@@ -188,7 +188,7 @@ func TestAllProtocols(t *testing.T) {
 	}
 }
 
-// A dataclass is an object with a name and a state; nothing is imported.
+// A dataclass becomes an object with a name and a state; nothing is imported.
 func TestObjects(t *testing.T) {
 	for protocol, text := range object {
 		v, err := Read(bytes.NewReader(unhex(t, text)), Options{})
@@ -208,7 +208,7 @@ func TestObjects(t *testing.T) {
 	}
 }
 
-// What is wrong is an error with its place, and takes no memory.
+// Invalid pickles give errors with positions, and use little memory.
 func TestHostile(t *testing.T) {
 	for name, test := range map[string]struct{ data, want string }{
 		"empty":             {"", "byte 0: unexpected EOF"},
@@ -235,7 +235,7 @@ func TestHostile(t *testing.T) {
 			t.Errorf("%s: %v, want %q", name, err, test.want)
 		}
 	}
-	// Lists in lists, and a list that is in itself, are read, and are no recursion.
+	// Deeply nested lists, and a list that contains itself, are read without recursion.
 	deep, err := Read(io.MultiReader(strings.NewReader(strings.Repeat("]", 1e5)), strings.NewReader(strings.Repeat("a", 1e5-1)+".")), Options{})
 	if err != nil || deep.Len() != 1 {
 		t.Errorf("deep: %v, %v", deep.Kind, err)
@@ -244,14 +244,14 @@ func TestHostile(t *testing.T) {
 	if err != nil || self.At(0).Key() == nil || self.At(0).Key() != self.Key() {
 		t.Errorf("in itself: %v", err)
 	}
-	// What is not held is not counted, and what is, is limited.
+	// Unused values do not count; kept values are limited.
 	if _, err := Read(strings.NewReader(strings.Repeat("N", 1e5)), Options{Limit: 1 << 20}); err == nil || !strings.Contains(err.Error(), "more than 1 MB") {
 		t.Errorf("limit: %v", err)
 	}
 }
 
-// A generated is a pickle of a list of n dicts, in batches as Python writes them, each of which
-// refers to a frame that they share.
+// A generated is a pickle of a list of n dicts, in batches as Python writes them. Each dict refers
+// to one shared frame.
 type generated struct {
 	n, at int
 	rest  []byte
@@ -286,7 +286,7 @@ func (g *generated) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// inUse returns how many bytes of the heap are in use.
+// inUse returns the number of heap bytes in use.
 func inUse() int64 {
 	runtime.GC()
 	var m runtime.MemStats
@@ -294,7 +294,7 @@ func inUse() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// A list of which each item is taken is read in memory that does not grow with it.
+// Reading a list item by item takes memory that does not grow with the list.
 func TestLargeList(t *testing.T) {
 	const n = 300_000
 	refs, err := Scan(&generated{n: n})
@@ -328,8 +328,8 @@ func TestLargeList(t *testing.T) {
 	}
 }
 
-// FuzzRead reads anything: what can be read can be scanned, and is the same with what that
-// found. Errors are within the file.
+// FuzzRead reads arbitrary data: what can be read can be scanned first, with the same result.
+// Errors have positions within the file.
 func FuzzRead(f *testing.F) {
 	for _, text := range written {
 		f.Add(unhex(f, text))

@@ -6,18 +6,18 @@ import (
 	"testing"
 )
 
-// days draws what some captures have of a quantity that differs from day to day.
+// days draws a quantity that varies from day to day, measured in n captures.
 func days(rng *rand.Rand, n int, mean, spread float64) []Piece {
 	list := make([]Piece, n)
 	for i := range list {
-		of := 100 + 900*rng.Float64() // captures are of any length
+		of := 100 + 900*rng.Float64() // captures have any length
 		list[i] = Piece{Sum: of * mean * math.Exp(spread*rng.NormFloat64()), Of: of}
 	}
 	return list
 }
 
-// Captures of the same thing are beyond a bound as often as the level says at most, however few
-// they are, and those of another thing nearly always.
+// Captures of the same quantity exceed a bound at most as often as the level says, however few they
+// are; captures of a clearly larger one nearly always do.
 func TestCapturesAgainstABound(t *testing.T) {
 	const level, runs, spread, bound = 0.01, 4000, 0.02, 1.05
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -46,8 +46,8 @@ func TestCapturesAgainstABound(t *testing.T) {
 	}
 }
 
-// A bound of both sides is the same as none: what is above 1.1 times a quantity is above it if
-// that is 1.1 times as large.
+// Scaling by the bound is equivalent: a quantity is above 1.1 times another exactly if it is above
+// the other multiplied by 1.1.
 func TestBoundScales(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	sample := func(pieces []Piece) Sample { return Sample{Apart.Mean(pieces), pieces} }
@@ -70,7 +70,7 @@ func TestBoundScales(t *testing.T) {
 	}
 }
 
-// FewestPieces and FewestValues are the least that suffice.
+// FewestPieces and FewestValues are the minimum that can reach a level.
 func TestFewest(t *testing.T) {
 	for _, test := range []struct {
 		larger int

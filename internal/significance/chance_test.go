@@ -8,8 +8,8 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Of events that are equally probable it is the binomial distribution; of others, what adding
-// up all outcomes gives.
+// For equally probable events, AtLeast is the binomial distribution; for others, it equals the sum
+// over all outcomes.
 func TestAtLeast(t *testing.T) {
 	for n := range 40 {
 		p := make([]float64, n)
@@ -55,7 +55,7 @@ func allOutcomes(k int, p []float64) (sum float64) {
 	return sum
 }
 
-// What is rare keeps its probability, far below that of rounding.
+// Rare outcomes keep their probability, far below the rounding error of 1.
 func TestAtLeastOfRare(t *testing.T) {
 	p := make([]float64, 30)
 	for i := range p {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// one makes pieces of one value each.
+// one returns pieces of one value each.
 func one(values ...float64) []Piece {
 	var out []Piece
 	for _, v := range values {
@@ -18,8 +18,8 @@ func one(values ...float64) []Piece {
 	return out
 }
 
-// P counts, among all ways to divide the values, those that lie at least as far apart:
-// here by trying all of them, equal values counting half.
+// P is the fraction of all ways to divide the values that are at least as far apart. Here, all are
+// tried; equal values count half.
 func TestMannWhitneyCountsWays(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	for range 60 {
@@ -63,7 +63,7 @@ func TestMannWhitneyCountsWays(t *testing.T) {
 	}
 }
 
-// Six values that are all larger than six others are so by chance in 2 of 924 cases.
+// Six values above six others occur by chance in 2 of 924 cases.
 func TestCompareFew(t *testing.T) {
 	c := compareFew(one(1, 2, 3, 4, 5, 6), one(20, 30, 10, 40, 50, 60))
 	if math.Abs(c.P-2.0/924) > 1e-12 || c.Ratio != 10 || !(c.Low > 1 && c.Low < 10 && c.High > 10 && c.High <= 60) {
@@ -77,8 +77,8 @@ func TestCompareFew(t *testing.T) {
 	}
 }
 
-// What is alike is hardly ever called different, however skewed it is, and intervals hold
-// the truth as often as they say.
+// Equal distributions are rarely called different, however skewed, and intervals contain the truth
+// as often as they promise.
 func TestFewErrorsAreAsFrequentAsPromised(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	draw := func(n int, level float64) []Piece {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// draw makes pieces of means around level, of which neighbors resemble each other by rho.
+// draw makes pieces with means around level, whose neighbors have the correlation rho.
 func draw(rng *rand.Rand, n int, level, spread, rho float64) []Piece {
 	pieces := make([]Piece, n)
 	left := rng.NormFloat64()
@@ -19,21 +19,21 @@ func draw(rng *rand.Rand, n int, level, spread, rho float64) []Piece {
 	return pieces
 }
 
-// What is alike is called different as often as P says, whether neighbors resemble each
-// other or not, and intervals hold the truth as often as they say.
+// Equal distributions are called different as often as P says, with and without correlated
+// neighbors, and intervals contain the truth as often as they promise.
 func TestErrorsAreAsFrequentAsPromised(t *testing.T) {
 	for _, c := range []struct {
 		name        string
 		n           int
 		spread, rho float64
 		neighbors   Neighbors
-		most        float64 // share of tests at 5 %
+		most        float64 // share of tests at the 5% level
 	}{
 		{"independent", 20, 0.3, 0, Apart, 0.06},
 		{"few pieces", 6, 0.3, 0, Apart, 0.07},
 		{"very few pieces", 3, 0.3, 0, Apart, 0.07},
 		{"skewed", 20, 1, 0, Apart, 0.06},
-		{"neighbors alike", 20, 0.3, 0.4, Apart, 0.13},       // 20 % without a correction
+		{"neighbors alike", 20, 0.3, 0.4, Apart, 0.13},       // 20% without a correction
 		{"neighbors in a queue", 20, 0.3, 0.4, Queued, 0.08}, // the same
 	} {
 		rng := rand.New(rand.NewPCG(1, 2))
@@ -58,7 +58,7 @@ func TestErrorsAreAsFrequentAsPromised(t *testing.T) {
 	}
 }
 
-// P and the interval say the same, and it does not matter which capture comes first.
+// P and the interval agree, and the order of the captures does not matter.
 func TestIntervalAgreesWithP(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	different := 0
@@ -80,8 +80,8 @@ func TestIntervalAgreesWithP(t *testing.T) {
 	}
 }
 
-// Where pieces scatter little, P is that of Welch's t-test: t = 2.6946 with 11.000 degrees of
-// freedom, and twice the integral of Student's density beyond.
+// If pieces scatter little, P is that of Welch's t-test: t = 2.6946 with 11.000 degrees of freedom,
+// twice the integral of Student's density beyond t.
 func TestMeanIsWelchs(t *testing.T) {
 	a := []float64{1001, 999, 1003, 998, 1002, 997}
 	b := []float64{1006, 1001, 1005, 1000, 1007, 1002, 1006}
@@ -92,7 +92,7 @@ func TestMeanIsWelchs(t *testing.T) {
 		}
 		return out
 	}
-	// Neighbors differ, so that the correlation time is 1.
+	// Neighbors are uncorrelated, so the correlation time is 1.
 	c := compare(Apart.Mean(pieces(a)), Apart.Mean(pieces(b)))
 	const want = 0.02086
 	if math.Abs(c.P-want) > 0.0002 {
@@ -100,11 +100,11 @@ func TestMeanIsWelchs(t *testing.T) {
 	}
 }
 
-// Of independent values, the interval of the median is that of order statistics: for 100 of
-// them, the 40th and the 61st (Conover, Practical Nonparametric Statistics, section 3.2).
+// For independent values, the interval of the median is that of order statistics: for 100 values,
+// the 40th and the 61st (Conover, Practical Nonparametric Statistics, section 3.2).
 func TestMedianIsOfOrderStatistics(t *testing.T) {
 	pieces := make([]Piece, 100)
-	for i := range pieces { // scatter as little as independent values do at least
+	for i := range pieces { // minimum scatter of independent values
 		pieces[i] = Piece{Sum: float64(i % 2), Of: 1}
 	}
 	q := Apart.Quantile(0.5, pieces, 100, func(i int) float64 { return float64(i + 1) })
@@ -116,7 +116,7 @@ func TestMedianIsOfOrderStatistics(t *testing.T) {
 	}
 }
 
-// Pieces that move together make a quantile less certain than as many values tell.
+// If the values of a piece move together, a quantile is less certain than the number of values suggests.
 func TestQuantileOfClusters(t *testing.T) {
 	width := func(together bool) float64 {
 		var pieces []Piece
@@ -136,7 +136,7 @@ func TestQuantileOfClusters(t *testing.T) {
 	}
 }
 
-// Without enough pieces nothing is said, and nothing breaks.
+// With too few pieces, there is no result and no failure.
 func TestTooFewPieces(t *testing.T) {
 	few := draw(rand.New(rand.NewPCG(1, 1)), Enough-1, 1, 0.1, 0)
 	many := draw(rand.New(rand.NewPCG(1, 2)), 20, 5, 0.1, 0)
@@ -150,8 +150,8 @@ func TestTooFewPieces(t *testing.T) {
 	}
 }
 
-// Appeared counts, among all ways to put the seen pieces anywhere, those that put all of
-// them into one capture.
+// Appeared counts, among all ways to distribute the seen pieces, those with all of them in one
+// capture.
 func TestAppearedCountsWays(t *testing.T) {
 	const pieces, other = 5, 4
 	for seen := 1; seen <= pieces; seen++ {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// drawStrata makes n values whose level rises from one stratum to the next, and a random group of
+// drawStrata returns n values whose level rises from stratum to stratum, and a random group of
 // them.
 func drawStrata(rng *rand.Rand, n int, part float64) (values []float64, in []bool) {
 	for i := range n {
@@ -16,7 +16,7 @@ func drawStrata(rng *rand.Rand, n int, part float64) (values []float64, in []boo
 	return values, in
 }
 
-// A group that is drawn by chance is called high as often as the probability says.
+// A randomly drawn group is called high as often as the probability says.
 func TestChanceGroupsAreRarelyHigh(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	const runs = 2000
@@ -44,7 +44,7 @@ func TestChanceGroupsAreRarelyHigh(t *testing.T) {
 	}
 }
 
-// P counts the ways to divide a stratum: here by drawing the group anew.
+// P counts the ways to divide a stratum. Here, the group is drawn repeatedly.
 func TestHigherCountsWays(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for range 5 {
@@ -79,7 +79,7 @@ func TestHigherCountsWays(t *testing.T) {
 	}
 }
 
-// A group that is always the highest is found, and equal values say nothing.
+// A group that is always the highest is found; equal values give nothing.
 func TestHigherGroups(t *testing.T) {
 	values, in := make([]float64, 200), make([]bool, 200)
 	for i := range values {

@@ -15,7 +15,7 @@ func TestDistance(t *testing.T) {
 		{"reeport", "report", 1},
 		{"repart", "report", 1},
 		{"kitten", "sitting", 3},
-		{"ca", "abc", 3}, // a swap is not edited again
+		{"ca", "abc", 3}, // transposed letters are not edited again
 	} {
 		if have := Distance(test.a, test.b); have != test.want {
 			t.Errorf("%q to %q: %d, want %d", test.a, test.b, have, test.want)

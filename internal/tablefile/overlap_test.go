@@ -6,16 +6,16 @@ import (
 	"testing"
 )
 
-// A spanRecord is something that lasts.
+// A spanRecord is a row with a start and an end.
 type spanRecord struct {
 	Start int64 `parquet:"start,delta"`
 	Dur   int64 `parquet:"dur"`
 }
 
-// No row that overlaps a window is left out; of rows in order, hardly any other is read.
+// Every row that overlaps a window is read. If rows are in order, hardly any others are.
 func TestOverlapping(t *testing.T) {
 	const rows, step = 200_000, 1000
-	for _, jitter := range []int64{0, 50 * step, 1 << 40} { // in order, nearly so, and not at all
+	for _, jitter := range []int64{0, 50 * step, 1 << 40} { // in order, nearly in order, and unordered
 		rng := rand.New(rand.NewPCG(1, uint64(jitter)))
 		path := filepath.Join(t.TempDir(), "spans.parquet")
 		w, err := CreateParquet[spanRecord](path, nil)

@@ -27,14 +27,14 @@ type record struct {
 	Text string   `parquet:"text,dict"`
 	Raw  *string  `parquet:"raw,optional,snappy"`
 	List []int64  `parquet:"list"`
-	// Dictionaries of other types than texts, or with rows that have no value.
+	// Dictionaries of types other than texts, or with rows without a value.
 	Code  int64   `parquet:"code,dict"`
 	Small int32   `parquet:"small,dict"`
 	Ratio float64 `parquet:"ratio,dict"`
 	Maybe *string `parquet:"maybe,optional,dict"`
 }
 
-// makeRecords returns records, and the text of their values by column.
+// makeRecords returns records, and their values as text by column.
 func makeRecords(n int) (records []record, want map[string][]string) {
 	want = map[string][]string{}
 	add := func(column string, value any) { want[column] = append(want[column], fmt.Sprint(value)) }
@@ -84,7 +84,7 @@ func write(t testing.TB, records []record, options ...parquet.WriterOption) stri
 	return path
 }
 
-// readColumn returns the values of a column as text, "-" of rows without one.
+// readColumn returns the values of a column as text, "-" for rows without one.
 func readColumn(f *File, column int, from int64) (values []string, err error) {
 	r := f.Column(column, from)
 	defer r.Close()
@@ -108,8 +108,8 @@ func readColumn(f *File, column int, from int64) (values []string, err error) {
 	}
 }
 
-// Columns have the values that were written, whatever the pages and groups of rows, from
-// any row on. What repeats is no column.
+// Columns have the values that were written, with any page and row group sizes, from any row on.
+// Repeated fields are not columns.
 func TestColumns(t *testing.T) {
 	const n = 5000
 	records, want := makeRecords(n)
@@ -117,7 +117,7 @@ func TestColumns(t *testing.T) {
 		nil,
 		{parquet.MaxRowsPerRowGroup(777), parquet.PageBufferSize(2000)},
 		{parquet.DataPageVersion(1), parquet.Compression(&parquet.Zstd)},
-		{parquet.DictionaryMaxBytes(2000), parquet.PageBufferSize(3000)}, // pages without a dictionary follow some with it
+		{parquet.DictionaryMaxBytes(2000), parquet.PageBufferSize(3000)}, // pages without a dictionary follow pages with one
 	} {
 		f, err := OpenParquet(write(t, records, options...))
 		if err != nil {
@@ -141,7 +141,7 @@ func TestColumns(t *testing.T) {
 	}
 }
 
-// What a Writer writes has the rows that it got, and what was said about the whole of it.
+// A Writer's file has the rows it was given and the metadata of the file.
 func TestWriter(t *testing.T) {
 	records, want := makeRecords(3 * buffered / 2)
 	path := filepath.Join(t.TempDir(), "t.parquet")
@@ -170,7 +170,7 @@ func TestWriter(t *testing.T) {
 	}
 }
 
-// Whoever looks for a value learns from a column with the tag find that it is not there.
+// For a column with the tag find, a reader can tell that a value is absent from the file.
 func TestFind(t *testing.T) {
 	type row struct {
 		ID   string `parquet:"id" find:"yes"`
@@ -217,7 +217,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// readAll reads a file as far as it goes. It fails if that does not end, or panics.
+// readAll reads a file as far as possible. It must end without a panic.
 func readAll(t *testing.T, path string) (values int, err error) {
 	f, err := OpenParquet(path)
 	if err != nil {
@@ -236,7 +236,7 @@ func readAll(t *testing.T, path string) (values int, err error) {
 	return values, err
 }
 
-// A file that is not Parquet is an error that says so.
+// A file that is not Parquet gives an error that says so.
 func TestNoParquet(t *testing.T) {
 	whole, err := os.ReadFile(write(t, nil))
 	if err != nil {
@@ -257,7 +257,7 @@ func TestNoParquet(t *testing.T) {
 	}
 }
 
-// FuzzOpen changes bytes of a file: there is an error, or there are values, and it ends.
+// FuzzOpen changes bytes of a file: reading ends, with an error or with values.
 func FuzzOpen(f *testing.F) {
 	records, _ := makeRecords(300)
 	whole, err := os.ReadFile(write(f, records, parquet.MaxRowsPerRowGroup(100)))
@@ -281,7 +281,7 @@ func FuzzOpen(f *testing.F) {
 	})
 }
 
-// A reader gets the batch of one that was closed, which has no lists of another kind.
+// A reader reuses the batch of a closed reader, without lists of a different kind.
 func TestBatchesOfClosedReaders(t *testing.T) {
 	records, _ := makeRecords(10)
 	f, err := OpenParquet(write(t, records))

@@ -8,7 +8,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// large has n kernels and as many calls, of eight processes.
+// large returns tables of n kernels and n calls of eight processes.
 func large(n int) string {
 	return fmt.Sprintf(nsystest.Schema2024+`
 		WITH RECURSIVE i(x) AS (SELECT 0 UNION ALL SELECT x+1 FROM i WHERE x<1999)
@@ -26,9 +26,8 @@ func large(n int) string {
 				NULL, NULL, NULL FROM i;`, n)
 }
 
-// BenchmarkScan reports rows a second of a million kernels and a million calls:
-// bare is a scan of all columns of both by SQLite alone, with nothing done to
-// them.
+// BenchmarkScan reports rows per second for a million kernels and a million calls; bare is SQLite
+// alone scanning all their columns without processing.
 func BenchmarkScan(b *testing.B) {
 	const n = 1_000_000
 	path := nsystest.Database(b, large(n))
@@ -36,7 +35,7 @@ func BenchmarkScan(b *testing.B) {
 		{"bare", "*", "*"},
 		{"bare-brief", "start, end, deviceId, contextId, streamId, correlationId, globalPid, demangledName, graphNodeId",
 			"start, end, globalTid, correlationId, nameId, eventClass"},
-		// What stream-brief reads: damage is found by the numbers of rows.
+		// This is what stream-brief reads: row numbers reveal damage.
 		{"bare-brief-rowid", "start, end, deviceId, contextId, streamId, correlationId, globalPid, demangledName, graphNodeId, rowid",
 			"start, end, globalTid, correlationId, nameId, eventClass, rowid"},
 	} {
@@ -76,7 +75,7 @@ func BenchmarkScan(b *testing.B) {
 	}
 }
 
-// BenchmarkRanges reports rows a second of a quarter of a million ranges.
+// BenchmarkRanges reports rows per second for a quarter of a million ranges.
 func BenchmarkRanges(b *testing.B) {
 	const n = 1_000_000
 	path := nsystest.Database(b, large(n))
@@ -97,7 +96,7 @@ func BenchmarkRanges(b *testing.B) {
 	rate(b, n/4)
 }
 
-// rate reports millions of rows a second.
+// rate reports millions of rows per second.
 func rate(b *testing.B, rows int) {
 	b.ReportMetric(float64(rows)*float64(b.N)/b.Elapsed().Seconds()/1e6, "Mrows/s")
 }

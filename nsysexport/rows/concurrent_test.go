@@ -36,7 +36,7 @@ func TestConcurrentScans(t *testing.T) {
 	wg.Wait()
 }
 
-// Pages that lead back to pages of their own table neither hang nor crash.
+// Pages with a cycle of child pointers neither hang nor crash.
 func TestPagesInCircles(t *testing.T) {
 	good := nsystest.Database(t, large(3000))
 	path := damaged(t, good, func(b []byte) []byte {
@@ -48,7 +48,7 @@ func TestPagesInCircles(t *testing.T) {
 					cell := binary.BigEndian.Uint16(page[pointers+2*i:])
 					copy(page[cell:cell+4], page[first:first+4])
 				}
-				binary.BigEndian.PutUint32(page[8:], uint32(at/4096+1)) // the last child is itself
+				binary.BigEndian.PutUint32(page[8:], uint32(at/4096+1)) // the last child is the page itself
 			}
 		}
 		return b
@@ -83,7 +83,7 @@ func TestPayloadTypes(t *testing.T) {
 	}
 }
 
-// Numbers of CUPTI have names; those that it may add later do not crash.
+// CUPTI's enumeration values have names; unknown values do not crash.
 func TestLabels(t *testing.T) {
 	for got, want := range map[string]string{
 		Direction(1).String():  "HtoD",

@@ -30,7 +30,7 @@ func damaged(t testing.TB, path string, change func([]byte) []byte) string {
 	return out
 }
 
-// What cannot be opened is explained with what to do.
+// When a file cannot be opened, the error says what to do.
 func TestRefused(t *testing.T) {
 	good := nsystest.Database(t, large(2000))
 	beside := func(suffix string, data []byte) func(t *testing.T) string {
@@ -48,14 +48,14 @@ func TestRefused(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		path func(t *testing.T) string
-		want string // part of the error; "" is success
+		want string // part of the error; "" if it succeeds
 	}{
 		{"empty", change(func([]byte) []byte { return nil }), "0 bytes"},
 		{"interrupted", change(func(b []byte) []byte { clear(b[:4096]); return b[:8192] }), "interrupted"},
 		{"header cut", change(func(b []byte) []byte { return b[:60] }), "cut off after 60 bytes"},
-		{"page size", change(func(b []byte) []byte { b[16], b[17] = 3, 7; return b }), ""}, // all exports have the same
+		{"page size", change(func(b []byte) []byte { b[16], b[17] = 3, 7; return b }), ""}, // all exports have the same page size
 		{"page size and tables", change(func(b []byte) []byte { b[16] = 3; clear(b[100:4096]); return b[:8192] }), "header"},
-		{"encoding", change(func(b []byte) []byte { b[59] = 9; return b }), ""}, // all of it can be read
+		{"encoding", change(func(b []byte) []byte { b[59] = 9; return b }), ""}, // everything can still be read
 		{"no tables left", change(func(b []byte) []byte { clear(b[100:4096]); return b[:8192] }), "list of tables"},
 		{"text", change(func([]byte) []byte { return bytes.Repeat([]byte("hello "), 500) }), "not an Nsight Systems export"},
 		{"foreign", func(t *testing.T) string { return nsystest.Database(t, "CREATE TABLE t (x)") }, "not an Nsight Systems export"},
@@ -94,11 +94,11 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// A damaged page costs the rows on it, which are counted, and nothing else.
+// A damaged page costs only the rows on it, which are counted.
 func TestDamagedPage(t *testing.T) {
 	good := nsystest.Database(t, large(5000))
 	whole, _, _ := read(t, good)
-	// The page is found by a value of the row in its middle.
+	// The page is found by a value in its middle row.
 	var start [8]byte
 	binary.BigEndian.PutUint64(start[:], 2000000000+3000*9137)
 	var calls int
@@ -130,7 +130,7 @@ func TestDamagedPage(t *testing.T) {
 	}
 }
 
-// Of a file that is cut off everything before the cut is read.
+// A truncated file is read up to the cut.
 func TestTruncated(t *testing.T) {
 	good := nsystest.Database(t, large(5000))
 	whole, _, _ := read(t, good)
@@ -152,8 +152,8 @@ func TestTruncated(t *testing.T) {
 	}
 }
 
-// Reading leaves nothing beside the file, and does not touch it. Its path may hold
-// anything.
+// Reading leaves no files beside the export, and does not modify it. Its path may contain any
+// characters.
 func TestNothingIsWritten(t *testing.T) {
 	data, err := os.ReadFile(nsystest.Database(t, large(100)+"PRAGMA journal_mode=wal;"))
 	if err != nil {
@@ -177,7 +177,7 @@ func TestNothingIsWritten(t *testing.T) {
 	}
 }
 
-// A file that grows while it is read is not whole.
+// A file that grows while it is read is incomplete.
 func TestWrittenMeanwhile(t *testing.T) {
 	path := nsystest.Database(t, large(100))
 	diags := &trace.Diags{}
@@ -198,8 +198,8 @@ func TestWrittenMeanwhile(t *testing.T) {
 	}
 }
 
-// What another tool made of an export is read, too: tables of versions, tables and
-// columns that nobody knows, rows that were deleted, a host without a name.
+// Exports modified by other tools are read, too: version tables, unknown tables and columns,
+// deleted rows, a host without a name.
 func TestOtherTools(t *testing.T) {
 	e, _, diags := read(t, nsystest.Database(t, large(1000)+`
 		INSERT INTO TARGET_INFO_SYSTEM_ENV VALUES (0, '', 'Hostname', 619, 'UNKNOWN');
@@ -214,8 +214,8 @@ func TestOtherTools(t *testing.T) {
 	}
 }
 
-// FuzzRead changes bytes of a small export, and cuts it off: what is on pages that are whole
-// is read as it was, and of what is not something is said, or only values can be wrong.
+// FuzzRead changes bytes of a small export, or truncates it. Intact pages are read as before; for
+// damaged ones, a loss is reported, or only values are wrong.
 func FuzzRead(f *testing.F) {
 	path := nsystest.Database(f, nsystest.EveryTable(60))
 	s, whole := newSubject(f, path), readOutcome(path)

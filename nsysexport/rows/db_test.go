@@ -64,7 +64,7 @@ func read(t testing.TB, path string) (*export, *dictionary, []trace.Diag) {
 	return e, &dictionary{opt.Syms, opt.Args}, opt.Diags.All()
 }
 
-// dictionary is what symbols and arguments of an export stand for.
+// dictionary resolves the symbols and arguments of an export.
 type dictionary struct {
 	*trace.Symbols
 	args *trace.Args

@@ -9,8 +9,8 @@ import (
 	"github.com/sgtrace/sgtrace/nsysexport/internal/nsystest"
 )
 
-// FuzzRows reads exports whose rows are what they should not be: nothing panics or hangs,
-// and it is the same every time.
+// FuzzRows reads exports with invalid rows: nothing panics or hangs, and the result is
+// reproducible.
 func FuzzRows(f *testing.F) {
 	good, err := os.ReadFile(nsystest.Database(f, nsystest.EveryTable(3)))
 	if err != nil {
@@ -25,7 +25,7 @@ func FuzzRows(f *testing.F) {
 		if a.err != nil {
 			t.Fatal(a.err)
 		}
-		if len(data)%4 == 0 { // now and then: it takes as long as all the rest
+		if len(data)%4 == 0 { // only sometimes, because it takes as long as all the rest
 			checkSame(t, a, path)
 		}
 		checkComplete(t, a.all, path)
@@ -37,7 +37,7 @@ func FuzzRows(f *testing.F) {
 	})
 }
 
-// checkSame checks that an export is the same when it is read again.
+// checkSame checks that reading an export again gives the same.
 func checkSame(t *testing.T, a *outcome, path string) {
 	t.Helper()
 	b := readOutcome(path)

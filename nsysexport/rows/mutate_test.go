@@ -21,14 +21,14 @@ type subject struct {
 	pages []owner // by number, from 1 on
 }
 
-// An owner is what a page is for.
+// An owner is the table and the purpose of a page.
 type owner struct {
 	table string
-	kind  string // internal, leaf, overflow; "" is none of a table
+	kind  string // internal, leaf, or overflow; "" for pages outside tables
 	types string // of the table's columns
 }
 
-// newSubject finds out which page is whose, by SQLite's own account.
+// newSubject determines the owner of each page from SQLite's dbstat.
 func newSubject(t testing.TB, path string) *subject {
 	t.Helper()
 	data, err := os.ReadFile(path)
@@ -58,13 +58,13 @@ func newSubject(t testing.TB, path string) *subject {
 type mutant struct {
 	name    string
 	data    []byte
-	touched map[string]bool // tables whose pages are not what they were
-	// flipped means that bytes were changed, which may be part of a value, or that rows
-	// are in place of others that look the same: nothing can tell then.
+	touched map[string]bool // tables with modified pages
+	// flipped means that changed bytes may be part of a value, or that rows were replaced by
+	// similar ones: such damage cannot be detected.
 	flipped bool
 }
 
-// mutate makes the mutant of a seed.
+// mutate returns the mutant for a seed.
 func (s *subject) mutate(seed uint64) *mutant {
 	rng := rand.New(rand.NewPCG(seed, 7))
 	m := &mutant{data: bytes.Clone(s.data)}
@@ -91,9 +91,9 @@ func (s *subject) mutate(seed uint64) *mutant {
 		for range 1 + rng.IntN(4) {
 			i, at := any, rng.IntN(pageSize)
 			switch {
-			case kind == 5: // where pages say what they are
+			case kind == 5: // page header
 				at = rng.IntN(12)
-			case kind == 6: // pointers to cells, or children
+			case kind == 6: // pointers to cells or children
 				i = s.pick(rng, "internal")
 				at = rng.IntN(40)
 			}
@@ -129,7 +129,7 @@ func (s *subject) mutate(seed uint64) *mutant {
 	return m
 }
 
-// pick returns a page of a kind.
+// pick returns a page of the given kind.
 func (s *subject) pick(rng *rand.Rand, kind string) int {
 	for {
 		if i := 1 + rng.IntN(len(s.pages)-1); s.pages[i].kind == kind {
@@ -138,14 +138,14 @@ func (s *subject) pick(rng *rand.Rand, kind string) int {
 	}
 }
 
-// compare finds the tables whose pages were touched.
+// compare finds the tables with modified pages.
 func (m *mutant) compare(s *subject) {
 	m.touched = map[string]bool{}
 	for i := 1; i < len(s.pages); i++ {
 		from, to := (i-1)*pageSize, i*pageSize
 		if to > len(m.data) || !bytes.Equal(m.data[from:to], s.data[from:to]) {
 			m.touched[s.pages[i].table] = true
-			// The rest of a long text is nothing but bytes.
+			// Overflow pages hold only bytes of a long text.
 			m.flipped = m.flipped || s.pages[i].kind == "overflow"
 		}
 	}

@@ -19,7 +19,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// feeds are the tables that fields of an export come from.
+// feeds lists the tables that each field of an export is read from.
 var feeds = map[string][]string{
 	"Kernels": {"CUPTI_ACTIVITY_KIND_KERNEL"}, "API": {"CUPTI_ACTIVITY_KIND_RUNTIME", "CUPTI_ACTIVITY_KIND_DRIVER"},
 	"OS": {"OSRT_API"}, "Memcpys": {"CUPTI_ACTIVITY_KIND_MEMCPY"}, "Memsets": {"CUPTI_ACTIVITY_KIND_MEMSET"},
@@ -32,7 +32,7 @@ var feeds = map[string][]string{
 		"MPI_COLLECTIVES_EVENTS", "MPI_START_WAIT_EVENTS", "MPI_OTHER_EVENTS"},
 }
 
-// aboutAll are the tables that say what holds for all rows: when the session began.
+// aboutAll are the tables with facts that affect all rows, such as the session start.
 var aboutAll = []string{"sqlite_schema", "META_DATA_EXPORT", "EXPORT_META_DATA", "TARGET_INFO_SESSION_START_TIME", "ANALYSIS_DETAILS"}
 
 // rowsOf returns the rows of each field of an export as text.
@@ -50,7 +50,7 @@ func rowsOf(e *export, syms *trace.Symbols) map[string][]string {
 	return rows
 }
 
-// rowText returns a row with names and launches in place of their numbers.
+// rowText returns a row with names and launches resolved.
 func rowText(row reflect.Value, e *export, syms *trace.Symbols) string {
 	return string(appendFields(nil, row, e, syms))
 }
@@ -78,7 +78,7 @@ func appendFields(b []byte, row reflect.Value, e *export, syms *trace.Symbols) [
 	return b
 }
 
-// An outcome is what reading gave.
+// An outcome is the result of reading.
 type outcome struct {
 	err   error
 	all   *export
@@ -95,14 +95,14 @@ func readOutcome(path string) *outcome {
 	return &outcome{all: e, rows: rowsOf(e, opt.Syms), diags: opt.Diags.All()}
 }
 
-// reported reports whether a diagnostic says that something of a table was lost.
+// reported reports whether a diagnostic says that one of the tables lost data.
 func (o *outcome) reported(tables ...string) bool {
 	return slices.ContainsFunc(o.diags, func(d trace.Diag) bool {
 		return d.Severity >= trace.DataLoss && slices.ContainsFunc(tables, func(t string) bool { return strings.HasSuffix(d.Pos.File, ":"+t) })
 	})
 }
 
-// tally counts what became of mutants.
+// tally counts mutants by outcome.
 type tally struct{ refused, reported, same, silentValues, silentLoss atomic.Int64 }
 
 func (c *tally) String() string {
@@ -110,7 +110,7 @@ func (c *tally) String() string {
 		c.refused.Load(), c.reported.Load(), c.same.Load(), c.silentValues.Load(), c.silentLoss.Load())
 }
 
-// judge reads a mutant and compares it with the whole export.
+// judge reads a mutant and compares it with the undamaged export.
 func (c *tally) judge(t *testing.T, m *mutant, whole *outcome, path string) {
 	if err := os.WriteFile(path, m.data, 0o644); err != nil {
 		t.Error(err)
@@ -161,7 +161,7 @@ func (c *tally) judge(t *testing.T, m *mutant, whole *outcome, path string) {
 	}
 }
 
-// mutants judges so many mutants of an export.
+// mutants judges n mutants of an export.
 func mutants(t *testing.T, path string, n int) {
 	s, whole := newSubject(t, path), readOutcome(path)
 	if whole.err != nil {
@@ -186,13 +186,13 @@ func mutants(t *testing.T, path string, n int) {
 	t.Logf("%d mutants: %v", n, &c)
 }
 
-// Damage of any kind ends in an error that says what to do, or in the rows of tables
-// that are whole and a word about those that are not.
+// Any damage gives an error that says what to do, or the rows of undamaged tables and a diagnostic
+// about the others.
 func TestMutants(t *testing.T) {
 	mutants(t, nsystest.Database(t, nsystest.EveryTable(150)), mutantCount(t, 24*testinput.Kinds()))
 }
 
-// So it does with real exports.
+// The same holds for real exports.
 func TestRealMutants(t *testing.T) {
 	files, _ := filepath.Glob(testinput.Shared(t, "data", "nsys", "real", "*.sqlite"))
 	for _, path := range files {
@@ -200,7 +200,7 @@ func TestRealMutants(t *testing.T) {
 	}
 }
 
-// mutantCount is how many mutants are made, unless the environment wants more.
+// mutantCount returns n, unless the environment overrides it.
 func mutantCount(t *testing.T, n int) int {
 	if text := os.Getenv("SGTRACE_MUTANTS"); text != "" {
 		more, err := strconv.Atoi(text)

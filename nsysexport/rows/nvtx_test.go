@@ -82,7 +82,7 @@ func TestPayloads(t *testing.T) {
 	}
 }
 
-// Threads that name themselves are known.
+// Threads that named themselves have that name.
 func TestNamedThreads(t *testing.T) {
 	s, err := Open(nsystest.NVTXDatabase(t), Options{})
 	if err != nil {

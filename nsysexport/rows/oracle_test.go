@@ -34,7 +34,7 @@ func sharedFiles(t testing.TB) []string {
 	return all
 }
 
-// Every table of every shared export has as many rows as SQLite counts.
+// Every table in every shared export has the number of rows that SQLite counts.
 func TestRowsAreComplete(t *testing.T) {
 	for _, path := range sharedFiles(t) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
@@ -49,7 +49,7 @@ func TestRowsAreComplete(t *testing.T) {
 	}
 }
 
-// What processes did is counted as SQLite counts it.
+// The activity of processes is counted as by SQLite.
 func TestActive(t *testing.T) {
 	for _, path := range sharedFiles(t) {
 		s, err := Open(path, Options{})
@@ -78,7 +78,7 @@ func TestActive(t *testing.T) {
 	}
 }
 
-// checkComplete compares the rows of an export with what SQLite counts.
+// checkComplete compares the number of rows of an export with SQLite's count.
 func checkComplete(t *testing.T, e *export, path string) {
 	t.Helper()
 	for _, c := range []struct {
@@ -107,7 +107,7 @@ func checkComplete(t *testing.T, e *export, path string) {
 	}
 }
 
-// countAll asks SQLite how many rows tables have.
+// countAll counts the rows of tables with SQLite.
 func countAll(t *testing.T, path string, tables ...string) (n int) {
 	t.Helper()
 	conn := nsystest.Connect(t, path)
@@ -117,7 +117,7 @@ func countAll(t *testing.T, path string, tables ...string) (n int) {
 	return n
 }
 
-// count asks SQLite; a table or column that does not exist has no rows.
+// count counts with SQLite; a missing table or column has no rows.
 func count(t *testing.T, conn *sqlite.Conn, from string) int {
 	n := 0
 	err := sqlitex.ExecuteTransient(conn, "SELECT count(*) FROM "+from, &sqlitex.ExecOptions{
@@ -132,12 +132,12 @@ func count(t *testing.T, conn *sqlite.Conn, from string) int {
 	return n
 }
 
-// A sample collects durations under names.
+// A sample collects durations by name.
 type sample map[string][]int64
 
 func (s sample) add(name string, d int64) { s[name] = append(s[name], d) }
 
-// row is what nsys stats prints of durations.
+// row is a row of durations printed by nsys stats.
 type row struct{ total, count, med, min, max, dev string }
 
 func summarize(d []int64) row {
@@ -156,14 +156,13 @@ func summarize(d []int64) row {
 		dev = math.Sqrt(squares / float64(n-1))
 	}
 	text := func(x int64) string { return strconv.FormatInt(x, 10) }
-	// Half away from zero, exactly: the sum of the middle ones has one binary digit
-	// behind the point.
+	// Round half away from zero, exactly: half the sum of the two middle values has one fractional
+	// digit.
 	med := big.NewRat(d[(n-1)/2]+d[n/2], 2).FloatString(1)
 	return row{text(sum), strconv.Itoa(n), med, text(d[0]), text(d[n-1]), strconv.FormatFloat(dev, 'f', 1, 64)}
 }
 
-// oracle reads what nsys stats printed: rows by the columns of the key, nil if it
-// refused.
+// oracle reads the output of nsys stats, keyed by columns; nil if nsys refused.
 func oracle(t *testing.T, path, report string, key ...string) map[string]row {
 	t.Helper()
 	base := strings.TrimSuffix(filepath.Base(path), ".sqlite")
@@ -224,7 +223,7 @@ func (s sample) compare(t *testing.T, want map[string]row) {
 	}
 }
 
-// Sums agree with nsys stats to the nanosecond.
+// Sums equal those of nsys stats to the nanosecond.
 func TestSumsEqualNsysStats(t *testing.T) {
 	reports := 0
 	for _, path := range sharedFiles(t) {

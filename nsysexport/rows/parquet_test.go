@@ -13,7 +13,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// sameRows compares the rows of two exports, whatever they are written as.
+// sameRows compares the rows of two exports in any form.
 func sameRows(t *testing.T, have, want string) {
 	t.Helper()
 	a, aNames, _ := read(t, have)
@@ -35,7 +35,7 @@ func sameRows(t *testing.T, have, want string) {
 	}
 }
 
-// tablesOf lists the facts about the tables of an export without reading them.
+// tablesOf lists facts about the tables of an export without reading their rows.
 func tablesOf(t *testing.T, path string) string {
 	t.Helper()
 	s, err := Open(path, Options{})
@@ -48,7 +48,7 @@ func tablesOf(t *testing.T, path string) string {
 	return fmt.Sprint(tables, s.Counts())
 }
 
-// A folder of Parquet files has the rows of the database, with groups of rows of any size.
+// A folder of Parquet files gives the rows of the database, with any row group size.
 func TestParquetIsTheDatabase(t *testing.T) {
 	path := nsystest.Database(t, nsystest.EveryTable(300))
 	for _, group := range []int64{1 << 20, 37} {
@@ -56,12 +56,12 @@ func TestParquetIsTheDatabase(t *testing.T) {
 	}
 }
 
-// nsys wrote one report in both forms.
+// The two forms in which nsys exported one report give the same rows.
 func TestParquetOfNsys(t *testing.T) {
 	sameRows(t, testinput.Shared(t, "data", "reality", "nsys", "parquetdir_2023.4"), realExport(t, "lazy_false_2023.4"))
 }
 
-// A damaged file costs its own table, and says so; the others are read.
+// A damaged file costs only its own table, and is reported.
 func TestDamagedParquet(t *testing.T) {
 	path := nsystest.Database(t, nsystest.EveryTable(300))
 	for name, change := range map[string]func([]byte) []byte{

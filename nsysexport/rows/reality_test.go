@@ -14,7 +14,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// realExport unpacks an export of the shared data that shows something special.
+// realExport unpacks a shared export with a special property.
 func realExport(t *testing.T, name string) string {
 	t.Helper()
 	packed, err := os.ReadFile(testinput.Shared(t, "data", "reality", "nsys", name+".sqlite.zst"))
@@ -37,8 +37,8 @@ func realExport(t *testing.T, name string) string {
 	return path
 }
 
-// nsys writes every table with --lazy=false. Tables without rows lose nothing, and rows
-// of all tables that are read arrive.
+// With --lazy=false, nsys writes every table. Empty tables are not reported as losses, and all rows
+// of the tables that are read arrive.
 func TestEmptyTablesLoseNothing(t *testing.T) {
 	for _, name := range []string{"lazy_false_2023.4", "alltables_2023.4"} {
 		path := realExport(t, name)
@@ -52,15 +52,14 @@ func TestEmptyTablesLoseNothing(t *testing.T) {
 	}
 }
 
-// The tables of tests have the columns that nsys writes, in that order; either may lack
-// what comes behind.
+// Synthetic tables have nsys's columns in the same order; either may lack trailing ones.
 func TestTablesOfTestsAreReal(t *testing.T) {
 	ours, theirs := tablesIn(t, nsystest.Database(t, nsystest.Tables())), tablesIn(t, realExport(t, "lazy_false_2023.4"))
 	compared := 0
 	for table, have := range ours {
 		want, ok := theirs[table]
 		if !ok {
-			continue // of a later version
+			continue // from a later version
 		}
 		compared++
 		if n := min(len(have), len(want)); !slices.Equal(have[:n], want[:n]) {

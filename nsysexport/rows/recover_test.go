@@ -13,7 +13,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// schemaPages returns the pages that the list of tables of a database is on.
+// schemaPages returns the pages of a database's table list.
 func schemaPages(t *testing.T, path string) (pages []int) {
 	t.Helper()
 	err := sqlitex.ExecuteTransient(nsystest.Connect(t, path), "SELECT pageno FROM dbstat WHERE name='sqlite_schema'",
@@ -25,7 +25,7 @@ func schemaPages(t *testing.T, path string) (pages []int) {
 	return pages
 }
 
-// Without the list of tables, each of them has its own rows, or none and a word.
+// Without the table list, each table is found with its own rows, or is reported as lost.
 func TestListOfTablesIsLost(t *testing.T) {
 	path := nsystest.Database(t, nsystest.EveryTable(300))
 	whole, names, _ := read(t, path)
@@ -33,7 +33,7 @@ func TestListOfTablesIsLost(t *testing.T) {
 	pages := schemaPages(t, path)
 	for _, c := range []struct {
 		lost  []int
-		least int // fields that are there
+		least int // minimum number of recovered fields
 	}{{pages[:1], 8}, {pages[1:2], len(want)}, {pages[1:], 7}, {pages, 7}} {
 		e, names, diags := read(t, damaged(t, path, func(b []byte) []byte {
 			for _, p := range c.lost {
@@ -47,7 +47,7 @@ func TestListOfTablesIsLost(t *testing.T) {
 			case slices.Equal(have, want[field]):
 				there++
 			case field == "Libraries" || field == "Samples":
-			case len(have) > 0 && len(have) != len(want[field])/2: // calls are in two tables
+			case len(have) > 0 && len(have) != len(want[field])/2: // calls come from two tables
 				t.Errorf("pages %v: %d rows of %s are not those %d", c.lost, len(have), field, len(want[field]))
 			}
 		}
@@ -67,7 +67,7 @@ func TestListOfTablesIsLost(t *testing.T) {
 	}
 }
 
-// Of real exports, no table is taken for another one.
+// In real exports, no table is mistaken for another.
 func TestShapesOfRealTables(t *testing.T) {
 	for _, path := range sharedFiles(t) {
 		if !strings.Contains(path, "real") {
@@ -90,7 +90,7 @@ func TestShapesOfRealTables(t *testing.T) {
 			continue
 		}
 		for field, have := range rowsOf(e, names.Symbols) {
-			// Libraries have tables of their own.
+			// Libraries are read from several tables.
 			if len(have) > 0 && len(have) != len(want[field]) && (field != "Libraries" || len(have) > len(want[field])) {
 				t.Errorf("%s: %d rows of %s, want %d", filepath.Base(path), len(have), field, len(want[field]))
 			}

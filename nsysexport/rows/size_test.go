@@ -5,7 +5,7 @@ import (
 	"unsafe"
 )
 
-// Rows are small: there are millions of them.
+// Rows must be small, because there are millions of them.
 func TestSizes(t *testing.T) {
 	for _, c := range []struct {
 		name       string

@@ -11,7 +11,7 @@ import (
 	"github.com/sgtrace/sgtrace/profile"
 )
 
-// tid packs ids as nsys does.
+// TIDs pack ids as nsys does.
 func TestIDs(t *testing.T) {
 	for _, c := range []struct {
 		id       int64
@@ -30,8 +30,8 @@ func TestIDs(t *testing.T) {
 	}
 }
 
-// The oldest exports have no session start, no processes and few columns; some
-// derived ones have names instead of numbers.
+// The oldest exports have no session start, no processes, and few columns; some derived ones have
+// names instead of numbers.
 func TestOldSchema(t *testing.T) {
 	e, names, diags := read(t, nsystest.Database(t, fmt.Sprintf(`
 		CREATE TABLE StringIds (id INTEGER, value TEXT);
@@ -78,7 +78,7 @@ func TestOldSchema(t *testing.T) {
 	}
 }
 
-// Times are absolute, without the shift of the export; who ran where is known.
+// Times are absolute, without the export's offset, and each process has its host and device.
 func TestMeta(t *testing.T) {
 	e, names, diags := read(t, nsystest.Database(t, nsystest.Schema2024+fmt.Sprintf(`
 		INSERT INTO StringIds VALUES (1, 'k<T>()'), (2, 'k'), (3, 'sglang::scheduler_TP0');
@@ -136,7 +136,7 @@ func TestMeta(t *testing.T) {
 	}
 }
 
-// Environment variables, commands and contents of files stay in the file.
+// Environment variables, command lines, and file contents are not read.
 func TestSecretsAreNotRead(t *testing.T) {
 	e, names, diags := read(t, nsystest.Database(t, nsystest.Schema2024+`
 		INSERT INTO StringIds VALUES (0, 'k'), (1, 'SECRET=1'), (2, '/home/SECRET');
@@ -161,7 +161,7 @@ func TestSecretsAreNotRead(t *testing.T) {
 	}
 }
 
-// A whole graph may have no times; a wait may have no stream.
+// A graph launch may have no times, and a wait may have no stream.
 func TestGraphsAndSyncs(t *testing.T) {
 	e, _, _ := read(t, nsystest.Database(t, nsystest.Schema2024+`
 		CREATE TABLE CUPTI_ACTIVITY_KIND_GRAPH_TRACE (start, end, deviceId, contextId, streamId, correlationId, globalPid, graphId, graphExecId);
@@ -187,7 +187,7 @@ func TestGraphsAndSyncs(t *testing.T) {
 	}
 }
 
-// Network devices have names by two tables, or none; older and newer versions have the
+// Network devices are named in one of two tables, or not at all; older and newer versions have the
 // id of a card, and ports.
 func TestNetworkCounters(t *testing.T) {
 	tables := nsystest.Schema2024 + nsystest.Tables("NET_IB_SWITCH_METRIC", "TARGET_INFO_NETWORK_METRICS") +
@@ -226,7 +226,7 @@ func TestNetworkCounters(t *testing.T) {
 	}
 }
 
-// Sources are read in parts and several times, without what reports do not need.
+// Sources are read in parts and repeatedly, without data that reports do not need.
 func TestBrief(t *testing.T) {
 	s, err := Open(nsystest.Database(t, large(100)), Options{Brief: true})
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/sgtrace/sgtrace/testkit/testinput"
 )
 
-// allRows returns all that rows pass, as text.
+// allRows returns all columns of all rows as text.
 func allRows(rows Rows, columns []Column) string {
 	var b strings.Builder
 	none, ints := make([]int64, len(columns)), make([]int64, len(columns))
@@ -40,13 +40,13 @@ func allRows(rows Rows, columns []Column) string {
 	return b.String()
 }
 
-// compareScans reads all tables of a file from its pages, and by SQLite alone. It returns how
-// many rows there are, and how many of them SQLite had to read.
+// compareScans reads all tables of a file from its pages, and with SQLite alone. It returns the
+// number of rows, and how many of them only SQLite could read.
 func compareScans(t *testing.T, path string, intact bool) (rows, odd int64) {
 	t.Helper()
 	d, err := openDatabase(path)
 	if err != nil {
-		return 0, 0 // as it may be
+		return 0, 0 // damage may make the file unreadable
 	}
 	defer d.Close()
 	r := newReader(t, d, intact)
@@ -78,12 +78,12 @@ func (r *reader) scanTable(table string, pages bool) (text string, read int64, f
 	return text, read, fromPages
 }
 
-// A reader reads tables of a database. Those of a damaged one it reads by a connection each:
-// what SQLite says of damage depends on what else it has read.
+// A reader reads tables of a database. Each table of a damaged database gets its own connection,
+// because SQLite's errors depend on what the connection read before.
 type reader struct {
 	t *testing.T
 	d *database
-	c *conn // nil if each table needs its own
+	c *conn // nil if each table gets its own
 }
 
 func newReader(t *testing.T, d *database, intact bool) *reader {
@@ -132,8 +132,8 @@ func (r *reader) withScan(table string, f func(s *scan, columns []Column)) error
 	return nil
 }
 
-// TestScan reads intact files and damaged ones: what is read from pages must be what
-// SQLite reads, and intact tables must be read without it.
+// TestScan reads intact and damaged files: reading from pages must give the same as SQLite, and
+// intact tables must not need SQLite.
 func TestScan(t *testing.T) {
 	path := nsystest.Database(t, nsystest.EveryTable(400))
 	data, err := os.ReadFile(path)
@@ -163,7 +163,7 @@ func TestScan(t *testing.T) {
 	}
 }
 
-// TestScanRealExports reads what nsys wrote.
+// TestScanRealExports does so for nsys's own files.
 func TestScanRealExports(t *testing.T) {
 	paths, err := filepath.Glob(filepath.Join(testinput.Shared(t, "data", "nsys", "real"), "*.sqlite"))
 	if err != nil || len(paths) == 0 {
@@ -180,7 +180,7 @@ func TestScanRealExports(t *testing.T) {
 	t.Logf("%d of %d rows were up to SQLite", odd, rows)
 }
 
-// firstDifference returns the first lines that differ.
+// firstDifference returns the first lines that differ between two texts.
 func firstDifference(got, want string) string {
 	a, b := strings.Split(got, "\n"), strings.Split(want, "\n")
 	for i := range min(len(a), len(b)) {

@@ -11,14 +11,14 @@ import (
 	"github.com/sgtrace/sgtrace/testkit/testinput"
 )
 
-// A timedRow is a row with the columns that windows go by.
+// A timedRow is a row with the columns that windows compare.
 type timedRow struct {
 	text string
-	ints []int64 // start, end, and the others
-	read int64   // rows, up to this one
+	ints []int64 // start, end, and other columns
+	read int64   // number of rows read so far
 }
 
-// passes reports whether a window wants the row.
+// passes reports whether a row is inside a window.
 func (r *timedRow) passes(w *Window) bool {
 	number := int64(0)
 	if w.Number != NoColumn {
@@ -27,10 +27,10 @@ func (r *timedRow) passes(w *Window) bool {
 	return r.ints[1] >= w.From && r.ints[0] <= w.To || w.Number != NoColumn && number >= w.Least && number <= w.Most
 }
 
-// rowsWithin reads a table as far as w wants it; all, and by SQLite, if w is nil. The columns
-// must be those of events. left tells that rows were left out.
+// rowsWithin reads the rows of a table that w selects, or all rows with SQLite if w is nil. The
+// columns must be those of events. left reports whether rows were skipped.
 func (r *reader) rowsWithin(table string, w *Window) (list []timedRow, left bool) {
-	r.withScan(table, func(s *scan, columns []Column) { // a table that cannot be read has no rows
+	r.withScan(table, func(s *scan, columns []Column) { // an unreadable table has no rows
 		if len(columns) < 3 || columns[0].Name != "start" || columns[1].Name != "end" {
 			return
 		}
@@ -50,21 +50,20 @@ func (r *reader) rowsWithin(table string, w *Window) (list []timedRow, left bool
 	return list, left
 }
 
-// checkWindows compares what windows leave of the tables of a file with what SQLite reads. It
-// returns how many scans left something out. Rows that are damaged count as read where nobody
-// looks at them.
+// checkWindows compares windows on the tables of a file with SQLite's rows. It returns the number
+// of scans that skipped rows. Damaged rows in skipped pages count as read.
 func checkWindows(t *testing.T, path string, r *rand.Rand, intact bool) (pruned int) {
 	t.Helper()
 	d, err := openDatabase(path)
 	if err != nil {
-		return 0 // as it may be
+		return 0 // damage may make the file unreadable
 	}
 	defer d.Close()
 	reader := newReader(t, d, intact)
 	defer reader.close()
 	for _, table := range d.Tables() {
 		all, _ := reader.rowsWithin(table, nil)
-		for i := range 6 { // the first ones find out about leaves, the others know
+		for i := range 6 { // the first scans learn the ranges of leaves, later ones use them
 			if len(all) == 0 {
 				break
 			}
@@ -85,8 +84,8 @@ func checkWindows(t *testing.T, path string, r *rand.Rand, intact bool) (pruned 
 	return pruned
 }
 
-// checkWindow checks that a window leaves out no row of a table that matters, and passes no
-// others but those of the table, in order.
+// checkWindow checks that a window skips no row that it selects, and returns only rows of the
+// table, in order.
 func (r *reader) checkWindow(table string, all []timedRow, w *Window) (left bool) {
 	got, left := r.rowsWithin(table, w)
 	next := 0
@@ -109,8 +108,8 @@ func (r *reader) checkWindow(table string, all []timedRow, w *Window) (left bool
 	return left
 }
 
-// intsOfAllSizes is a table of events with all there is: integers of each size, rows longer than
-// a page, rows that were deleted, and events that last long.
+// intsOfAllSizes is an event table with every special case: integers of each size, rows longer than
+// a page, deleted rows, and long events.
 const intsOfAllSizes = `
 	CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY (start INTEGER, end INTEGER, number INTEGER, more INTEGER, text TEXT);
 	WITH RECURSIVE i(x) AS (SELECT 0 UNION ALL SELECT x+1 FROM i WHERE x<4000)
@@ -147,7 +146,7 @@ func TestWithin(t *testing.T) {
 	}
 }
 
-// TestWithinRealExports reads windows of what nsys wrote.
+// TestWithinRealExports reads windows of nsys's own files.
 func TestWithinRealExports(t *testing.T) {
 	paths, err := filepath.Glob(filepath.Join(testinput.Shared(t, "data", "nsys", "real"), "*.sqlite"))
 	if err != nil || len(paths) == 0 {

@@ -31,7 +31,7 @@ func msg(pairs ...any) (b []byte) {
 	return b
 }
 
-// packetOf is a packet of the sequence with a track event.
+// packetOf returns a packet of the sequence with a track event.
 func packetOf(event ...any) []byte { return msg(8, 5, 10, 1, 11, msg(event...)) }
 
 var (
@@ -91,15 +91,15 @@ func TestDecodeRefuses(t *testing.T) {
 	}
 }
 
-// In a file that Perfetto's SDK wrote every packet with a time moves the incremental clock of its
-// sequence on, a descriptor of a track as well as an event; a snapshot of clocks does not.
+// In files of Perfetto's SDK, every packet with a time advances the incremental clock of its
+// sequence, including track descriptors; clock snapshots do not.
 func TestOthersAdvancesIncrementalClocks(t *testing.T) {
 	const microseconds = 1000
 	snapshot := msg(8, 7, 10, 2, 13, 1, 59, msg(58, 64, 11, msg(11, 1)), 6,
 		msg(1, clockAt(6, 9_000_000), 1, msg(1, 64, 2, 9_000, 3, 1, 4, microseconds)))
 	descriptor := msg(8, 4, 10, 2, 60, msg(1, 1, 2, "lane"))
 	event := func(after int) []byte { return msg(8, after, 10, 2, 11, msg(9, 3, 23, "x")) }
-	boot := msg(8, 9_100_000, 58, 6, 10, 2, 11, msg(9, 3, 23, "x")) // on a clock of its own: moves nothing
+	boot := msg(8, 9_100_000, 58, 6, 10, 2, 11, msg(9, 3, 23, "x")) // has its own clock, so it does not advance the incremental one
 	elsewhere := msg(8, 30, 10, 3, 60, msg(1, 2, 2, "other"))
 	var got []int64
 	for p, err := range reader.Others(bytes.NewReader(msg(1, snapshot, 1, event(1), 1, descriptor, 1, boot, 1, elsewhere, 1, event(2)))) {

@@ -7,9 +7,9 @@ import (
 	"testing/iotest"
 )
 
-// FuzzClasses reads files of kernel classes: an error names the line that is wrong, and
-// rules are what each line says by itself, in whatever pieces the file comes, also when
-// what is printed of them is read again.
+// FuzzClasses reads files of kernel classes. Errors name the line that is wrong; rules have the
+// meaning of each line by itself, however the file is split into reads, and printing and reading
+// them again changes nothing.
 func FuzzClasses(f *testing.F) {
 	f.Add("# our own all-reduce\ncommunication  ^my_all_reduce_\n\nMEMORY\tcopy|fill\r\n", "my_all_reduce_f16")
 	f.Add("compute a b \n  other .\n", "x")
@@ -53,7 +53,7 @@ func FuzzClasses(f *testing.F) {
 	})
 }
 
-// classBy tries one line after the other; NumClasses is that none matches.
+// classBy tries the lines one by one; NumClasses means that none matches.
 func classBy(text, kernel string) Class {
 	for _, line := range strings.Split(strings.TrimPrefix(text, "\ufeff"), "\n") {
 		fields := strings.Fields(line)

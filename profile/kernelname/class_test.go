@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// kernelNames are of all the kinds that the rules know, and of some that they do not.
+// kernelNames has names of all kinds that the rules know, and some unknown ones.
 var kernelNames = map[string]Class{
 	"ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)":                               ClassCommunication,
 	"ncclDevKernel_Generic_1(ncclDevKernelArgsStorage<4096ul>)":                                                ClassCommunication,
@@ -49,7 +49,7 @@ var kernelNames = map[string]Class{
 	"__amd_rocclr_fillBufferAligned":                                                                           ClassMemory,
 	"nvjet_tst_128x64_64x8_1x2_h_bz_TNT":                                                                       ClassCompute,
 	"void flash::flash_fwd_splitkv_combine_kernel<>()":                                                         ClassCompute,
-	"kernel(int" + strings.Repeat(", int", 50) + ", nvshmem_team_t)":                                           ClassCompute, // too far behind
+	"kernel(int" + strings.Repeat(", int", 50) + ", nvshmem_team_t)":                                           ClassCompute, // too far into the name
 	"": ClassCompute,
 }
 
@@ -82,8 +82,8 @@ func TestDefaultClasses(t *testing.T) {
 	}
 }
 
-// Names as compilers mangle them, of what communicates and of what computes; the last ones
-// were cut off by a profiler.
+// mangledNames are names as compilers mangle them, of communication and compute kernels; a profiler
+// truncated the last ones.
 var mangledNames = map[string]Class{
 	"_ZN7deep_ep9intranode8dispatchILi8ELi768ELi8192EEEvP4int4Pf":                             ClassCommunication,
 	"_ZN4mori3moe25EpDispatchIntraNodeKernelI14__hip_bfloat16EEvNS0_14EpDispatchArgsE":        ClassCommunication,
@@ -113,7 +113,7 @@ func TestMangledNames(t *testing.T) {
 	}
 }
 
-// Only what no rule knows is called unknown; a copy of a rule by somebody else counts.
+// A kernel is unknown only if no rule matches. The rules of Holistic Trace Analysis match every kernel.
 func TestUnknownKernels(t *testing.T) {
 	for name, want := range map[string]bool{
 		"ncclDevKernel_Generic": true, "nvjet_tst_128x64": true, "__amd_rocclr_copyBuffer": true, "void at::native::foo()": true,
@@ -151,20 +151,20 @@ func TestWaitsOnHost(t *testing.T) {
 	}
 }
 
-// What Holistic Trace Analysis takes for what, by its own regular expressions.
+// HTAClasses classifies kernels as Holistic Trace Analysis does with its regular expressions.
 func TestHTAClasses(t *testing.T) {
 	classes := HTAClasses()
 	for name, want := range map[string]Class{
 		"ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)": ClassCommunication,
 		"void (anonymous namespace)::ncclKernel_x()":                                 ClassCommunication,
-		"hipMemcpyAsync":                        ClassCommunication, // before it is looked at as a copy
+		"hipMemcpyAsync":                        ClassCommunication, // this rule comes before that for copies
 		"Memcpy HtoD (Pinned -> Device)":        ClassMemory,
 		"dma_request":                           ClassMemory,
 		"Context Sync":                          ClassOther,
 		"Stream Wait Event":                     ClassOther,
 		"pe_exe":                                ClassOther,
 		"void kernel_with_Memcpy_in_its_name()": ClassOther,
-		"CopyDeviceToHost":                      ClassCompute, // a copy, on ROCm
+		"CopyDeviceToHost":                      ClassCompute, // a copy in ROCm
 		"void vllm::cross_device_reduce_1stage<half, 8>()":               ClassCompute,
 		"void deep_ep::intranode::dispatch<8, 768, 8192>(int4*, float*)": ClassCompute,
 		"event_wait": ClassCompute,
@@ -199,7 +199,7 @@ func TestReadClasses(t *testing.T) {
 	}
 }
 
-// The printed table is one that can be read again.
+// The printed table can be read again.
 func TestClassesString(t *testing.T) {
 	text := DefaultClasses().String()
 	for _, want := range []string{"communication  (?i)^(?:void )?nccldevkernel\n", "# DeepEP (in the first 200 bytes)\n", "memory         ^Mem(?:cpy|set)\\b\n"} {

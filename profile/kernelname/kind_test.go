@@ -20,7 +20,7 @@ func TestKindOf(t *testing.T) {
 		"void vllm::rotary_embedding_kernel<c10::BFloat16, true>(long const*)":                         KindRope,
 		"void (anonymous namespace)::fused_rope_store_kernel<true, 128l, true, __nv_bfloat16>":         KindRope,
 		"aclnnMm_MatMulCommon_MatMulV2":                                                                KindGEMM,
-		"aclnnMm_TransData_TransData":                                                                  KindCopy, // what runs comes last
+		"aclnnMm_TransData_TransData":                                                                  KindCopy, // the last word is what runs
 		"aclnnAddmm_AddAiCore_Add":                                                                     KindElementwise,
 		"aclnnMoeDistributeDispatch":                                                                   KindCommunication,
 		"void vllm::reshape_and_cache_flash_kernel<__nv_bfloat16>":                                     KindKVWrite,

@@ -35,14 +35,14 @@ func TestParseKernelName(t *testing.T) {
 	}
 }
 
-// FuzzParseKernelName puts names together of parts, in each of the ways in which profilers
-// write them: what is in it comes out again.
+// FuzzParseKernelName composes names from parts in each of the profilers' formats. Parsing returns
+// the parts.
 func FuzzParseKernelName(f *testing.F) {
 	f.Add("all_reduce_two_shot_kernel", "sglang", "__nv_bfloat16, (int)4, a::b<c>", uint8(0))
 	f.Add("operator()", "at::native", "decltype(x->y), (3>2)", uint8(7))
 	f.Add("f", "", "", uint8(255))
 	f.Fuzz(func(t *testing.T, bare, scope, types string, form uint8) {
-		Parse(bare + scope + types) // whatever it is, it ends
+		Parse(bare + scope + types) // must end, whatever the text
 		if !isWord(bare) || scope != "" && !isWord(scope) || !balanced(types) {
 			return
 		}
@@ -69,7 +69,7 @@ func FuzzParseKernelName(f *testing.F) {
 	})
 }
 
-// isWord reports whether a text is an identifier that nothing gives a meaning.
+// isWord reports whether a text is an identifier without a special meaning.
 func isWord(text string) bool {
 	for i, c := range text {
 		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_' || i > 0 && c >= '0' && c <= '9') {
@@ -79,7 +79,7 @@ func isWord(text string) bool {
 	return text != "" && text != "operator" && !strings.HasPrefix(text, "_Z")
 }
 
-// balanced reports whether brackets in a text close each other.
+// balanced reports whether the brackets in a text match.
 func balanced(text string) bool {
 	var open []rune
 	for _, c := range text {

@@ -8,8 +8,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace/redact"
 )
 
-// What the rules read is data, as a number or as the text of one: a filter of secrets that
-// drops it would change what reports say.
+// The secret filter keeps attributes that the rules read, as numbers or as numeric text. Dropping
+// them would change the reports.
 func TestAttributesThatAreReadAreNoSecrets(t *testing.T) {
 	syms := trace.NewSymbols()
 	keys := reflect.ValueOf(newAttrKeys(syms))

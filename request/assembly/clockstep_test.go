@@ -14,7 +14,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// stepped returns a table in which the clock of some rows is set by an amount at a time.
+// stepped returns a table in which the clock of some rows is set by an amount at a given time.
 func stepped(d *spantable.Table, of func(i int) bool, at trace.Time, by int64) *spantable.Table {
 	out := spantable.New(&trace.Diags{})
 	out.Syms, out.Args, out.Files, out.Origins, out.Resources = d.Syms, d.Args, d.Files, d.Origins, d.Resources
@@ -45,9 +45,8 @@ func stepped(d *spantable.Table, of func(i int) bool, at trace.Time, by int64) *
 	return out
 }
 
-// A clock that is set forward in the middle is found, with its host, its time, and by how
-// much; afterward, all requests take as long as they did. Where no clock is set, none is
-// found.
+// A clock that is set forward mid-run is found, with its host, time, and amount. After the
+// correction, all requests have their true durations. If no clock was set, none is found.
 func TestRateOfClockSteps(t *testing.T) {
 	seeds := testset.FirstSeeds(t, 2)
 	const by = 1_000_000_000

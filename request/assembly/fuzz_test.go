@@ -11,9 +11,9 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// FuzzBuild rebuilds requests of dumps in which spans, links, names, ids and times are
-// what they should not be: bytes of a real dump are replaced, in several places. Nothing
-// panics or hangs, everything refers to what is there, and it is the same every time.
+// FuzzBuild assembles requests from dumps with invalid spans, links, names, ids, and times, made by
+// replacing bytes of a real dump in several places. Nothing panics or hangs, all references have
+// targets, and the result is reproducible.
 func FuzzBuild(f *testing.F) {
 	dumps := testinput.EveryMode(f, 3)
 	f.Add(uint8(0), []byte{})
@@ -37,7 +37,7 @@ func FuzzBuild(f *testing.F) {
 	})
 }
 
-// checkSet checks what holds for every set.
+// checkSet checks the invariants of a set.
 func checkSet(t *testing.T, s *request.Set) {
 	t.Helper()
 	in := func(what string, i, n int, none bool) {

@@ -14,7 +14,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// without returns the set of a table that lacks some of its spans.
+// without returns the set assembled without some spans.
 func without(d *spantable.Table, lost func(i int) bool) *request.Set {
 	left := spantable.New(&trace.Diags{})
 	left.Syms, left.Args, left.Files, left.Origins, left.Resources = d.Syms, d.Args, d.Files, d.Origins, d.Resources
@@ -35,13 +35,13 @@ func without(d *spantable.Table, lost func(i int) bool) *request.Set {
 	return Build(left).Set
 }
 
-// A victim is a request of which spans get lost.
+// A victim is a request that loses spans.
 type victim struct {
 	*request.Set
 	request int
 }
 
-// part returns the part of a role, and its ranks in order.
+// part returns the part with a role, and its ranks in order.
 func (v victim) part(role request.Role) (*request.Part, []int) {
 	for _, p := range v.PartsOf(&v.Requests[v.request]) {
 		part := &v.Parts[p]
@@ -57,7 +57,7 @@ func (v victim) part(role request.Role) (*request.Part, []int) {
 	return nil, nil
 }
 
-// stages returns the rows of one rank's stages with a meaning, in order.
+// stages returns a rank's stages with a meaning, in order.
 func (v victim) stages(role request.Role, tp int, means request.Meaning) (rows []int) {
 	_, ranks := v.part(role)
 	v.EachStage(v.StagesOf(ranks[tp]), func(i int) {
@@ -68,13 +68,13 @@ func (v victim) stages(role request.Role, tp int, means request.Meaning) (rows [
 	return rows
 }
 
-// missingRules are what the loss of single spans shows.
+// missingRules are cases of lost spans, and how many of the losses are detected.
 var missingRules = []struct {
 	name string
 	lost func(v victim) []int // rows
-	// shown is how many of them are known to be lost; the request is incomplete anyway.
+	// shown returns how many of the lost rows are detected; the request is incomplete anyway.
 	shown func(lost int) int
-	// beside tells that the times of the request add up all the same.
+	// beside means that the loss does not affect the sum of the request's times.
 	beside bool
 }{
 	{"the request span of a server", func(v victim) []int { p, _ := v.part(request.Decode); return []int{p.Root} }, all, false},
@@ -85,8 +85,8 @@ var missingRules = []struct {
 	{"the last steps, on all ranks", func(v victim) []int {
 		s, o := v.stages(request.Decode, 0, request.Stepping), v.stages(request.Decode, 1, request.Stepping)
 		return append(s[len(s)-3:], o[len(o)-3:]...)
-	}, none, false}, // nothing after them names their numbers
-	{"the stage that decodes", func(v victim) []int { return v.stages(request.Decode, 0, request.Answering) }, all, false}, // steps lie in it
+	}, none, false}, // no later step gives their numbers
+	{"the stage that decodes", func(v victim) []int { return v.stages(request.Decode, 0, request.Answering) }, all, false}, // steps are nested in it
 	{"the stage that prefills", func(v victim) []int { return v.stages(request.Prefill, 0, request.Prefilling) }, all, false},
 	{"the stage that sends", func(v victim) []int { return v.stages(request.Prefill, 0, request.Sending) }, none, false}, // nothing follows it
 }
@@ -94,7 +94,7 @@ var missingRules = []struct {
 func all(lost int) int { return lost }
 func none(int) int     { return 0 }
 
-// dumpWith returns the spans of a simulated dump, and a request of it with several steps.
+// dumpWith returns the spans of a simulated dump, and one of its requests with several steps.
 func dumpWith(t *testing.T, mode simulator.Mode, rate float64, role request.Role) (*spantable.Table, victim) {
 	t.Helper()
 	c := simulator.DefaultConfig(3)
@@ -105,7 +105,7 @@ func dumpWith(t *testing.T, mode simulator.Mode, rate float64, role request.Role
 	if err := otlpjson.Read(d, "sim", bytes.NewReader(dump)); err != nil {
 		t.Fatal(err)
 	}
-	spantable.NewTree(d) // numbers the spans as rows will be
+	spantable.NewTree(d) // numbers the spans in row order
 	v := victim{without(d, func(int) bool { return false }), 20}
 	for len(v.stages(role, 1, request.Stepping)) < 8 {
 		v.request++
@@ -116,8 +116,8 @@ func dumpWith(t *testing.T, mode simulator.Mode, rate float64, role request.Role
 	return d, v
 }
 
-// Each rule finds what it is for, and blames the request and the process that lost it;
-// nothing else is told to be lost.
+// Each rule detects its losses, attributes them to the request and the process that lost them, and
+// reports nothing else.
 func TestRulesOfMissingSpans(t *testing.T) {
 	d, v := dumpWith(t, simulator.PDGateway, 6, request.Decode)
 	id := v.TraceID(&v.Requests[v.request])
@@ -146,8 +146,8 @@ func TestRulesOfMissingSpans(t *testing.T) {
 	checkLostRank(t, d, v)
 }
 
-// checkLostRank loses all that one rank wrote for a request: nothing that is left names any
-// of it, so nothing is told.
+// checkLostRank removes everything that one rank wrote for a request. No remaining span refers to
+// it, so the loss cannot be detected.
 func checkLostRank(t *testing.T, d *spantable.Table, v victim) {
 	t.Helper()
 	_, ranks := v.part(request.Decode)
@@ -158,8 +158,8 @@ func checkLostRank(t *testing.T, d *spantable.Table, v victim) {
 	}
 }
 
-// Where the span of a part is lost, which alone tells its role, and the stage that the steps of a rank lie in, the
-// steps are of that rank, and not lost besides.
+// If the part's span, which alone states its role, and a rank's stage around its steps are both
+// lost, the steps are still assigned to that rank, and do not count as lost.
 func TestStepsOfLostRole(t *testing.T) {
 	d, v := dumpWith(t, simulator.Unified, 3, request.Unified)
 	p, _ := v.part(request.Unified)
@@ -170,8 +170,8 @@ func TestStepsOfLostRole(t *testing.T) {
 	}
 }
 
-// What a server answers late may not have been out when the dump ends: its span is not lost. That of a request which
-// would have been answered by then is.
+// A slow response may not have been exported when the dump ends, so its span is not lost. The span
+// of a request that would have been exported by then is.
 func TestAnswersThatAreNotOut(t *testing.T) {
 	d, v := dumpWith(t, simulator.Unified, 3, request.Unified)
 	behind := func(lost func(part *request.Part) bool, slow trace.Time) *request.Set {
@@ -210,7 +210,7 @@ func TestAnswersThatAreNotOut(t *testing.T) {
 	}
 }
 
-// incomplete returns the trace ids of the requests that miss spans.
+// incomplete returns the trace ids of the requests with missing spans.
 func incomplete(s *request.Set) (ids []string) {
 	for i := range s.Requests {
 		if r := &s.Requests[i]; !r.HasAllSteps() {
@@ -220,8 +220,9 @@ func incomplete(s *request.Set) (ids []string) {
 	return ids
 }
 
-// Stages of which the thread's span is missing are of the rank that their instance tells. Where it does not, as processes do not name theirs
-// (until 2026-06), or one process exports the spans of a whole server (SGLANG_TRACE_ASYNC=1), they are on the host of that server at least.
+// Stages whose thread span is missing belong to the rank that their service instance identifies. If it does not, because processes have
+// none (until 2026-06) or one process exports the spans of a whole server (SGLANG_TRACE_ASYNC=1), they still belong to the host of that
+// server.
 func TestHostsOfOrphans(t *testing.T) {
 	d, v := dumpWith(t, simulator.PDGateway, 6, request.Decode)
 	_, ranks := v.part(request.Decode)

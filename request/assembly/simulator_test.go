@@ -14,7 +14,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// build rebuilds the requests of a dump and returns what was found wrong.
+// build assembles the requests of a dump, and returns the diagnostics.
 func build(t testing.TB, name string, dump []byte) (*request.Set, []trace.Diag) {
 	t.Helper()
 	var diags trace.Diags
@@ -25,7 +25,7 @@ func build(t testing.TB, name string, dump []byte) (*request.Set, []trace.Diag) 
 	return assembly.Build(d).Set, diags.All()
 }
 
-// deployments are the shapes that the simulator can play.
+// deployments are the configurations that the simulator can play.
 var deployments = []struct {
 	name   string
 	change func(c *simulator.Config)
@@ -40,9 +40,8 @@ var deployments = []struct {
 	{"no skew", func(c *simulator.Config) { c.PrefillSkew, c.DecodeSkew = 0, 0 }},
 }
 
-// The requests that the simulator played come back, one for one, with the times
-// that it knows: exact where spans are, within the 256 ns grid (and its
-// recalibration) where they are rounded.
+// The simulated requests come back one for one, with their known times: exact where spans are, and
+// within the 256 ns grid (and its recalibration) where they are rounded.
 func TestRequestsOfSimulator(t *testing.T) {
 	for _, dep := range deployments {
 		t.Run(dep.name, func(t *testing.T) {
@@ -62,7 +61,7 @@ func TestRequestsOfSimulator(t *testing.T) {
 	}
 }
 
-// tolerance covers SGLang's time grid at both ends of a few added-up stages.
+// tolerance covers SGLang's time grid at both ends of a few summed stages.
 const tolerance = int64(2 * time.Microsecond)
 
 func compareRequests(t *testing.T, set *request.Set, truth *simulator.Truth) {
@@ -78,7 +77,7 @@ func compareRequests(t *testing.T, set *request.Set, truth *simulator.Truth) {
 		want := &truth.Requests[i]
 		got := byID[want.FullID]
 		if got == nil {
-			got = byID[want.RID] // aborted before the server says its full id
+			got = byID[want.RID] // aborted before the server logged its full id
 		}
 		if got == nil {
 			t.Errorf("request %s (%s) is missing", want.FullID, want.Outcome)
@@ -88,7 +87,7 @@ func compareRequests(t *testing.T, set *request.Set, truth *simulator.Truth) {
 	}
 }
 
-// statuses are how the simulator's outcomes have to look.
+// statuses maps the simulator's outcomes to request statuses.
 var statuses = map[string]request.Status{
 	"finished": request.Finished, "client_canceled": request.Aborted, "client_gone": request.Aborted,
 	"queue_full": request.Aborted, "transfer_failed": request.Failed,

@@ -14,7 +14,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A stage is in the phase of its meaning, and what reports look at has one name.
+// Each stage is in the phase of its meaning, and each watched meaning has exactly one name.
 func TestStagesMeanWhatTheirPhasesSay(t *testing.T) {
 	for _, s := range stages {
 		if s.means != request.NoMeaning && s.means != request.Launching && s.means != request.Caching && s.phase != s.means.Phase() {
@@ -34,7 +34,7 @@ func TestStagesMeanWhatTheirPhasesSay(t *testing.T) {
 	}
 }
 
-// simulated returns the assembly of a simulated dump, its lines in the given order.
+// simulated returns the assembly of a simulated dump, optionally with its lines in reverse.
 func simulated(t *testing.T, reversed bool) *Assembly {
 	t.Helper()
 	dump, _ := testinput.Simulate(t, simulator.DefaultConfig(2))
@@ -49,7 +49,7 @@ func simulated(t *testing.T, reversed bool) *Assembly {
 	return Build(d)
 }
 
-// However a dump is read, its rows have one order.
+// The order of rows does not depend on the order in which a dump is read.
 func TestTiesDoNotDependOnTheOrderOfReading(t *testing.T) {
 	order := func(a *Assembly) (list []uint64) {
 		a.BreakTies()
@@ -75,7 +75,7 @@ func TestTiesDoNotDependOnTheOrderOfReading(t *testing.T) {
 	}
 }
 
-// Tables stay when the spans are given up.
+// Tables remain valid after the spans are released.
 func TestReleaseKeepsTables(t *testing.T) {
 	a := simulated(t, false)
 	rows, gaps := slices.Clone(a.Set.Rows), a.Set.Gaps(&a.Set.Requests[0])
@@ -90,8 +90,8 @@ func TestReleaseKeepsTables(t *testing.T) {
 	}
 }
 
-// Times that are moved move rows and instants, and what was made of them; the tables are
-// the same when they are moved back.
+// Shifting times moves rows, instants, and everything derived from them; shifting back restores the
+// tables.
 func TestMoveThereAndBack(t *testing.T) {
 	a := simulated(t, false)
 	rows, requests := slices.Clone(a.Set.Rows), len(a.Set.Requests)

@@ -9,7 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Blocks that are filled side by side hold what a table has whose spans are added one after another.
+// Blocks that are filled concurrently give the same table as adding spans one after another.
 func TestBlocksAreFilledSideBySide(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	want, got := New(&trace.Diags{}), New(&trace.Diags{})
@@ -38,7 +38,7 @@ func TestBlocksAreFilledSideBySide(t *testing.T) {
 			events, links = events+len(r.events), links+len(r.links)
 			want.Add(&r.span, r.events, r.links)
 		}
-		if block%5 == 4 { // the ways mix
+		if block%5 == 4 { // mixes both ways
 			for i := range rows {
 				got.Add(&rows[i].span, rows[i].events, rows[i].links)
 			}

@@ -8,8 +8,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A Tree numbers the spans anew, those of a table that grew since the Tree before, too. Each keeps its contents, events, links, and place; those of a
-// trace follow each other, as they were read.
+// A Tree renumbers the spans, including those added since the previous Tree. Each keeps its
+// contents, events, links, and place; spans of a trace become adjacent, in reading order.
 func TestTreeKeepsSpans(t *testing.T) {
 	type content struct {
 		span   Span
@@ -36,7 +36,7 @@ func TestTreeKeepsSpans(t *testing.T) {
 			d.Add(&c.span, c.events, c.links)
 			c.pos = d.Pos(d.Len() - 1)
 			was[id] = c
-			if i == n/2 || i == n/3 { // more may come, as of a dump that grows
+			if i == n/2 || i == n/3 { // later spans may follow, as in a growing dump
 				NewTree(d)
 			}
 		}
@@ -44,7 +44,7 @@ func TestTreeKeepsSpans(t *testing.T) {
 		if d.Len() != n {
 			t.Fatalf("%d spans of %d", d.Len(), n)
 		}
-		ended := map[uint64]bool{} // traces
+		ended := map[uint64]bool{} // completed traces
 		for i := range n {
 			s := d.Span(i)
 			c := was[s.ID]

@@ -7,8 +7,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Processes of which no rank is known are grouped by their numbers, those of two
-// sessions together. Each compared with each would take a minute.
+// Processes without a known rank are grouped by process id, across two sessions. Comparing all
+// pairs would take a minute.
 func TestCapturesOfManyProcesses(t *testing.T) {
 	const n = 50_000
 	files := make([]Resolved, 0, 2*n)
@@ -28,8 +28,8 @@ func TestCapturesOfManyProcesses(t *testing.T) {
 	}
 }
 
-// A file that knows little is found by whatever it knows, also where that was not what
-// the group began with.
+// A file with few facts joins its group by any of them, even by one that the first file of the
+// group lacks.
 func TestCapturesOfOneRankThatKnowDifferentParts(t *testing.T) {
 	rank := func(tp int16, global int32) trace.Rank {
 		r := trace.NoRank

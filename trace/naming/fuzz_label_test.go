@@ -7,9 +7,9 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// FuzzLabel reads what users say about files: label and path are the argument, a host
-// and a rank that are read are read again of what is printed of them, and a label with a
-// file that is called so is no label.
+// FuzzLabel parses labels that users give for files: label and path make up the argument, printing
+// and parsing a host and a rank gives them again, and if a file with the whole name exists, there
+// is no label.
 func FuzzLabel(f *testing.F) {
 	for _, arg := range []string{"node1=a.json", "TP3-DP0=a", "rank 7=a", "node1/TP3=a/b", "lr=3.json", "=a", "a=", "7/TP0=x", "TP1-TP2=a", "a/b=c", `C:\x=y`,
 		"99999999999=a", "TP99999=a", "tp+1=a", " TP3 =a", "a==b"} {

@@ -8,8 +8,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// FuzzParse: no panic, no impossible rank, and neither directories nor
-// compression change what a name says.
+// FuzzParse checks that no path causes a panic or an impossible rank, and that neither directories
+// nor compression change the result.
 func FuzzParse(f *testing.F) {
 	for _, c := range names {
 		f.Add(c.path)
@@ -35,8 +35,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// FuzzRoundTrip: what SGLang and vLLM make of a rank and any prefix is read
-// back.
+// FuzzRoundTrip parses the file names that SGLang and vLLM give to a rank, with any prefix.
 func FuzzRoundTrip(f *testing.F) {
 	f.Add("", uint16(0), uint16(0), uint16(0), uint16(0), uint64(0), byte(0))
 	f.Fuzz(func(t *testing.T, prefix string, a, b, c, d uint16, ns uint64, bits byte) {

@@ -44,7 +44,7 @@ func TestParseLabel(t *testing.T) {
 			t.Errorf("ParseLabel(%q) = %q, %v, %v", c.label, host, text(rank), err)
 		}
 	}
-	// What the model prints can be given back.
+	// Printed ranks can be used as labels.
 	for _, r := range []trace.Rank{tp(0), global(7), rk(1, 2, 3, 4, -1)} {
 		if _, got, err := ParseLabel(r.String()); got != r || err != nil {
 			t.Errorf("ParseLabel(%q) = %v, %v", r, got, err)

@@ -6,7 +6,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// rk makes a rank of TP, DP, PP, EP, Global: the order of names.
+// rk returns a rank with TP, DP, PP, EP, and Global, in the order of file names.
 func rk(tp, dp, pp, ep int16, global int32) trace.Rank {
 	return trace.Rank{TP: tp, PP: pp, DP: dp, EP: ep, Global: global}
 }
@@ -20,7 +20,7 @@ const (
 	idNs = 1758513624394805400
 )
 
-// The names are of the forms that the producers' sources have.
+// The names have the formats in the producers' sources.
 var names = []struct {
 	path string
 	want Name
@@ -37,7 +37,7 @@ var names = []struct {
 	{"my-run-TP-2.trace.json", Name{Rank: tp(2), Run: "my-run", Producer: "sglang"}},
 	{"TP-2.json", Name{Rank: tp(2), Producer: "sglang"}},
 	{"tp-2-dp-1.json.gz", Name{Rank: rk(2, 1, -1, -1, -1), Producer: "sglang"}},
-	// A prefix with rank words of its own.
+	// The prefix contains words of a rank.
 	{"STEP-3-" + id + "-TP-1.trace.json.gz", Name{Rank: tp(1), Run: id, Time: idNs, Producer: "sglang"}},
 	{"HTTP-2-" + id + "-TP-1.trace.json.gz", Name{Rank: tp(1), Run: id, Time: idNs, Producer: "sglang"}},
 	{"qwen-TP-8-EP-8-" + id + "-TP-1-EP-1.trace.json.gz", Name{Rank: rk(1, -1, -1, 1, -1), Run: id, Time: idNs, Producer: "sglang"}},
@@ -52,7 +52,7 @@ var names = []struct {
 	{`D:\node-7_3178231_20250109084754123_ascend_pt\trace_view.json`, Name{Rank: trace.NoRank, Host: "node-7", PID: 3178231, Producer: "ascend"}},
 	{"lora-rank-16_ascend_pt/trace_view.json", Name{Rank: trace.NoRank}},
 	{"rank0_ascend_pt/other.json", Name{Rank: trace.NoRank}},
-	// What SGLang writes beside them.
+	// SGLang writes these files beside them.
 	{"merged-" + id + ".trace.json.gz", Name{Rank: trace.NoRank, Run: id, Time: idNs, Producer: "sglang", NotRank: true, What: "ranks merged into one file already"}},
 	{"merged-TP-0.json", Name{Rank: trace.NoRank, Run: "TP-0", Producer: "sglang", NotRank: true, What: "ranks merged into one file already"}},
 	{id + "-TP-3-memory.pickle", Name{Rank: tp(3), Run: id, Time: idNs, Producer: "sglang", NotRank: true, What: memorySnapshot}},
@@ -70,7 +70,7 @@ var names = []struct {
 
 	// vLLM
 	{"dp0_pp0_tp0_dcp0_ep0_rank0.1787888523192512434.pt.trace.json.gz", Name{Rank: rk(0, 0, 0, 0, 0), Time: 1787888523192512434, Producer: "vllm"}},
-	{"dp1_pp2_tp3_pcp0_ep4_rank5.json", Name{Rank: global(5)}}, // not a known order: the rank alone
+	{"dp1_pp2_tp3_pcp0_ep4_rank5.json", Name{Rank: global(5)}}, // the order is unknown, so only the global rank counts
 	{"dp1_pp2_pcp0_tp3_dcp0_ep4_rank5.1787888523192512434.pt.trace.json", Name{Rank: rk(3, 1, 2, 4, 5), Time: 1787888523192512434, Producer: "vllm"}},
 	{"465585-decode_dp0_pp0_tp1_dcp0_ep1_rank1.1787888523192512434.pt.trace.json.gz", Name{Rank: rk(1, 0, 0, 1, 1), Run: "465585-decode", Time: 1787888523192512434, Producer: "vllm"}},
 	{"ab12c-rank-7.1787888523192512434.pt.trace.json.gz", Name{Rank: global(7), Run: "ab12c", Time: 1787888523192512434, Producer: "vllm"}},
@@ -118,7 +118,7 @@ var names = []struct {
 	{"x_tp_rank_3.json", Name{Rank: tp(3)}},
 	{"x-tp-rank-3-dp-rank-1.json", Name{Rank: rk(3, 1, -1, -1, -1)}},
 
-	// no rank
+	// No rank
 	{"", Name{Rank: trace.NoRank}},
 	{"-", Name{Rank: trace.NoRank}},
 	{".json", Name{Rank: trace.NoRank}},

@@ -8,7 +8,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// rank reads a rank as dumps have it.
+// rank parses a rank as written in dumps.
 func rank(t *testing.T, text string) trace.Rank {
 	t.Helper()
 	if text == "" {
@@ -21,7 +21,7 @@ func rank(t *testing.T, text string) trace.Rank {
 	return r
 }
 
-// TestRank names the ranks of whole deployments, and finds each by its name alone.
+// TestRank names the ranks of whole deployments, and finds each by its name.
 func TestRank(t *testing.T) {
 	type row struct {
 		role, host string
@@ -71,7 +71,7 @@ func TestRank(t *testing.T) {
 	}
 }
 
-// TestHost: a host has the name that any input knows, and no two have the same.
+// TestHost checks that a host gets the name that any input knows, unless two hosts share it.
 func TestHost(t *testing.T) {
 	ids := []string{"8d92c5fc00aa11bb", "443ee9c0aaaa", "443ee9c0aabb", "node7.example", "cafecafe01", "cafecafe02", ""}
 	known := map[string]string{"8d92c5fc00aa11bb": "decode-0", "cafecafe01": "twin", "cafecafe02": "twin"}
@@ -127,7 +127,7 @@ func TestProcess(t *testing.T) {
 	}
 }
 
-// TestNil: without names, all that is known is shown.
+// TestNil checks that without names, everything known is shown.
 func TestNil(t *testing.T) {
 	var n *Names
 	p := Place{"unified", "8d92c5fc00aa11bb", 2, trace.Rank{TP: 0, PP: 0, DP: -1, EP: -1, Global: -1}}
@@ -155,8 +155,8 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestProcesses: a process that is no rank is called what it is, with its host or its file
-// only where another one is called the same.
+// TestProcesses checks that a process without a rank is named after its program, with its host or
+// file only if another process has the same name.
 func TestProcesses(t *testing.T) {
 	for _, c := range []struct {
 		what string

@@ -9,7 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// TestResolveOne has one file each; conflict is a part of its message, or "".
+// TestResolveOne resolves single files; conflict is a part of the message, or "".
 func TestResolveOne(t *testing.T) {
 	const sgl = id + "-TP-3.trace.json.gz"
 	procs := func(p ...string) []string { return p }
@@ -85,7 +85,7 @@ func TestResolveNotRank(t *testing.T) {
 	}
 }
 
-// TestResolveAll has files of one merge.
+// TestResolveAll resolves the files of one merge.
 func TestResolveAll(t *testing.T) {
 	for _, c := range []struct {
 		what  string
@@ -121,7 +121,7 @@ func TestResolveAll(t *testing.T) {
 	}
 }
 
-// TestCaptures has the groups as text, whatever the order of the files.
+// TestCaptures compares the groups as text, in any order of the files.
 func TestCaptures(t *testing.T) {
 	f := func(path string, add ...any) Input {
 		in := Input{Path: path}
@@ -175,7 +175,7 @@ func TestCaptures(t *testing.T) {
 	}
 }
 
-// reversed renumbers the files of a want of n files.
+// reversed renumbers the files in want, which has n files.
 func reversed(want string, n int) string {
 	words := strings.Split(want, " ")
 	seen := false
@@ -214,7 +214,7 @@ func TestSame(t *testing.T) {
 	}
 }
 
-// Ranks in groups complete what processes are called, where they do not contradict it.
+// Ranks in communicator groups complete the ranks in process names unless they contradict them.
 func TestHints(t *testing.T) {
 	nccl := func(pairs ...int32) (hints []Hint) {
 		for i := 0; i < len(pairs); i += 2 {
@@ -248,7 +248,7 @@ func TestHints(t *testing.T) {
 	}
 }
 
-// Sessions of one process, one after the other, are of one rank, whatever is known.
+// Consecutive sessions of one process belong to one rank, whatever is known about it.
 func TestSameProcess(t *testing.T) {
 	in := []Input{
 		{Path: "a.sqlite", HeaderHost: "node0", PID: 4100, HeaderRank: -1, Hints: []Hint{{"NCCL", 1, 2}}},

@@ -33,7 +33,7 @@ func TestMask(t *testing.T) {
 	}
 }
 
-// What engineers look for in a timeline is no credential.
+// Names that engineers look for in a timeline are not masked as credentials.
 func TestMaskLeavesNamesOfThings(t *testing.T) {
 	for _, text := range []string{
 		"", "decode_loop", "prefill_transfer_kv_cache", "tokenize", "first token: 12", "max_new_token=None", "api_key=None", "cache key mismatch", "smg:http_request",
@@ -47,7 +47,7 @@ func TestMaskLeavesNamesOfThings(t *testing.T) {
 	}
 }
 
-// Masking twice is masking once, and what is looked for first misses nothing.
+// Masking is idempotent, and the quick search for candidates misses no credential.
 func FuzzMask(f *testing.F) {
 	for _, s := range []string{"Bearer abc12345", "--api-key x", "a://b:c@d", "?key=1a", "token='a'", "pass: [secret", "sk-1234567890abcdefgh"} {
 		f.Add(s)

@@ -11,7 +11,7 @@ import (
 
 func newMaker() *Maker { return NewMaker(New([]byte("0123456789abcdef"))) }
 
-// A row has a column of each kind.
+// A row has one column of each kind.
 type row struct {
 	place
 	Name    string
@@ -28,7 +28,7 @@ type place struct {
 	ID   string `redact:"request"`
 }
 
-// Columns become what they are of, and what tells what a span is stays.
+// Each column is replaced according to its kind, and the parts that identify the type of a span are kept.
 func TestRow(t *testing.T) {
 	m := newMaker()
 	m.LearnHost("router-7")
@@ -48,7 +48,7 @@ func TestRow(t *testing.T) {
 	}
 }
 
-// What puts requests together comes through.
+// Attributes that join requests are kept.
 func TestAttributesOfRows(t *testing.T) {
 	m := newMaker()
 	m.LearnAttribute("host.name", "sglang-router")
@@ -70,7 +70,7 @@ func TestAttributesOfRows(t *testing.T) {
 	}
 }
 
-// A room in the name of a span stays, an id that nobody told of does not.
+// A room number in a span name is kept; an id that was not learned is replaced.
 func TestSpan(t *testing.T) {
 	m := newMaker()
 	for name, want := range map[string]string{"Sender Req 0x7c5442": "Sender Req 0x7c5442", "router Req 44123033": "router Req " + m.all.Request("44123033")[:8],
@@ -81,7 +81,7 @@ func TestSpan(t *testing.T) {
 	}
 }
 
-// What the name of a file says about ranks stays, and a label says the same rank.
+// Facts about ranks in a file name are kept, and a label keeps its rank.
 func TestNamesOfFiles(t *testing.T) {
 	m := newMaker()
 	path := "/data/acme/acme-1755463000.5-TP-3-DP-1-EXTEND.trace.json.gz"

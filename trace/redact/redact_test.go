@@ -73,7 +73,7 @@ func TestScrub(t *testing.T) {
 	}
 }
 
-// What engineers look for in a timeline stays.
+// Names that engineers look for in a timeline are kept.
 func TestScrubLeavesNamesOfThings(t *testing.T) {
 	r := New(testKey)
 	r.LearnHost("decode-0")
@@ -118,7 +118,7 @@ func TestAttributes(t *testing.T) {
 	}
 }
 
-// Ids of one producer begin alike, and each is found.
+// Ids of one producer share a prefix, and each is found.
 func TestScrubFindsManyIDs(t *testing.T) {
 	r := New(testKey)
 	const n = 5000
@@ -133,8 +133,8 @@ func TestScrubFindsManyIDs(t *testing.T) {
 	}
 }
 
-// Whatever a text is, scrubbing it twice is scrubbing it once, and what was learned is
-// gone. The name of a path in front of :// looks like a URL the second time.
+// For any text, scrubbing is idempotent and removes what was learned. The exception is a path name
+// before "://", which looks like a URL the second time.
 func FuzzScrub(f *testing.F) {
 	for _, s := range []string{"TP0 (node1)", "/a/b/c.py(3): f"} {
 		f.Add(s)

@@ -113,7 +113,7 @@ func TestFilterHolds(t *testing.T) {
 	}
 }
 
-// SecretRules are written as names are compared.
+// SecretRules are in the normal form in which names are compared.
 func TestRulesAreNormal(t *testing.T) {
 	for _, r := range SecretRules {
 		if name := strings.TrimSuffix(r.Name, " *"); wordsOf(name) != " "+name+" " || r.Why == "" || r.From == "" {

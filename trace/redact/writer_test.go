@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// What a run is doing is redacted and shown at once, though its line never ends.
+// Progress output is redacted and shown at once, although its line never ends.
 func TestWriterOfProgress(t *testing.T) {
 	r := New(nil)
 	r.LearnFile("/data/secretname.jsonl")
