@@ -23,8 +23,8 @@ var toyFinder = finders.Finder{
 	},
 }
 
-// A finder is one row of a table: then the summary tells what it finds in every format,
-// and so do the page and the list for help and docs.
+// A finder is one row of a table: its findings then appear in the summary in every
+// format, on the page, and in the lists of the help and docs.
 func TestOneRowAddsAFinder(t *testing.T) {
 	before := finders.All
 	t.Cleanup(func() { finders.All = before })

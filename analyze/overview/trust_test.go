@@ -7,7 +7,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Of what was not read, nobody says that nothing is lost.
+// If part of the input was not read, the summary only vouches for what was read.
 func TestTrustIsAboutWhatWasRead(t *testing.T) {
 	o := &Overview{}
 	o.Diags = &trace.Diags{}

@@ -13,7 +13,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// What a profiler says of its own recording bears on every number: errors come first.
+// Messages of a profiler about its recording concern every number; errors come first.
 func TestProfilerWarnings(t *testing.T) {
 	diags := &trace.Diags{}
 	diags.Add(trace.NsysWarning.Of("a.sqlite", "buffers 49 of 50"))
@@ -39,7 +39,7 @@ func TestAbsenceWarnings(t *testing.T) {
 	}
 }
 
-// Captures of several runs are told apart, and so are clocks that count from elsewhere.
+// Captures of several runs are listed separately, and clocks with another epoch are pointed out.
 func TestCapturesOfSeveralRuns(t *testing.T) {
 	second := trace.Time(time.Second)
 	day := 86_400 * second
@@ -67,13 +67,13 @@ func TestCapturesOfSeveralRuns(t *testing.T) {
 	}
 }
 
-// Kernels that were launched and are not in the files are told, unless some of which no call is
-// known may be these.
+// Launched kernels that are missing in the files cause a warning, unless they may be
+// among the kernels without a known call.
 func TestLaunchedKernelsThatAreMissing(t *testing.T) {
 	for _, c := range []struct {
 		launches, lost, rows, called int64
 		windowed                     bool
-		want                         string // begins a warning; "" is none
+		want                         string // prefix of the warning; "" is none
 	}{
 		{0, 0, 0, 0, false, "the profiles hold no kernels or copies of any device: 'sgtrace report --nvtx' says"},
 		{260, 260, 0, 0, false, "the profiles hold no kernels or copies of any device, though 260 calls launched kernels: "},
@@ -95,7 +95,7 @@ func TestLaunchedKernelsThatAreMissing(t *testing.T) {
 	}
 }
 
-// Of several ranks, the one that lost much of what it launched is named, though that is little of all.
+// If one of several ranks lost many of its launches, it is named, even if these are few overall.
 func TestKernelsThatOneRankLost(t *testing.T) {
 	g := &gpu.GPUs{Unran: gpu.Unran{Launches: 1000, Lost: 60}, Cuts: []gpu.Cut{{Rank: "TP2", Unran: gpu.Unran{Launches: 100, Lost: 60}}}, GPUs: []gpu.GPU{{Rows: 940, Called: 940}}}
 	warnings := deviceWarnings(g, false, false)
@@ -104,7 +104,7 @@ func TestKernelsThatOneRankLost(t *testing.T) {
 	}
 }
 
-// Where much of the time of kernels is of no known class, the division of GPU time is in doubt.
+// If kernels of no known class take much of the kernel time, the breakdown of GPU time is in doubt.
 func TestUnclassifiedKernels(t *testing.T) {
 	for _, c := range []struct {
 		unknown, devices int64
@@ -120,11 +120,11 @@ func TestUnclassifiedKernels(t *testing.T) {
 	}
 }
 
-// A rank that writes so many spans that this may make it slow is told, one that does not
-// is not.
+// A rank that writes so many spans that tracing may slow it down causes a warning; a
+// rank with fewer spans does not.
 func TestCostOfTracing(t *testing.T) {
 	for _, x := range []struct {
-		steps int // of two ranks, in a second
+		steps int // of each of two ranks, per second
 		want  string
 	}{
 		{1000, ""},
@@ -151,7 +151,7 @@ func TestCostOfTracing(t *testing.T) {
 	}
 }
 
-// Times that are plausible in another unit than OTLP's come with a warning.
+// Times that are plausible in another unit than OTLP's cause a warning.
 func TestUnitWarnings(t *testing.T) {
 	for from, want := range map[trace.Time]string{
 		1787000000e9: "", 1787000000e6: "microseconds", 1787000000e3: "milliseconds", 5e9: "", 0: "",
@@ -164,7 +164,7 @@ func TestUnitWarnings(t *testing.T) {
 	}
 }
 
-// Where no process used a device, the ranks are named, and of many others only the number is told.
+// Among processes that used no device, ranks are named; many others are only counted.
 func TestIdleProcesses(t *testing.T) {
 	for want, names := range map[string][]string{
 		"python3 7":                       {"python3 7"},
@@ -180,7 +180,7 @@ func TestIdleProcesses(t *testing.T) {
 	}
 }
 
-// Of a timeline that another program wrote, no report can say what hosts did. Operators alone tell of hosts.
+// No report can say what hosts did in a timeline that another program wrote, but operators alone are enough.
 func TestForeignEvents(t *testing.T) {
 	syms := trace.NewSymbols()
 	event := profile.Event{Start: 1000, End: 2000, Name: syms.Intern("aten::mm")}

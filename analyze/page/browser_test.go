@@ -17,7 +17,7 @@ import (
 	"github.com/sgtrace/sgtrace/golden/simulator"
 )
 
-// browser is the one that all tests share; nil until the first one needs it.
+// browser is shared by all tests; nil until the first one needs it.
 var browser *readback.Browser
 
 func TestMain(m *testing.M) {
@@ -30,8 +30,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// browse opens a new page, and tells how to show a report there. Without a browser the
-// test is skipped, visibly.
+// browse opens a new page and returns a function that shows a report there. Without
+// a browser, the test is skipped, visibly.
 func browse(t *testing.T) (b *readback.Browser, open func(Page)) {
 	t.Helper()
 	path, err := readback.FindChromium()
@@ -69,7 +69,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// eval returns what an expression of JavaScript is in the page.
+// eval evaluates a JavaScript expression in the page.
 func eval[T any](t *testing.T, b *readback.Browser, format string, args ...any) (v T) {
 	t.Helper()
 	must(t, b.Eval(fmt.Sprintf(format, args...), &v))
@@ -83,8 +83,8 @@ func want[T comparable](t *testing.T, what string, got, want T) {
 	}
 }
 
-// A page about hostile names has all its figures, runs nothing of theirs and shows them
-// as they are, under the pointer, too.
+// A page with hostile names has all its figures, runs no code from names, and shows
+// them literally, under the pointer, too.
 func TestHostileNamesInBrowser(t *testing.T) {
 	b, open := browse(t)
 	p := samplePage(t)
@@ -101,7 +101,7 @@ func TestHostileNamesInBrowser(t *testing.T) {
 			t.Errorf("the page does not show %q", name)
 		}
 	}
-	// Every cell, dot, piece, mark and name under the pointer.
+	// Point at every cell, dot, piece, mark, and name.
 	tips := eval[int](t, b, `(() => {
 		let shown = 0;
 		for (const e of document.querySelectorAll(".for-wide svg, .for-wide g, .for-wide text")) {
@@ -151,7 +151,7 @@ func TestTablesInBrowser(t *testing.T) {
 	want(t, "filter", column("kernel"), "g")
 }
 
-// The theme is the system's until another one is chosen, and paper is white.
+// The theme is the system's until the reader chooses one, and prints are white.
 func TestThemesInBrowser(t *testing.T) {
 	b, open := browse(t)
 	open(samplePage(t))
@@ -181,7 +181,7 @@ func TestThemesInBrowser(t *testing.T) {
 	}
 }
 
-// Legends switch curves off, arrow keys move, and the pointer shows values.
+// Legends switch curves off, arrow keys move between points, and the pointer shows values.
 func TestFiguresInBrowser(t *testing.T) {
 	b, open := browse(t)
 	values := make([]int64, 1000)
@@ -223,7 +223,7 @@ func TestFiguresInBrowser(t *testing.T) {
 	want(t, "Escape", tip(), "")
 }
 
-// layouts are pages whose labels have different needs for room.
+// layouts are pages whose labels need different amounts of space.
 func layouts(t *testing.T) map[string]Page {
 	pages := map[string]Page{"hostile": samplePage(t)}
 	for _, n := range []int{2, 8, 64} {
@@ -250,8 +250,7 @@ func layouts(t *testing.T) map[string]Page {
 	return pages
 }
 
-// Labels do not lie over each other nor outside of their drawing, and a page is no wider
-// than its window.
+// Labels neither overlap nor leave their drawing, and a page is no wider than its window.
 func TestLayoutInBrowser(t *testing.T) {
 	b, open := browse(t)
 	for name, page := range layouts(t) {
@@ -285,7 +284,7 @@ func TestLayoutInBrowser(t *testing.T) {
 	}
 }
 
-// What a finding says is not written over each other, with what would have been without it.
+// The parts of a finding do not overlap, with a what-if result as well.
 func TestFindingsInBrowser(t *testing.T) {
 	b, open := browse(t)
 	open(samplePage(t))
@@ -305,7 +304,7 @@ func TestFindingsInBrowser(t *testing.T) {
 	}
 }
 
-// Where scripts do not run, everything but what they add is there.
+// Without scripts, everything is there except what scripts add.
 func TestWithoutScriptInBrowser(t *testing.T) {
 	b, open := browse(t)
 	must(t, b.Call("Emulation.setScriptExecutionDisabled", map[string]any{"value": true}, nil))
@@ -324,8 +323,8 @@ func TestWithoutScriptInBrowser(t *testing.T) {
 	}
 }
 
-// Probabilities are numbers, however they are written: 9.4e-05 comes before 0.006. Tables
-// that are long begin with their first rows, whole ones.
+// Probabilities sort as numbers in any notation: 9.4e-05 comes before 0.006. Long
+// tables begin with only their first rows; "whole" shows the rest.
 func TestProbabilitiesInBrowser(t *testing.T) {
 	b, open := browse(t)
 	rows := []float64{0.006, 9.4e-05, 0.04, math.NaN(), 1e-12, 0.5}

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// luminance is the relative luminance of a color such as #1d2430, as WCAG defines it.
+// luminance returns the relative luminance of a color such as #1d2430, as WCAG defines it.
 func luminance(t *testing.T, color string) float64 {
 	t.Helper()
 	if len(color) == 4 {
@@ -27,7 +27,7 @@ func luminance(t *testing.T, color string) float64 {
 	return 0.2126*linear(n>>16) + 0.7152*linear(n>>8) + 0.0722*linear(n)
 }
 
-// Text stands out from what is behind it by 4.5 to 1, in both themes.
+// Text has a contrast of at least 4.5 to 1 with its background, in both themes.
 func TestContrast(t *testing.T) {
 	variable := regexp.MustCompile(`--([a-z]+-?[a-z]*\d*): (#[0-9a-f]{3,6});`)
 	for theme, css := range map[string]string{"light": lightCSS, "dark": darkCSS} {

@@ -11,7 +11,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/page/chart"
 )
 
-// A heat map of very many ranks has a column for each host, with the rank that differs most.
+// The heat map of a crowd has a column for each host, with its rank that deviates most.
 func TestHeatMapByHost(t *testing.T) {
 	heatOf := func(n int) (heat *chart.Heatmap, hosts []string) {
 		heat = &chart.Heatmap{Rows: []string{"gemm"}, Cells: [][]chart.HeatCell{nil}}
@@ -55,7 +55,7 @@ func TestHeatMapByHost(t *testing.T) {
 	}
 }
 
-// With more hosts than a heat map has columns for, those that differ most are drawn, in order.
+// If hosts exceed the columns of a heat map, those that deviate most are drawn, in order.
 func TestHostsThatDifferMost(t *testing.T) {
 	heat := &chart.Heatmap{Rows: []string{"gemm"}, Cells: [][]chart.HeatCell{nil}}
 	var hosts []string
@@ -78,8 +78,8 @@ func TestHostsThatDifferMost(t *testing.T) {
 	}
 }
 
-// The matrix of a crowd has a cell for each pair of hosts, with the pair of their ranks that
-// waited longest, and only the hosts with the longest waits.
+// The wait matrix of a crowd has a cell for each pair of hosts, with the longest
+// wait between two of their ranks, and only the hosts with the longest waits.
 func TestWaitsOfACrowd(t *testing.T) {
 	const ranks, perHost = 240, 8 // 30 hosts
 	random := rand.New(rand.NewPCG(7, 8))
@@ -133,7 +133,7 @@ func TestWaitsOfACrowd(t *testing.T) {
 	}
 }
 
-// hostNumber is the number in "node7".
+// hostNumber returns the number in "node7".
 func hostNumber(t *testing.T, name string) (n int) {
 	t.Helper()
 	if _, err := fmt.Sscanf(name, "node%d", &n); err != nil {
@@ -142,8 +142,8 @@ func hostNumber(t *testing.T, name string) (n int) {
 	return n
 }
 
-// A page has room for so many rows of waterfalls: the slowest requests come first, then those
-// that findings name.
+// A page has a limited number of waterfall rows: the slowest requests come first,
+// and then those that findings name.
 func TestWaterfallsThatFit(t *testing.T) {
 	views := func(n, rows int) (list []RequestView) {
 		for i := range n {

@@ -14,11 +14,11 @@ import (
 	"github.com/sgtrace/sgtrace/request"
 )
 
-// The curves of a comparison have the medians that the comparison has, and the parts of
+// The curves of a comparison have the same medians as its tables, and the parts of
 // the difference add up to it.
 func TestDiffPage(t *testing.T) {
 	set := simulate(t, simulator.DefaultConfig(1))
-	at := change.Find(place.Of(set)).List[0].Time // of the burst
+	at := change.Find(place.Of(set)).List[0].Time // start of the burst
 	before, after := diff.NewCollected(0), diff.NewCollected(0)
 	before.Add(diff.Capture{Label: "before", Requests: set, To: at})
 	after.Add(diff.Capture{Label: "from then on", Requests: set, From: at})
@@ -60,7 +60,7 @@ func TestDiffPage(t *testing.T) {
 	}
 }
 
-// The page of a request has its waterfall open, with a lane for each thread.
+// The page of a single request shows its waterfall open, with a lane for each thread.
 func TestRequestPage(t *testing.T) {
 	o, _ := incident(t)
 	p := OneRequest(o.Requests, []int{3}, "some", []string{"otel.jsonl"}, made)

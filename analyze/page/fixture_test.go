@@ -42,8 +42,7 @@ func readDump(t testing.TB, dump []byte) *request.Set {
 	return assembly.Build(d).Set
 }
 
-// hostile are names that try to be more than text. Any of them that succeeds sets
-// window.hacked.
+// hostile are names that try to act as markup or code. If any succeeds, it sets window.hacked.
 var hostile = []string{
 	`</script><script>window.hacked=1</script>`,
 	`"><img src=x onerror="window.hacked=2">`,
@@ -54,11 +53,11 @@ var hostile = []string{
 	`javascript:window.hacked=6//<a href="javascript:window.hacked=7">`,
 }
 
-// hostileName returns the i-th of different hostile names.
+// hostileName returns the i-th hostile name; all are different.
 func hostileName(i int) string { return fmt.Sprintf("%s #%d", hostile[i%len(hostile)], i) }
 
-// sampleGPUs are devices of n ranks that ran kernels with the names that name returns,
-// on the last rank 6 % longer.
+// sampleGPUs returns devices of n ranks that ran kernels with the given names; they
+// take 6 % longer on the last rank.
 func sampleGPUs(n, kernels int, name func(int) string) *gpu.GPUs {
 	g := &gpu.GPUs{}
 	for r := range n {
@@ -81,7 +80,7 @@ func sampleGPUs(n, kernels int, name func(int) string) *gpu.GPUs {
 	return g
 }
 
-// samplePage is a page with every kind of figure, about hostile names.
+// samplePage returns a page with every kind of figure, with hostile names.
 func samplePage(t testing.TB) Page {
 	t.Helper()
 	dump, _ := testinput.Simulate(t, simulator.DefaultConfig(3))
@@ -127,7 +126,7 @@ func samplePage(t testing.TB) Page {
 	return p
 }
 
-// roofOf is a roofline with a dot of each name.
+// roofOf returns a roofline with a dot for each name.
 func roofOf(names []string) *chart.Roofline {
 	r := &chart.Roofline{Bandwidth: 3.35, Peaks: []chart.Peak{{Name: "16 bits", TFLOPs: 989.5}, {Name: "8 bits", TFLOPs: 1979}}}
 	for i, name := range names {
@@ -136,7 +135,7 @@ func roofOf(names []string) *chart.Roofline {
 	return r
 }
 
-// stripOf has a layer for each name, of two pieces of 10 and 30 us.
+// stripOf returns a strip with a layer for each name, each of two pieces of 10 and 30 us.
 func stripOf(names []string) *chart.Strip {
 	s := &chart.Strip{Parts: []chart.Part{{Name: "norm"}, {Name: "GEMM", Color: 1}}}
 	for _, name := range names {
@@ -145,12 +144,12 @@ func stripOf(names []string) *chart.Strip {
 	return s
 }
 
-// measured is an overview of some requests that has what finders look at, and no findings.
+// measured returns an overview of requests with everything that finders look at, and no findings.
 func measured(set *request.Set) *overview.Overview {
 	return &overview.Overview{Input: overview.Input{Requests: set}, Measured: finders.Measure(finders.Inputs{Requests: set})}
 }
 
-// heatOf is a heat map over time with a row for each name.
+// heatOf returns a heat map over time with a row for each name.
 func heatOf(names []string) *chart.TimeHeat {
 	h := &chart.TimeHeat{From: 1_000_000_000, To: 2_000_000_000, Steps: latenessSteps, Unit: table.Share, What: "lateness"}
 	for i, name := range names {
@@ -169,7 +168,7 @@ func render(t testing.TB, p Page) string {
 	return b.String()
 }
 
-// lookedAt is a result with these findings, for which things of these names were looked at.
+// lookedAt returns a result with findings, and with checks that have the given names.
 func lookedAt(findings []finding.Finding, names []string) *finders.Result {
 	r := &finders.Result{Findings: findings}
 	for _, name := range names {

@@ -19,8 +19,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// fuzzPage makes a page with every figure about names and numbers: any number may be
-// any duration, time or share.
+// fuzzPage makes a page with every figure from names and numbers: any number may be
+// any duration, time, or share.
 func fuzzPage(names []string, numbers []int64) Page {
 	next := 0
 	number := func() int64 {
@@ -66,8 +66,8 @@ func fuzzPage(names []string, numbers []int64) Page {
 	return p
 }
 
-// FuzzPage draws pages about any names and numbers: it is the same every time, the names
-// are there, but as text only, and no number is one that browsers do not know.
+// FuzzPage renders pages with arbitrary names and numbers: the result is
+// deterministic, has all names as text only, and no number that browsers cannot parse.
 func FuzzPage(f *testing.F) {
 	for i, name := range hostile {
 		f.Add(name+"\n"+hostile[(i+1)%len(hostile)]+"\nTP0", []byte("\x00\x00\x00\x00\x00\x00\x00\x01\xff\xff\xff\xff\xff\xff\xff\x7f"))
@@ -107,8 +107,8 @@ var (
 	coords    = regexp.MustCompile(`^(x|y|x1|x2|y1|y2|d|width|height|cx|cy|r|points|transform|viewBox)$`)
 )
 
-// markup returns the elements of a page, each with the names of its attributes, and
-// checks that they are closed in order, that each < is of one, and the data of scripts.
+// markup returns the elements of a page with their attribute names. It checks that elements
+// are closed in order, that each < begins one, and that the data for scripts is valid.
 func markup(t testing.TB, page string) map[string]bool {
 	t.Helper()
 	found := map[string]bool{}

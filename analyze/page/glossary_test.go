@@ -23,7 +23,7 @@ func TestExplained(t *testing.T) {
 	}
 }
 
-// Explanations change nothing of the text itself, whatever it is.
+// Explanations do not change the text itself.
 func TestExplainedKeepsText(t *testing.T) {
 	tag := regexp.MustCompile(`</?abbr[^>]*>`)
 	for _, text := range append(hostile, "TTFT, ITL and E2E of decode TP0", "TP0TP1 TP99", "") {
@@ -34,7 +34,7 @@ func TestExplainedKeepsText(t *testing.T) {
 	}
 }
 
-// Every word of the glossary is found in texts.
+// Every word in the glossary is recognized in a text.
 func TestGlossaryIsUsed(t *testing.T) {
 	for word, meaning := range glossary() {
 		if got := string(explained("the " + word + " of it")); !strings.Contains(got, html.EscapeString(meaning)) {

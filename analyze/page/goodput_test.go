@@ -11,8 +11,8 @@ import (
 	"github.com/sgtrace/sgtrace/request"
 )
 
-// With an SLO, a tile has the goodput, and a panel has it over time: all arrivals of a
-// bucket meet an SLO of an hour, and none one of a nanosecond.
+// With an SLO, a tile shows the goodput, and a panel shows it over time: every
+// request meets an SLO of an hour, and none meets one of a nanosecond.
 func TestGoodput(t *testing.T) {
 	set := simulate(t, simulator.DefaultConfig(1))
 	finished := 0

@@ -10,7 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 )
 
-// The parts of a device's bar are what GPUs.Report prints, and add up to all of it.
+// The parts of a device's bar equal what GPUs.Report prints, and add up to the whole.
 func TestBarsOfGPUs(t *testing.T) {
 	gpus := sampleGPUs(2, 1, hostileName)
 	bars := GPUs(gpus, Source{}).Figures[0].Body.(*chart.Bars)
@@ -43,8 +43,7 @@ func TestNamesOfDevices(t *testing.T) {
 	}
 }
 
-// Kernels that only one rank ran are not compared, and a rank that did not run one has
-// an empty cell.
+// Kernels that only one rank ran are not compared, and a rank without a kernel has an empty cell.
 func TestKernelsOfRanks(t *testing.T) {
 	gpus := sampleGPUs(3, 4, func(i int) string { return string(rune('a' + i)) })
 	gpus.Kernels = gpus.Kernels[:len(gpus.Kernels)-1] // the last rank runs no d

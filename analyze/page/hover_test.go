@@ -11,9 +11,9 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// pointEverywhere moves the pointer over all charts of the page and returns what is wrong: dots
-// that are not on the curve of their color, or not in the panel that the tip names, and tips
-// with another number of values than there are dots in that panel.
+// pointEverywhere moves the pointer over all charts of the page. It returns errors:
+// dots that are off the curve of their color or outside of the panel that the tooltip
+// names, and tooltips whose number of values differs from the number of dots.
 func pointEverywhere(t *testing.T, b *readback.Browser) (shown int, wrong []string) {
 	t.Helper()
 	type seen struct {
@@ -77,8 +77,8 @@ func pointEverywhere(t *testing.T, b *readback.Browser) (shown int, wrong []stri
 	return s.Shown, s.Wrong
 }
 
-// The dots under the pointer are on the curves whose values the tip prints, wide and narrow, in
-// the whole time and in a range; a group of which no dot is drawn ends no script.
+// The dots under the pointer lie on the curves whose values the tooltip prints, in wide and narrow
+// windows, for the whole time and for a range. A group without any drawn dot does not break the script.
 func TestDotsAreOnTheirCurvesInBrowser(t *testing.T) {
 	b, open := browse(t)
 	o, p := incident(t)
@@ -107,8 +107,8 @@ func TestDotsAreOnTheirCurvesInBrowser(t *testing.T) {
 		svg.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }))`, nil))
 }
 
-// In a range of time, requests and figures that are not of it are left out, or say "whole run".
-// Escape ends the drawing of a range, and a range that is chosen.
+// In a time range, requests outside of it are hidden, and figures that do not follow it
+// say "whole run". Escape cancels the drawing of a range, and then the range itself.
 func TestRangeIsSaidInBrowser(t *testing.T) {
 	b, open := browse(t)
 	o, p := incident(t)
@@ -158,7 +158,7 @@ func TestRangeIsSaidInBrowser(t *testing.T) {
 	want(t, "range after Escape while drawing", eval[string](t, b, `location.hash`), "")
 }
 
-// Layers zoom by themselves to what is dragged over, with times since they began, and tell the kernel under the pointer.
+// The chart of layers zooms by itself to a dragged range, with times since its beginning, and the tooltip names the kernel.
 func TestLayers(t *testing.T) {
 	b, open := browse(t)
 	open(Page{Title: "p", Sections: []Section{{Title: "s", Figures: []*Figure{{ID: "layers", Title: "Layers", Body: stripOf([]string{"layer 0", "layer 1"})}}}}})

@@ -9,7 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/request"
 )
 
-// The curves pass through the percentiles that the tables print.
+// The curves pass through the percentiles in the tables.
 func TestCurvesAgreeWithTables(t *testing.T) {
 	for _, mode := range []simulator.Mode{simulator.PDGateway, simulator.Unified} {
 		config := simulator.DefaultConfig(5)

@@ -13,10 +13,10 @@ import (
 	"github.com/sgtrace/sgtrace/golden/simulator"
 )
 
-// planted is the incident that tests share, once one has asked for it.
+// planted is the overview of the incident, which tests share.
 var planted *overview.Overview
 
-// incident is a simulated incident with a slow rank, and a new page of it.
+// incident returns a simulated incident with a slow rank, and a new page of it.
 func incident(t *testing.T) (*overview.Overview, Page) {
 	t.Helper()
 	if planted == nil {
@@ -41,7 +41,7 @@ var (
 	hrefs   = regexp.MustCompile(` href="#([^"]*)"`)
 )
 
-// All that the page leads to is there, once.
+// Every link in the page has exactly one target.
 func TestLinksLeadSomewhere(t *testing.T) {
 	_, p := incident(t)
 	if n := checkLinks(t, p); n < 20 {
@@ -49,7 +49,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	}
 }
 
-// checkLinks checks that what a page leads to is there, once, and counts the links.
+// checkLinks checks that every link in a page has exactly one target, and returns the number of links.
 func checkLinks(t *testing.T, p Page) int {
 	t.Helper()
 	text := render(t, p)
@@ -69,7 +69,7 @@ func checkLinks(t *testing.T, p Page) int {
 	return len(targets)
 }
 
-// A finding leads to a figure, and its evidence to the row that has its number.
+// A finding links to a figure, and its evidence to the row with its number.
 func TestFindingsLeadToRows(t *testing.T) {
 	o, p := incident(t)
 	text := html.UnescapeString(render(t, p))
@@ -111,7 +111,7 @@ func TestFindingsLeadToRows(t *testing.T) {
 	}
 }
 
-// Every kind of finding has a chart, if the inputs are requests and there is one.
+// Every kind of finding has a chart if the input is requests and such a chart exists.
 func TestChartOfFinding(t *testing.T) {
 	decode := &Figure{ID: "decode", Shows: []finding.Kind{finding.Limit}, Role: "decode"}
 	whole := &Figure{ID: "all", Shows: []finding.Kind{finding.Limit}}

@@ -14,8 +14,8 @@ import (
 
 const loggedFrom = trace.Time(1787000000) * 1e9
 
-// logged is an overview of two decode servers and one prefill server that log every 5 s for 5 minutes, and of
-// how hot a GPU is.
+// logged returns an overview of two decode servers and one prefill server that log
+// every 5 s for 5 minutes, and of the temperature of a GPU.
 func logged() *overview.Overview {
 	set := series.New(trace.NewSymbols(), &trace.Diags{})
 	f := set.Fill("m", "test")
@@ -36,8 +36,8 @@ func logged() *overview.Overview {
 	return overview.New(overview.Input{Series: set, Diags: &trace.Diags{}})
 }
 
-// Each role has a figure with a curve for each server, in the order of its load, and what else is measured has one.
-// A finding is marked at its time.
+// Each role has a figure with a curve for each server, in order of load, and so has every
+// other metric. A finding is marked at its time.
 func TestLogsOverTime(t *testing.T) {
 	o := logged()
 	o.Findings = []finding.Finding{
@@ -68,7 +68,7 @@ func TestLogsOverTime(t *testing.T) {
 	if got := titles(other); len(got) != 1 || got[0] != "temperature, °C" {
 		t.Errorf("others are %q", got)
 	}
-	// One line in each interval of 5 s: the last one is the highest.
+	// Each interval of 5 s has one line; the last one is the highest.
 	curves := decode.Panels[0].Curves
 	if len(curves) != 2 || slices.Max(curves[0].Values) != 59 || slices.Max(curves[1].Values) != 69 || slices.Max(prefill.Panels[0].Curves[0].Values) != 79 {
 		t.Errorf("running: %v", curves)
@@ -85,7 +85,7 @@ func TestLogsOverTime(t *testing.T) {
 	}
 }
 
-// Tiles have the most of each number, and where it was.
+// Tiles show the maximum of each number, and where it was.
 func TestTilesOfLogs(t *testing.T) {
 	var got []string
 	for _, tile := range loggedTiles(logged().Logged) {
@@ -96,7 +96,7 @@ func TestTilesOfLogs(t *testing.T) {
 	}
 }
 
-// The page of logs alone has no sections about requests or GPUs.
+// A page about logs only has no sections about requests or GPUs.
 func TestPageOfLogs(t *testing.T) {
 	p, err := Overview(logged(), Provenance{}, nil)
 	if err != nil {

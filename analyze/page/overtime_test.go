@@ -12,8 +12,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// sampleOverTime is two devices in 20 buckets of 100 ns from 1000 on, the second of which was
-// not recorded in the first bucket, and a minute later in 2 more.
+// sampleOverTime returns two devices in 20 buckets of 100 ns from 1000 on, and 2
+// more a minute later. The second device was not recorded in the first bucket.
 func sampleOverTime() *overtime.Timeline {
 	t := &overtime.Timeline{Grid: load.Grid{Bucket: 100, Spans: []load.Span{{Start: 1000, N: 20}, {Start: 60_000_000_000, First: 20, N: 2}}}}
 	for i := range 2 {
@@ -37,8 +37,8 @@ func sampleOverTime() *overtime.Timeline {
 	return t
 }
 
-// Curves have the values of the cells, in the longest span, and nothing where nothing was
-// recorded. A counter that few people look at has none.
+// Curves have the values of the cells in the longest span, and nothing where nothing
+// was recorded. Minor counters have no curve.
 func TestGPUsOverTime(t *testing.T) {
 	s := GPUsOverTime(sampleOverTime(), nil, Source{})
 	body := s.Figures[0].Body.(*chart.Panels)
@@ -61,7 +61,7 @@ func TestGPUsOverTime(t *testing.T) {
 	}
 }
 
-// A recording that is a good part of the time of the requests has their axis.
+// A recording that covers a good part of the requests' time shares their axis.
 func TestGPUsOverTimeHaveTheAxisOfRequests(t *testing.T) {
 	requests := func(to trace.Time, bucket int64) load.Timeline {
 		return load.Timeline{Grid: load.Grid{Bucket: bucket, Spans: []load.Span{{Start: 500, N: 8}}}, From: 500, To: to, Series: []load.Series{{Points: make([]load.Point, 8)}}}
@@ -80,7 +80,7 @@ func TestGPUsOverTimeHaveTheAxisOfRequests(t *testing.T) {
 	}
 }
 
-// What devices did is told in the section about requests over time, where there is one.
+// If there is a section about requests over time, the activity of devices is in that section.
 func TestRequestsAndGPUsShareASection(t *testing.T) {
 	s := GPUsOverTime(sampleOverTime(), nil, Source{})
 	both := joinOverTime([]Section{{Title: "Latency"}, {Title: overTime, Figures: []*Figure{{}}}, {Title: "Stages"}}, s)

@@ -29,8 +29,8 @@ func TestPageIsTheSameEveryTime(t *testing.T) {
 	}
 }
 
-// The policy allows what is in the page: a template that changes a byte of the script
-// would leave a page whose browser refuses it.
+// The content security policy matches the page: if a template changed one byte of
+// the script, browsers would refuse it.
 func TestPolicyIsOfWhatThePageHas(t *testing.T) {
 	page := render(t, Page{Title: "empty"})
 	for _, of := range []struct{ directive, from, to string }{
@@ -53,8 +53,7 @@ var (
 	attributes = regexp.MustCompile(`\s([a-zA-Z:-]+)(?:=|\s|$)`)
 )
 
-// Nothing in names becomes an element or an attribute: the page has those of its own
-// markup only.
+// No name becomes an element or an attribute: the page has only its own markup.
 func TestHostileNamesAreText(t *testing.T) {
 	page := render(t, samplePage(t))
 	if n := strings.Count(page, "hacked"); n < 100 {
@@ -81,7 +80,7 @@ func TestHostileNamesAreText(t *testing.T) {
 	}
 }
 
-// What the script reads is JSON, and has the names as they are.
+// The data for the script is JSON, and contains the names unchanged.
 func TestHoverDataHasNames(t *testing.T) {
 	page := render(t, samplePage(t))
 	blocks := regexp.MustCompile(`(?s)<script type="application/json" class="hover">(.*?)</script>`).FindAllStringSubmatch(page, -1)
@@ -112,7 +111,7 @@ func TestHoverDataHasNames(t *testing.T) {
 
 var made = Provenance{Version: "v1.2.3", Command: "sgtrace report -o page.html dumps/otel.jsonl", Time: time.Unix(1_787_000_000, 0)}
 
-// The page of an overview says all that the overview does.
+// The page of an overview contains everything in the overview.
 func TestOverview(t *testing.T) {
 	o := overview.New(overview.Input{Inputs: []string{"dumps/otel.jsonl"}, Requests: simulate(t, simulator.DefaultConfig(1))})
 	p, err := Overview(o, made, nil)
@@ -150,7 +149,7 @@ func TestOverview(t *testing.T) {
 	}
 }
 
-// Pages are as small as they are said to be.
+// Pages are not larger than promised.
 func TestPageSize(t *testing.T) {
 	const most = 3 << 20
 	set := readDump(t, testinput.ReadZstd(t, testinput.Shared(t, "data", "otel", "d_big_tp2.jsonl.zst")))
@@ -164,8 +163,7 @@ func TestPageSize(t *testing.T) {
 	}
 }
 
-// A dump without a single finished request, and ranks without kernels, make a page that
-// says so.
+// A dump without a finished request, and ranks without kernels, make a page that says so.
 func TestNothingToDraw(t *testing.T) {
 	config := simulator.DefaultConfig(1)
 	config.Requests = 1

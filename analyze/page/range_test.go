@@ -23,21 +23,21 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// chooseRange opens a range of time by the address of the page.
+// chooseRange opens a time range through the page's address.
 func chooseRange(t *testing.T, b *readback.Browser, from, to trace.Time) {
 	t.Helper()
 	text := func(at trace.Time) string { return time.Unix(0, int64(at)).UTC().Format("2006-01-02T15:04:05.000000Z") }
 	must(t, b.Eval(fmt.Sprintf(`location.hash = "#from=%s&to=%s"; new Promise(r => setTimeout(r, 50))`, text(from), text(to)), nil))
 }
 
-// numbersOf are the numbers below a figure: the cells of each row, by the name of the row.
+// numbersOf returns the numbers below a figure: the cells of each row, by the name of the row.
 func numbersOf(t *testing.T, b *readback.Browser, figure string) map[string]string {
 	t.Helper()
 	return eval[map[string]string](t, b, `Object.fromEntries(Array.from(document.getElementById(%q).querySelectorAll(".numbers tbody tr"),
 		r => [r.cells[0].textContent, Array.from(r.cells).slice(1).map(c => c.textContent).join(" ")]))`, figure)
 }
 
-// summaryText is a summary of values of some requests as the numbers below percentiles have it.
+// summaryText formats a summary of requests like the numbers below percentile curves.
 func summaryText(s *distribution.Summary, requests int) string {
 	if requests < 30 {
 		return fmt.Sprintf("%d - - - - -", s.N)
@@ -49,8 +49,8 @@ func summaryText(s *distribution.Summary, requests int) string {
 	return text
 }
 
-// printedIn are the percentiles that the program prints for --from and --to, by the title of
-// the figure that shows them and the name of the curve.
+// printedIn returns the percentiles that the program prints for --from and --to, by
+// the title of their figure and the name of the curve.
 func printedIn(t *testing.T, from, to trace.Time) map[[2]string]string {
 	t.Helper()
 	config := simulator.DefaultConfig(1)
@@ -72,7 +72,7 @@ func printedIn(t *testing.T, from, to trace.Time) map[[2]string]string {
 	return printed
 }
 
-// withMetric counts the finished requests of which a metric is known.
+// withMetric counts the finished requests with a known metric.
 func withMetric(set *request.Set, name string) int {
 	n := 0
 	for i := range set.Requests {
@@ -96,8 +96,7 @@ func withStage(set *request.Set, role, stage string) int {
 	return len(seen)
 }
 
-// A range of time that a reader chooses has the percentiles that the program prints for the
-// same --from and --to.
+// A time range in the page has the same percentiles as the program prints for that --from and --to.
 func TestPercentilesOfARangeInBrowser(t *testing.T) {
 	b, open := browse(t)
 	o, p := incident(t)
@@ -143,7 +142,7 @@ func TestPercentilesOfARangeInBrowser(t *testing.T) {
 	want(t, "the whole is as before", eval[string](t, b, `document.getElementById("latency").innerHTML`) == whole, true)
 }
 
-// The script reads a packed duration as the program prints it.
+// The script formats a packed duration as the program does.
 func TestPackedDurationsInBrowser(t *testing.T) {
 	b, open := browse(t)
 	open(Page{Title: "empty"})
@@ -163,17 +162,17 @@ func TestPackedDurationsInBrowser(t *testing.T) {
 	}
 }
 
-// The matrix of waits of a range has the sums of the collectives in it, and all of them
-// where the range is the whole time.
+// The wait matrix of a time range has the sums over the collectives in it; for the
+// whole time, over all collectives.
 func TestWaitsOfARangeInBrowser(t *testing.T) {
 	b, open := browse(t)
 	met := &testset.CollectiveMatches{}
 	set := &profile.Set{Syms: trace.NewSymbols(), Ranks: []string{"a", "b", "c"}, Collectives: met}
 	random := rand.New(rand.NewPCG(5, 6))
-	const step = 10_000_000 // ns from one collective to the next; they end 2 ms into it
+	const step = 10_000_000 // ns between collectives, which end 2 ms into it
 	begin := trace.Time(1_787_000_000_000_000_000)
 	const n = 1001
-	var waits [n][3]int64 // of each rank for the last, which is collective modulo 3
+	var waits [n][3]int64 // of each rank for the last one, which is the collective's number modulo 3
 	for i := range n {
 		at := begin + trace.Time(i*step)
 		x := profile.CollectiveMatch{Name: set.Syms.Intern("ncclDevKernel_AllReduce"), Op: set.Syms.Intern("allreduce"), GroupSize: 3, Sync: true}
@@ -212,7 +211,7 @@ func TestWaitsOfARangeInBrowser(t *testing.T) {
 		return numbers["a"] + " " + numbers["b"] + " " + numbers["c"]
 	}
 	want(t, "waits of the whole time", shown(), sums(0, n))
-	// A part of the time has 5 collectives: from the end of the first on, 50 ms each.
+	// The range has 5 collectives: from the end of the first one on, 50 ms.
 	first := begin + 2_000_000
 	chooseRange(t, b, first+40*5*step+1_000_000, first+80*5*step-1_000_000)
 	want(t, "waits of 200 collectives", shown(), sums(200, 400))
@@ -228,7 +227,7 @@ func TestWaitsOfARangeInBrowser(t *testing.T) {
 	want(t, "waits of the whole time again", shown(), sums(0, n))
 }
 
-// tileIn is the value and the detail of a tile.
+// tileIn returns the value and the detail of a tile.
 func tileIn(t *testing.T, b *readback.Browser, name string) string {
 	t.Helper()
 	return eval[string](t, b, `(() => {
@@ -237,15 +236,15 @@ func tileIn(t *testing.T, b *readback.Browser, name string) string {
 	})()`, name)
 }
 
-// spaced is a duration with a space before its unit.
+// spaced formats a duration with a space before its unit.
 func spaced(ns int64) string {
 	text := trace.FormatDuration(ns)
 	at := strings.IndexAny(text, "munps")
 	return text[:at] + " " + text[at:]
 }
 
-// The tiles of a range have the numbers that the program counts for the same --from and --to;
-// those of which the page has none say so, and commands of figures get the flags.
+// The tiles of a time range equal what the program counts for that --from and --to.
+// Tiles without data for a range say so, and the commands below figures get both flags.
 func TestTilesOfARangeInBrowser(t *testing.T) {
 	b, open := browse(t)
 	objectives, err := requests.ParseObjectives("ttft=200ms")

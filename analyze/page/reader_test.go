@@ -7,16 +7,16 @@ import (
 	"testing"
 )
 
-// viewRect is where the window has the first view of svg. Its own rectangle would be that
-// of what is drawn in it.
+// viewRect is the rectangle of the first view of svg in the window. The view's own
+// bounding rectangle would be that of its content.
 const viewRect = `(() => {
 	const view = svg.querySelector("svg.view"), [x, y, width, height] = ["x", "y", "width", "height"].map(k => +view.getAttribute(k));
 	const a = new DOMPoint(x, y).matrixTransform(svg.getScreenCTM()), b = new DOMPoint(x + width, y + height).matrixTransform(svg.getScreenCTM());
 	return { left: a.x, top: a.y, width: b.x - a.x, height: b.y - a.y };
 })()`
 
-// A reader clicks a finding, brushes a range of time, and opens the waterfall of a request
-// in all the ways that there are.
+// A reader clicks a finding, brushes a time range, and opens the waterfall of a
+// request in every possible way.
 func TestReaderInBrowser(t *testing.T) {
 	b, open := browse(t)
 	o, p := incident(t)
@@ -76,7 +76,7 @@ func TestReaderInBrowser(t *testing.T) {
 	click("#time-all")
 	want(t, "range", eval[bool](t, b, `document.getElementById("time-range").hidden`), true)
 
-	// A row of a table, and a permalink by ID alone.
+	// By a row of a table, and by a permalink with just the ID.
 	list := p.Sections[5].Figures[0].Body.(*RequestList).List
 	opened := func() string {
 		return eval[string](t, b, `Array.from(document.querySelectorAll("details.request[open]"), d => d.dataset.rid).join(" ")`)
@@ -89,7 +89,7 @@ func TestReaderInBrowser(t *testing.T) {
 	must(t, b.Eval(fmt.Sprintf(`location.hash = %q; new Promise(r => setTimeout(r, 50))`, list[7].RID), nil))
 	want(t, "opened by its ID", opened(), list[7].RID)
 	shut()
-	// A dot: the pointer is put where the hover data have it.
+	// By a dot: the pointer moves to its position in the hover data.
 	must(t, b.Eval(fmt.Sprintf(`(() => {
 		const figure = document.getElementById("arrivals"), svg = figure.querySelector(".for-wide svg[role=img]");
 		svg.scrollIntoView();

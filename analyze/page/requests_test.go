@@ -11,8 +11,8 @@ import (
 	"github.com/sgtrace/sgtrace/request"
 )
 
-// The slowest finished requests come first, slowest first; then those that findings name,
-// each once, with why.
+// The slowest finished requests come first, in order; then those that findings name,
+// each once, with the reason.
 func TestChooseRequests(t *testing.T) {
 	o, _ := incident(t)
 	set := o.Requests
@@ -51,7 +51,7 @@ func TestChooseRequests(t *testing.T) {
 	}
 }
 
-// IDs that are plain are anchors as they are; others cannot break out of one.
+// Plain IDs are anchors unchanged; others are escaped.
 func TestAnchors(t *testing.T) {
 	for rid, want := range map[string]string{"7ca0-f_1.2:3": "r-7ca0-f_1.2:3", `"><b>`: "r-8", "": "r-8", strings.Repeat("x", 200): "r-8"} {
 		if got := anchorOf(rid, 7); got != want {
@@ -60,7 +60,7 @@ func TestAnchors(t *testing.T) {
 	}
 }
 
-// The critical path of a request is its first lane: bars that follow each other, from its start to its end.
+// The critical path of a request is its first lane: contiguous bars from its start to its end.
 func TestLaneOfCriticalPath(t *testing.T) {
 	o, _ := incident(t)
 	set := o.Requests

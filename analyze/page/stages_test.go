@@ -12,7 +12,7 @@ import (
 	"github.com/sgtrace/sgtrace/testkit/testset"
 )
 
-// stagesOf is the section about the stages of a simulated run.
+// stagesOf returns the section about the stages of a simulated run.
 func stagesOf(t *testing.T, config simulator.Config) Section {
 	t.Helper()
 	set := simulate(t, config)
@@ -21,8 +21,7 @@ func stagesOf(t *testing.T, config simulator.Config) Section {
 	return Stages(set, rank.Measure(place.Of(set)), timeline.From, timeline.To, Source{})
 }
 
-// colored counts the cells of a stage of which something is known, by row, and those of them
-// that are orange.
+// colored counts the known cells of a stage, by row, and the orange ones among them.
 func colored(s Section, figure, stage string) (known, orange map[string]int) {
 	known, orange = map[string]int{}, map[string]int{}
 	for _, f := range s.Figures {
@@ -65,9 +64,8 @@ func TestStagesShowTheSlowReplica(t *testing.T) {
 	}
 }
 
-// Ranks that wait for each other are one row, and another role is no peer: a slow tensor
-// parallel rank makes its engine orange, and the prefill server, which has none, has no map
-// and a sentence that says why.
+// Ranks that wait for each other share one row, and other roles are not peers. A slow tensor parallel
+// rank makes its engine orange. The prefill server has no peers, and a note instead of a map.
 func TestStagesCompareEngines(t *testing.T) {
 	config := simulator.DefaultConfig(1)
 	config.Straggler = simulator.Straggler{TP: 1, Delay: 4_000_000}
@@ -82,7 +80,7 @@ func TestStagesCompareEngines(t *testing.T) {
 	}
 }
 
-// Where all engines are alike, hardly any part of any stage is orange.
+// If all engines are equally fast, hardly any part of a stage is orange.
 func TestStagesOfEqualEngines(t *testing.T) {
 	all, wrong := 0, 0
 	for seed := range uint64(3) {

@@ -7,8 +7,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/page/chart"
 )
 
-// The planted slow rank is late nearly all the time, and its peers are not, whoever else
-// there is.
+// The planted slow rank is late nearly all the time, and its peers are not.
 func TestLatenessShowsTheSlowRank(t *testing.T) {
 	o, p := incident(t)
 	at := slices.IndexFunc(p.Sections, func(s Section) bool { return s.ID == "stragglers" })
@@ -43,7 +42,7 @@ func TestLatenessShowsTheSlowRank(t *testing.T) {
 	}
 }
 
-// Ranks are compared with those that compute with them, else with those of their role.
+// Ranks are compared with those that compute together with them, or else with their role.
 func TestPeers(t *testing.T) {
 	for _, c := range []struct{ ranks, want []string }{
 		{[]string{"prefill TP0", "prefill TP1", "decode DP0 TP0", "decode DP0 TP1", "decode DP1 TP0", "decode DP1 TP1"},
@@ -58,8 +57,8 @@ func TestPeers(t *testing.T) {
 	}
 }
 
-// A kernel is compared with the same kernel of peers: a slow rank stands out though the
-// ranks of another role take ten times as long.
+// A kernel is compared with the same kernel on peers: a slow rank stands out even if
+// the ranks of another role take ten times as long.
 func TestKernelsWithinPeers(t *testing.T) {
 	gpus := sampleGPUs(4, 1, func(int) string { return "gemm" })
 	for i, name := range []string{"prefill TP0", "prefill TP1", "decode TP0", "decode TP1"} {

@@ -10,7 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/golden/simulator"
 )
 
-// Bars add up to what they are of, to the ns.
+// Bars add up to their total, to the ns.
 func TestBarsOfTheTailAddUp(t *testing.T) {
 	set := simulate(t, simulator.DefaultConfig(2))
 	tail := tail.New(place.Of(set), tail.Options{})
@@ -29,8 +29,7 @@ func TestBarsOfTheTailAddUp(t *testing.T) {
 	}
 }
 
-// Every finished request is counted in one group, and those of a cause are as slow as
-// they are said to be.
+// Every finished request is in one group, and the requests of a cause are as slow as claimed.
 func TestScatterHasAllRequests(t *testing.T) {
 	set := simulate(t, simulator.DefaultConfig(2))
 	tail := tail.New(place.Of(set), tail.Options{})
@@ -52,7 +51,7 @@ func TestScatterHasAllRequests(t *testing.T) {
 	if all != c.N {
 		t.Errorf("%d requests are drawn, want %d", all, c.N)
 	}
-	// What the table of the slowest says of a request, its color does.
+	// The color of a request agrees with the table of the slowest.
 	for _, s := range c.Slowest {
 		for _, g := range dots.Groups {
 			for _, d := range g.Dots {

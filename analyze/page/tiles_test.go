@@ -8,7 +8,7 @@ import (
 	"github.com/sgtrace/sgtrace/request"
 )
 
-// Tiles count the requests by how they ended, and have the medians of those that finished.
+// Tiles count requests by outcome, and show the medians of the finished ones.
 func TestTiles(t *testing.T) {
 	o, p := incident(t)
 	ended := map[request.Status]int{}
@@ -28,7 +28,7 @@ func TestTiles(t *testing.T) {
 	}
 }
 
-// One host needs no other clock; of several, each must be known.
+// A single host's clock is trusted. With several hosts, the offset of each must be known.
 func TestClockTile(t *testing.T) {
 	reference, matched, alone := overview.HostClock{Why: "reference"}, overview.HostClock{Why: "matched", By: "requests", Bound: 1_240_000}, overview.HostClock{Why: "assumed"}
 	for _, c := range []struct {

@@ -8,13 +8,13 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/words"
 )
 
-// Charts show the clock of the zone, before and after a reader zooms, and a range is given
-// with its offset from UTC.
+// Charts show times in the chosen zone, before and after zooming, and a range is
+// given with the offset from UTC.
 func TestZoneInBrowser(t *testing.T) {
 	b, open := browse(t)
 	words.SetZone(time.FixedZone("Kathmandu", 5*3600+45*60))
 	t.Cleanup(func() { words.SetZone(time.UTC) })
-	_, p := incident(t) // from 20:53:20 UTC on
+	_, p := incident(t) // starts at 20:53:20 UTC
 	open(p)
 	ticks := func() string {
 		return eval[string](t, b, `document.querySelector("#load .for-wide .ticks[data-labels=true] text").textContent`)

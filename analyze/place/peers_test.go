@@ -9,7 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/testkit/testset"
 )
 
-// played returns the requests of a scenario, and how many servers each model has.
+// played returns the requests of a scenario, and the number of servers of each model.
 func played(t *testing.T, c cluster.Config) (*request.Set, map[string]int) {
 	t.Helper()
 	run, err := cluster.Play(c)
@@ -23,7 +23,7 @@ func played(t *testing.T, c cluster.Config) (*request.Set, map[string]int) {
 	return testset.OfCluster(t, run), servers
 }
 
-// leads counts the lead ranks of every group.
+// leads counts the lead ranks in every group.
 func leads(g *Groups) map[int32]int {
 	counts := map[int32]int{}
 	for i := range g.Ranks.Places {
@@ -34,7 +34,7 @@ func leads(g *Groups) map[int32]int {
 	return counts
 }
 
-// Servers of one model are peers, and no others are; so are requests.
+// Only servers of the same model are peers; the same holds for requests.
 func TestModelsAreNoPeers(t *testing.T) {
 	c := cluster.Find("mixed_models").Config(1)
 	s, servers := played(t, c)
@@ -62,8 +62,8 @@ func TestModelsAreNoPeers(t *testing.T) {
 	}
 }
 
-// Without the names of models, how long a token takes tells them apart; a single server that is
-// slower, and has the same work to do as the others, stays among them.
+// Without model names, the time per token separates models. A single slow server
+// with the same work as others stays with them.
 func TestWorkTellsModelsApart(t *testing.T) {
 	nameless := func(s *request.Set) *Groups {
 		for i := range s.Parts {
@@ -83,7 +83,7 @@ func TestWorkTellsModelsApart(t *testing.T) {
 	}
 }
 
-// A server is still a peer where its version changes, and where nothing finished on it.
+// A server stays a peer if its version changes, or if nothing finished on it.
 func TestSplitKeepsTheUnknownWithMost(t *testing.T) {
 	set := func(values ...string) map[string]bool {
 		m := map[string]bool{}

@@ -7,8 +7,7 @@ import (
 	"github.com/sgtrace/sgtrace/testkit/testset"
 )
 
-// A server of vLLM is a rank though its requests have stages, which are on no
-// thread that tells whose it is.
+// A vLLM server is a rank although its requests' stages are on no thread that would identify it.
 func TestServersOfStagesOnly(t *testing.T) {
 	var d testset.Dump
 	for i := range 8 {
@@ -34,7 +33,7 @@ func TestServersOfStagesOnly(t *testing.T) {
 	}
 }
 
-// Processes of which nothing but names is known are places of their own.
+// Processes that are only known by name are places of their own.
 func TestNamed(t *testing.T) {
 	x, y, rank := Named("python3 144"), Named("python3 145"), Named("TP1")
 	if x.RankName() != "python3 144" || rank.RankName() != "TP1" || x.Overlaps(&y) || !x.Overlaps(&x) || !x.Overlaps(&rank) {
@@ -42,8 +41,8 @@ func TestNamed(t *testing.T) {
 	}
 }
 
-// A request whose schedulers' thread spans are missing was sent to the server that its tokenizer is on: of two on a host, to the one
-// whose requests that tokenizer takes.
+// If scheduler thread spans of a request are missing, it was sent to the server of its tokenizer: of two
+// servers on a host, the one that this tokenizer feeds.
 func TestPartsOfLostThreads(t *testing.T) {
 	var d testset.Dump
 	for i := range 12 {

@@ -9,8 +9,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Work is of the step that its call lay in, also within another annotation, wherever it runs; on another thread, and
-// outside of steps, it is of none.
+// Work belongs to the step around its call, even within another annotation, wherever it
+// runs. Calls on other threads and outside of steps belong to none.
 func TestKernelSteps(t *testing.T) {
 	syms := trace.NewSymbols()
 	event := func(name string, from, to trace.Time, correlation int64) profile.Event {

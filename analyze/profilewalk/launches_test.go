@@ -7,8 +7,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Launches are what was put, whether they were packed meanwhile or not, in whatever order they
-// are asked for.
+// Launches returns what was put in, before and after packing, in any order of lookups.
 func TestLaunches(t *testing.T) {
 	rng := rand.New(rand.NewPCG(8, 3))
 	var l Launches

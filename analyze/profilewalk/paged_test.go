@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A paged table is a map, wherever its keys are.
+// A paged table behaves like a map, however its keys are distributed.
 func TestPagedTable(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for name, key := range map[string]func(i int) int64{
@@ -32,7 +32,7 @@ func TestPagedTable(t *testing.T) {
 		if got := p.Find(math.MinInt64); got != nil && *got != 0 {
 			t.Errorf("%s: found what was never there", name)
 		}
-		// 4 bytes of value: a page per value would be 200 MB.
+		// At 4 bytes per value, a page for each value would take 200 MB.
 		if size := 4 * pageSize * p.inUse; size > 20<<20 {
 			t.Errorf("%s: %d MB in pages", name, size>>20)
 		}

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// What is kept for each rank is a map, passed in the order of ranks.
+// PerRank behaves like a map that iterates in order of ranks.
 func TestPerRank(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	var p PerRank[int]

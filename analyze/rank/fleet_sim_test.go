@@ -10,8 +10,8 @@ import (
 	"github.com/sgtrace/sgtrace/testkit/testset"
 )
 
-// fleet is a deployment of servers, each on a host of its own and with few requests, of
-// which the first few from some place on are slower by a factor.
+// fleet is a deployment of servers, each on its own host with few requests. Some
+// consecutive ones are slower by a factor.
 func fleet(seed uint64, servers, slow int, factor float64) simulator.Config {
 	c := testset.Calm(seed)
 	c.Mode, c.RanksPerHost = simulator.Unified, 1
@@ -23,7 +23,7 @@ func fleet(seed uint64, servers, slow int, factor float64) simulator.Config {
 	return c
 }
 
-// slowRanks are the DP ranks of the servers that are found to be slow, in order.
+// slowRanks returns the DP ranks of the servers found to be slow, in order.
 func slowRanks(t *testing.T, c simulator.Config) []int {
 	s, _ := testset.Simulated(t, c)
 	found, _ := Measure(place.Of(s)).SlowServers(nil)
@@ -35,8 +35,7 @@ func slowRanks(t *testing.T, c simulator.Config) []int {
 	return ranks
 }
 
-// Servers that are slow are found among many, each of which has little to do, and no
-// others are.
+// Slow servers are found among many that each have little to do, and no others are.
 func TestRateOfSlowServersInFleets(t *testing.T) {
 	for _, c := range []struct {
 		slow, servers int

@@ -9,12 +9,13 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Of four DP ranks, one gets nothing at all, or nothing any more; few requests, or two ranks, are not enough.
+// If one of four DP ranks gets no requests at all, or no more from some time on,
+// that is found. A few requests, or two ranks, are not enough evidence.
 func TestDPRanksWithoutRequests(t *testing.T) {
 	for _, x := range []struct {
 		requests int
 		ranks    int
-		got      int // of rank 1
+		got      int // requests of rank 1
 		want     string
 	}{{400, 4, 0, "DP1 (a) gets no requests, while the other 3 DP ranks of its server get 400"},
 		{400, 4, 60, "while the other 3 DP ranks of its server get 162"}, {400, 4, 133, ""}, {40, 4, 0, ""}, {400, 2, 0, ""}} {

@@ -11,8 +11,8 @@ import (
 	"github.com/sgtrace/sgtrace/testkit/testset"
 )
 
-// withOccasions is calm, but for a rank of 2, 4 or 8 that is late by 3 to 5 ms in a part
-// of its steps.
+// withOccasions is a calm deployment in which one of 2, 4, or 8 ranks is late by 3
+// to 5 ms in some of its steps.
 func withOccasions(seed uint64, slow simulator.Occasion) simulator.Config {
 	c := testset.Calm(seed)
 	c.Mode = simulator.Mode(seed % 3)
@@ -25,20 +25,20 @@ func withOccasions(seed uint64, slow simulator.Occasion) simulator.Config {
 	return c
 }
 
-// A rank that is late in some of its steps is found, and nothing else, with how often it
-// is and with what its late steps have in common.
+// A rank that is late in some of its steps is found, and nothing else, with how
+// often that happens and what the late steps have in common.
 func TestRateOfOccasionalStragglers(t *testing.T) {
-	const right, seldom, often = 0.1, 0.045, 0.55 // of the share; of the steps
+	const right, seldom, often = 0.1, 0.045, 0.55 // tolerance of the share; bounds for the share of steps
 	seeds := testset.FirstSeeds(t, 2)
 	for _, c := range []struct {
 		what  string
 		slow  simulator.Occasion
-		when  string // it is late
-		least int    // in how many of 100 runs it is found
+		when  string // when it is late, in the text
+		least int    // successes out of 100 runs
 	}{
 		{"at random", simulator.SlowAtRandom, "at random", 95},
-		// A burst is one occasion, however many steps it has: ten of them on one of two ranks
-		// prove as much as a coin that falls on one side ten times, which is likely, not certain.
+		// A burst is one occasion, whatever its number of steps. Ten bursts on one
+		// of two ranks prove as much as ten equal coin flips: likely, not certain.
 		{"in bursts", simulator.SlowInBursts, "in bursts of", 90},
 		{"periodically", simulator.SlowPeriodically, "every ", 95},
 		{"in large batches", simulator.SlowInLargeBatches, "requests or more in the batch", 95},
@@ -58,7 +58,7 @@ func TestRateOfOccasionalStragglers(t *testing.T) {
 				want := truth.Straggler
 				share := float64(want.SlowSteps) / float64(want.Steps)
 				if share < seldom || share > often {
-					continue // by chance
+					continue // due to chance
 				}
 				runs++
 				got := Measure(place.Of(s)).Stragglers()

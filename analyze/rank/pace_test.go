@@ -15,8 +15,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// replicas is a deployment of ranks that have nothing to do with each other; with a
-// factor above 1, one of them is slow.
+// replicas is a deployment of independent ranks. With a factor above 1, one of them is slow.
 func replicas(seed uint64, factor float64) (c simulator.Config, slow int) {
 	c = testset.Calm(seed)
 	c.Mode = simulator.Unified
@@ -26,8 +25,8 @@ func replicas(seed uint64, factor float64) (c simulator.Config, slow int) {
 	return c, slow
 }
 
-// A rank that takes half as long again is found, and by how much; where all are alike
-// there is none.
+// A rank that takes half as long again is found, with the size of the difference. If
+// all are equally fast, none is.
 func TestRateOfSlowServers(t *testing.T) {
 	const factor = 1.5
 	seeds := testset.Seeds(t)
@@ -60,7 +59,7 @@ func TestRateOfSlowServers(t *testing.T) {
 	testset.Rate(t, "no slow server where all are alike", silent, len(seeds), 98)
 }
 
-// Where decode steps are not traced, whole answers tell.
+// If decode steps are not traced, whole answers are compared.
 func TestSlowServersByAnswers(t *testing.T) {
 	for seed := range uint64(3) {
 		for _, factor := range []float64{1, 1.5} {
@@ -75,7 +74,7 @@ func TestSlowServersByAnswers(t *testing.T) {
 	}
 }
 
-// What a rank keeps waiting is slow for it, and not once more.
+// A server that is slow because of a straggler among its ranks is not reported in addition.
 func TestSlowServerIsExplainedByItsStraggler(t *testing.T) {
 	at := place.Location{Scope: place.OneRank, Role: request.Decode, Host: "a"}
 	r := &Ranks{Slow: []SlowServer{{Load: &Load{Location: at}, Cost: 0.5, Own: 3_000_000, Others: 2_000_000, Peer: 3}}}
@@ -94,12 +93,12 @@ func TestSlowServerIsExplainedByItsStraggler(t *testing.T) {
 	}
 }
 
-// A server that is slower has more requests in a step, as more of them wait, or stay: it is slower by what steps of
-// one size take longer, and not by what each of its own does.
+// A slower server has larger batches, since more requests wait or stay. Its slowness is
+// measured on steps of equal size, not on its own mix.
 func TestSlowServerOfLargeSteps(t *testing.T) {
 	const factor, steps = 3, 200
 	for kind, c := range map[StepKind]struct {
-		of                 [2]int // requests in a step
+		of                 [2]int // requests per step
 		base, each, tokens float64
 	}{
 		PrefillStep: {[2]int{1, 6}, 6e6, 60e3, 300},
@@ -120,7 +119,7 @@ func TestSlowServerOfLargeSteps(t *testing.T) {
 				}
 				took := trace.Time(c.base+c.each*size) * trace.Time(1+(factor-1)*rank)
 				for k := range n {
-					at := from + trace.Time(k)*500 // one is stamped after the other
+					at := from + trace.Time(k)*500 // stamps follow one another
 					prefills = append(prefills, load.Prefill{Requests: 1, From: at, To: at + took, Tokens: c.tokens + float64((step*n+k)%9*100)})
 					decodes = append(decodes, paced{at: at, ns: int64(took), size: 1})
 				}
@@ -146,8 +145,7 @@ func TestSlowServerOfLargeSteps(t *testing.T) {
 	}
 }
 
-// Prefills are compared as if all prompts were of one size: who gets the long ones is
-// not slow.
+// Prefills are compared at equal prompt sizes: a server that gets the long prompts is not slow.
 func TestPrefillsOfOneSize(t *testing.T) {
 	p := &pace{kind: PrefillStep, ranks: []*Load{{}, {}, {}}}
 	for i := range 900 {
@@ -173,12 +171,12 @@ func TestPrefillsOfOneSize(t *testing.T) {
 	}
 }
 
-// A server that has more requests than others by chance has no more load; one that gets more
-// of many has.
+// A server that happens to get a few more requests than others has an even load; one
+// that gets significantly more does not.
 func TestEvenLoad(t *testing.T) {
 	for _, c := range []struct {
 		requests, ranks int
-		times           float64 // its even share
+		times           float64 // multiple of its even share
 		even            bool
 	}{
 		{8, 200, 1, true}, {12, 200, 1.5, true}, {20, 200, 2.5, false},
@@ -192,12 +190,12 @@ func TestEvenLoad(t *testing.T) {
 	}
 }
 
-// Requests of a batch end together: their steps are one, as long as the shortest.
+// Requests of a batch end together: their steps count as one, with the shortest duration.
 func TestBatchesOfServers(t *testing.T) {
 	const ms = 1_000_000
 	got := batches([]paced{
 		{at: 80 * ms, ns: 20 * ms, cost: 20 * ms},
-		{at: 30 * ms, ns: 45 * ms, cost: 45 * ms}, // with the prefill of the next
+		{at: 30 * ms, ns: 45 * ms, cost: 45 * ms}, // includes the prefill of the next request
 		{at: 55 * ms, ns: 20*ms + 50_000, cost: 20*ms + 50_000},
 	})
 	want := []paced{{at: 55 * ms, ns: 20*ms + 50_000, cost: 65*ms + 50_000}, {at: 80 * ms, ns: 20 * ms, cost: 20 * ms}}
@@ -206,8 +204,8 @@ func TestBatchesOfServers(t *testing.T) {
 	}
 }
 
-// What a server prefills meanwhile is no part of what a token takes there, and an answer of which hardly anything is left
-// has no information.
+// Prefills during an answer do not count as time per token. An answer that is almost entirely
+// covered by prefills is dropped.
 func TestAnswersWithoutPrefills(t *testing.T) {
 	const ms = 1_000_000
 	answers := []paced{

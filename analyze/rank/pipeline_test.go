@@ -8,7 +8,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Stages that the dump does not show are those of the server that a finding is about.
+// Stages that the dump does not show belong to the server of the finding.
 func TestHiddenStages(t *testing.T) {
 	at := func(scope place.Scope, host string, pp int16) place.Location {
 		return place.Location{Scope: scope, Role: request.Unified, Host: host, Rank: trace.Rank{TP: 0, PP: pp, DP: -1, EP: -1, Global: -1}}

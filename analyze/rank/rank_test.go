@@ -19,8 +19,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// tpBatch adds, for two ranks, the decode steps of requests that are in one batch.
-// The second rank ends each late by so many us.
+// tpBatch adds the decode steps of requests in one batch, on two ranks. The second
+// rank ends step i late by late[i] us.
 func tpBatch(d *testset.Dump, requests int, late []float64) {
 	for r := range requests {
 		id := string(rune('a' + r))
@@ -28,7 +28,7 @@ func tpBatch(d *testset.Dump, requests int, late []float64) {
 			Attrs: testset.Attrs{"rid": strings.Repeat(id, 12), "module": "sglang::request", "gen_ai.usage.completion_tokens": len(late) + 1, "gen_ai.usage.prompt_tokens": 10}}
 		rootID := d.Add(root)
 		for tp := range 2 {
-			stamp := float64(3 * r) // the requests of a batch are stamped one after the other
+			stamp := float64(3 * r) // the requests of a batch are stamped one after another
 			stages := []testset.Span{
 				{Name: "prefill_waiting", From: 0, To: 1000},
 				{Name: "prefill_forward", From: 1000, To: 5000 + stamp},
@@ -68,7 +68,7 @@ func TestBatchIsOneStep(t *testing.T) {
 			t.Errorf("TP%d: %+v, want %+v", rank, got, want[rank])
 		}
 	}
-	// The first step begins with the prefill's end; all are of the first rank.
+	// The first step begins at the end of the prefill. All belong to the first rank.
 	took := int64(0)
 	for _, p := range g.gathering.SyncPoints {
 		took += p.Took
@@ -78,8 +78,7 @@ func TestBatchIsOneStep(t *testing.T) {
 	}
 }
 
-// Steps whose spans are lost on one rank are left out and counted; the others are
-// still those of the same number.
+// Steps whose spans are lost on one rank are dropped and counted; the others keep their numbers.
 func TestLostStepsAreLeftOut(t *testing.T) {
 	var d testset.Dump
 	tpBatch(&d, 1, []float64{100, 200, 300, 400})
@@ -100,8 +99,7 @@ func TestLostStepsAreLeftOut(t *testing.T) {
 	}
 }
 
-// The steps of the planted straggler's group, how often it is last and by how much
-// it is late are those that were played.
+// The group's steps, and how often and by how much the planted straggler is late, are as played.
 func TestStepsAreThoseThatWerePlayed(t *testing.T) {
 	for seed := range uint64(6) {
 		c := withStraggler(seed, 1.2, false)
@@ -122,7 +120,7 @@ func TestStepsAreThoseThatWerePlayed(t *testing.T) {
 	}
 }
 
-// The load of every rank is that of the dump, counted another way.
+// The load of every rank equals an independent count.
 func TestLoadOfRanks(t *testing.T) {
 	for seed := range uint64(3) {
 		c := testset.Calm(seed)
@@ -143,7 +141,7 @@ func TestLoadOfRanks(t *testing.T) {
 			if l.Requests != want.requests || l.Output >= 0 && l.Output != want.output || l.Retractions != want.retractions {
 				t.Errorf("seed %d, %s: %d requests, %d tokens, %d retractions; want %+v", seed, l.Location.String(), l.Requests, l.Output, l.Retractions, want)
 			}
-			if math.Abs(l.Busy-busy) > 2e-3 { // a sample of 5000 instants
+			if math.Abs(l.Busy-busy) > 2e-3 { // estimated from 5000 instants
 				t.Errorf("seed %d, %s: busy %v, want %v", seed, l.Location.String(), l.Busy, busy)
 			}
 		}
@@ -153,11 +151,11 @@ func TestLoadOfRanks(t *testing.T) {
 type brute struct {
 	requests, output, retractions int64
 	busy, running                 float64
-	most                          int // running at once
+	most                          int // maximum running at once
 }
 
-// bruteLoad counts what a rank did, span by span; busy and running in small steps of the
-// time, and how many ran at once whenever one began.
+// bruteLoad measures a rank span by span: busy and running in small time steps, and
+// the maximum running at each start.
 func bruteLoad(s *request.Set, where *place.Location) brute {
 	var b brute
 	first, last := s.Requests[0].Start, s.Requests[0].End
@@ -182,7 +180,7 @@ func bruteLoad(s *request.Set, where *place.Location) brute {
 				}
 			}
 			if s.Name(i) == "decode_bootstrap" && s.Kind(s.Tree.Parent(i)) == request.Stage {
-				b.retractions-- // it enters again, which is reported like one
+				b.retractions-- // it re-enters the queue, which is reported the same way
 			}
 			name := s.Name(i)
 			if name == "decode_loop" || name == "fake_output" || name == "prefill_forward" && p.Role == request.Unified {
@@ -219,7 +217,7 @@ func bruteLoad(s *request.Set, where *place.Location) brute {
 	return b
 }
 
-// bruteMost counts how many of the intervals cover the start of each.
+// bruteMost returns the maximum number of intervals that cover the start of one.
 func bruteMost(intervals []request.Interval) (most int) {
 	for _, at := range intervals {
 		n := 0
@@ -233,7 +231,7 @@ func bruteMost(intervals []request.Interval) (most int) {
 	return most
 }
 
-// Damaged dumps are measured as far as they go, and a straggler is still found.
+// Damaged dumps are measured as far as possible, and a straggler is still found.
 func TestRanksOfDamagedDumps(t *testing.T) {
 	for seed := range uint64(3) {
 		c := withStraggler(seed, 1.3, false)
@@ -245,7 +243,7 @@ func TestRanksOfDamagedDumps(t *testing.T) {
 	}
 }
 
-// Ranks are compared with those of their own host only, and the report says so.
+// Ranks are compared only with those on their own host, and the report says so.
 func TestRanksOfSeveralHosts(t *testing.T) {
 	c := withStraggler(0, 1.2, false)
 	c.Mode, c.Requests = simulator.Unified, 100
@@ -268,7 +266,7 @@ func TestRanksOfSeveralHosts(t *testing.T) {
 	}
 }
 
-// Nothing to compare is no straggler, and said so.
+// With nothing to compare, no straggler is found, and the verdict says why.
 func TestVerdictWithoutRanks(t *testing.T) {
 	if got := Measure(place.Of(testset.Fixture(t))).Verdict(); got != "Not enough data to find stragglers: 1 prefill, 40 needed" {
 		t.Errorf("%q", got)
@@ -278,11 +276,11 @@ func TestVerdictWithoutRanks(t *testing.T) {
 	}
 }
 
-// Even routing has an improbable share as rarely as it says, also where the requests
-// of a session follow each other to one rank.
+// Under even routing, improbable shares are as rare as their p-value, even if
+// requests of a session follow each other to the same rank.
 func TestSharesByChance(t *testing.T) {
 	const runs, most = 500, 4
-	for _, session := range []float64{0, 0.5, 0.8} { // probability that the next request is of the same one
+	for _, session := range []float64{0, 0.5, 0.8} { // probability that the next request is of the same session
 		alarms := 0
 		for seed := range uint64(runs) {
 			rng := rand.New(rand.NewPCG(seed, 5))
@@ -308,7 +306,7 @@ func TestSharesByChance(t *testing.T) {
 	}
 }
 
-// A rank that is there for a part of the time has less, and the others no more than their share.
+// The even share of a rank only counts the time during which it was there, and the shares of the others rise accordingly.
 func TestBalanceAmongThoseThatAreThere(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 5))
 	at := func(there func(i int) int) []*Load {
@@ -319,7 +317,7 @@ func TestBalanceAmongThoseThatAreThere(t *testing.T) {
 		}
 		return ranks
 	}
-	d := (&Ranks{}).newBalance(at(func(i int) int { // the third one goes
+	d := (&Ranks{}).newBalance(at(func(i int) int { // the third one leaves
 		if i < 400 {
 			return rng.IntN(3)
 		}
@@ -355,7 +353,7 @@ func TestGoldenRanks(t *testing.T) {
 	}
 }
 
-// DP attention has one scheduler per DP rank: nothing to compare, and that is said.
+// DP attention has one scheduler per DP rank: there is nothing to compare, and the verdict says so.
 func TestVerdictOnDPAttention(t *testing.T) {
 	loads := func(ranks ...string) *Ranks {
 		r := &Ranks{}
@@ -385,8 +383,8 @@ func TestVerdictOnDPAttention(t *testing.T) {
 	}
 }
 
-// startedLate are 120 requests of a server of four ranks. From the 50th on TP2 begins each prefill 30 ms late, and if that is waited
-// for, all end it as much later. It decodes with the others.
+// startedLate returns 120 requests on a server of four ranks. From the 50th on, TP2 begins each prefill 30
+// ms late, and all end it waited times as much later. It decodes in step with the others.
 func startedLate(t *testing.T, waited float64) *Ranks {
 	var d testset.Dump
 	for i := range 120 {
@@ -410,8 +408,8 @@ func startedLate(t *testing.T, waited float64) *Ranks {
 	return Measure(place.Of(d.Set(t)))
 }
 
-// A rank that begins prefills late keeps the others waiting, though all end together; where steps take no longer, it
-// keeps nobody.
+// A rank that begins prefills late keeps the others waiting, even if all end together. If
+// prefills do not take longer, it keeps nobody waiting.
 func TestRankBeginsLate(t *testing.T) {
 	r := startedLate(t, 1)
 	late := r.Stragglers()

@@ -10,7 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/testkit/testset"
 )
 
-// loadsOf prints the ranks of a set with their requests.
+// loadsOf formats the ranks of a set with their numbers of requests.
 func loadsOf(s *request.Set) string {
 	r := Measure(place.Of(s))
 	var out []string
@@ -20,8 +20,8 @@ func loadsOf(s *request.Set) string {
 	return strings.Join(out, ", ")
 }
 
-// Servers of one role on one host are told apart by who works with whom, and by the
-// times at which they were.
+// Servers of one role on one host are separated by their ranks' common requests, and
+// by the times at which they ran.
 func TestServersOnOneHost(t *testing.T) {
 	server := func(host string, pid, ranks int) []testset.ServedThread {
 		threads := []testset.ServedThread{{Host: host, TP: -1, PID: pid}}
@@ -58,7 +58,7 @@ func TestServersOnOneHost(t *testing.T) {
 	}
 }
 
-// Process ids that change with every request tell no servers.
+// Process ids that change with every request do not identify servers.
 func TestTooManyServersAreNone(t *testing.T) {
 	var list []testset.ServedBy
 	for turn := range 2 {

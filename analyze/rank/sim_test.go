@@ -10,7 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/testkit/testset"
 )
 
-// allFindings are those of every kind.
+// allFindings returns the findings of every kind.
 func allFindings(r *Ranks) []finding.Finding {
 	stragglers, _ := r.StragglerFindings(nil)
 	imbalances, _ := r.Imbalances(nil)
@@ -19,8 +19,8 @@ func allFindings(r *Ranks) []finding.Finding {
 	return slices.Concat(stragglers, imbalances, servers, stages)
 }
 
-// A DP rank that gets most of the requests, from the middle on, is found; a
-// deployment that is healthy has no findings of any kind.
+// A DP rank that gets most of the requests from the middle on is found. A healthy
+// deployment has no findings of any kind.
 func TestRateOfDivisions(t *testing.T) {
 	seeds := testset.Seeds(t)
 	found := testset.CountSeeds(seeds, func(seed uint64) bool {
@@ -53,8 +53,8 @@ func TestRateOfDivisions(t *testing.T) {
 	testset.Rate(t, "no finding of ranks in a healthy deployment", silent, len(seeds), 98)
 }
 
-// A stage of a pipeline that is slow is found, however many there are, and nothing
-// before run_batch_cpu is traced.
+// A slow pipeline stage is found for any number of stages, but only at the trace
+// level that includes run_batch_cpu.
 func TestRateOfSlowStages(t *testing.T) {
 	seeds := testset.Seeds(t)
 	found := testset.CountSeeds(seeds, func(seed uint64) bool {
@@ -84,8 +84,7 @@ func TestRateOfSlowStages(t *testing.T) {
 	}
 }
 
-// The dump with two replicas and two stages has most of the requests on DP0, and a
-// PP1 that is 22 % slower.
+// In the dump with two replicas and two stages, DP0 gets most requests, and PP1 is 22 % slower.
 func TestRanksOfRealPipelines(t *testing.T) {
 	r := Measure(place.Of(testset.LoadDump(t, "c_pp2_dp2.jsonl.zst")))
 	got, _ := r.Imbalances(nil)
@@ -106,7 +105,7 @@ func TestRanksOfRealPipelines(t *testing.T) {
 	}
 }
 
-// Healthy dumps have nothing that stands out, although TP1 is last nearly always.
+// Nothing stands out in healthy dumps, although TP1 is last almost every time.
 func TestNothingStandsOutOfRealRanks(t *testing.T) {
 	for _, name := range []string{"a_unified_tp2.jsonl", "b_pd_smg_tp2.jsonl.zst", "b2_pd_nosmg_tp2.jsonl.zst", "d_big_tp2.jsonl.zst", "e_legacy_v1_pd_minilb.jsonl.zst", "i_vllm_llm_request.jsonl"} {
 		for _, f := range allFindings(Measure(place.Of(testset.LoadDump(t, name)))) {

@@ -12,7 +12,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// withStraggler is calm, but for a rank of 2, 4 or 8 that is slow by a factor.
+// withStraggler is a calm deployment in which one of 2, 4, or 8 ranks is slow by a factor.
 func withStraggler(seed uint64, factor float64, atOnset bool) simulator.Config {
 	c := testset.Calm(seed)
 	c.Mode = simulator.Mode(seed % 3)
@@ -25,8 +25,7 @@ func withStraggler(seed uint64, factor float64, atOnset bool) simulator.Config {
 	return c
 }
 
-// A planted straggler is found, with the right rank, and with the time at which it
-// became slow.
+// A planted straggler is found, with the right rank and the time at which it became slow.
 func TestRateOfStragglers(t *testing.T) {
 	seeds := testset.Seeds(t)
 	for _, c := range []struct {
@@ -47,7 +46,7 @@ func TestRateOfStragglers(t *testing.T) {
 	}
 }
 
-// foundPlanted reports whether what was found is what was planted, and nothing else.
+// foundPlanted reports whether exactly the planted straggler was found.
 func foundPlanted(t *testing.T, seed uint64, found []straggler.Straggler, truth *simulator.Truth, atOnset bool) bool {
 	want := truth.Straggler
 	ok := len(found) > 0 && !slices.ContainsFunc(found, func(s straggler.Straggler) bool {
@@ -67,7 +66,7 @@ func foundPlanted(t *testing.T, seed uint64, found []straggler.Straggler, truth 
 	return ok
 }
 
-// No rank is a straggler where none was planted, whatever else happens.
+// Without a planted straggler, none is found, whatever else happens.
 func TestRateOfNoStragglers(t *testing.T) {
 	seeds := testset.Seeds(t)
 	for name, base := range map[string]func(seed uint64) simulator.Config{

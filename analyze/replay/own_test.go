@@ -2,7 +2,8 @@ package replay
 
 import "testing"
 
-// One of two servers of a group has room for fewer tokens than the other, and one of two others for fewer requests: each has its own limit.
+// One of two servers in a group has a smaller KV cache, and one of two others has a lower limit of running
+// requests: each gets its own limit.
 func TestOwnLimits(t *testing.T) {
 	r := &Run{Engines: make([]Engine, 4), asked: make([][]asking, 4), shows: make([]pool, 4)}
 	r.Engines[2].Group, r.Engines[3].Group = 1, 1
@@ -21,7 +22,7 @@ func TestOwnLimits(t *testing.T) {
 			t.Errorf("server %d: %d tokens, %d requests; want %+v", i, l.kv, l.running, want)
 		}
 	}
-	for i, p := range r.together(nil) { // of a group together, the fewer requests are none
+	for i, p := range r.together(nil) { // for a group as a whole, the lower limit of requests does not count
 		if r.limit(i, p); i > 1 && r.Engines[i].limits.running != unlimited {
 			t.Errorf("server %d has %d places", i, r.Engines[i].limits.running)
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/sgtrace/sgtrace/testkit/testset"
 )
 
-// off is how far a replay without a change is from the recording, at worst, in p50 and p99.
+// off returns the largest relative deviation of a replay without a change from the recording, in p50 and p99 of E2E and TTFT.
 func off(t *testing.T, s *request.Set) float64 {
 	t.Helper()
 	r := Read(s)
@@ -32,8 +32,8 @@ func off(t *testing.T, s *request.Set) float64 {
 	return worst
 }
 
-// A run that is played without a change comes out as it was recorded: of a simulator with
-// prefill and decode servers, and of another one with caches and speculative decoding.
+// A replay without a change reproduces the recording: of a simulator with prefill
+// and decode servers, and of another with caches and speculative decoding.
 func TestPlaysAsRecorded(t *testing.T) {
 	for i, mode := range testset.AllModes {
 		t.Run(mode.String(), func(t *testing.T) {
@@ -55,8 +55,8 @@ func TestPlaysAsRecorded(t *testing.T) {
 	}
 }
 
-// The same holds where requests wait for memory, some behind others that give up before they have any, and
-// where transfers fail: the memory that these held is there for others at the same boundary.
+// That also holds if requests wait for memory, some behind others that give up before they get any,
+// and if transfers fail: memory that these held is available to others at the same step boundary.
 func TestPlaysQueuesForMemory(t *testing.T) {
 	for _, mode := range testset.AllModes {
 		for _, seed := range []uint64{1, 9, 19} {
@@ -70,7 +70,7 @@ func TestPlaysQueuesForMemory(t *testing.T) {
 	}
 }
 
-// The same holds for servers that form a batch while the one before it runs, as SGLang's do.
+// That also holds for servers that form a batch while the previous one runs, as SGLang's do.
 func TestPlaysOverlapped(t *testing.T) {
 	s := testset.LoadDump(t, "a_unified_tp2.jsonl")
 	if by := off(t, s); by > 0.03 {
@@ -87,8 +87,8 @@ func TestPlaysOverlapped(t *testing.T) {
 	}
 }
 
-// Where batches are formed ahead, the results of one are told one after another: who was in a batch that was formed
-// before the last step began was in that step, and not in one that took no time.
+// If batches are formed ahead, their results are reported one after another. A request in a batch
+// that was formed before the last step began was in that step, and not in one of no duration.
 func TestFollows(t *testing.T) {
 	steps := []Step{{End: 90e6}, {End: 185e6}}
 	last := mark{from: 90e6, end: 185e6, kind: prefillEnd}
@@ -110,7 +110,7 @@ func TestFollows(t *testing.T) {
 	}
 }
 
-// A model finds the costs that steps were made with, whatever a few of them are.
+// A model recovers the planted costs of steps despite outliers.
 func TestFitModel(t *testing.T) {
 	var steps []Timed
 	for i := range 400 {
@@ -128,16 +128,16 @@ func TestFitModel(t *testing.T) {
 	}
 }
 
-// A router that serves in turn does so in an order of its own.
+// A round-robin router is recognized, in any order of servers.
 func TestInTurn(t *testing.T) {
 	for _, c := range []struct {
 		after [][]int
 		turns int
 	}{
 		{[][]int{{0, 9}, {8, 1}}, 17},
-		{[][]int{{0, 1, 9}, {9, 0, 0}, {0, 8, 1}}, 26}, // 0, 2, 1
-		{[][]int{{9, 1, 0}, {0, 9, 1}, {1, 0, 9}}, 0},  // the same one again
-		{[][]int{{0, 9, 0}, {9, 0, 0}, {9, 1, 0}}, 0},  // one is left out
+		{[][]int{{0, 1, 9}, {9, 0, 0}, {0, 8, 1}}, 26}, // in the order 0, 2, 1
+		{[][]int{{9, 1, 0}, {0, 9, 1}, {1, 0, 9}}, 0},  // the same server again
+		{[][]int{{0, 9, 0}, {9, 0, 0}, {9, 1, 0}}, 0},  // one server is left out
 	} {
 		if got := inTurn(c.after); got != c.turns {
 			t.Errorf("%v: %d in turn, want %d", c.after, got, c.turns)

@@ -10,8 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/table"
 )
 
-// Each bar begins where the one above it ends, the first begins at 0 and the last ends at
-// its total.
+// Each bar begins where the one above it ends; the first begins at 0, and the last ends at the total.
 func TestCascade(t *testing.T) {
 	c := &Cascade{Unit: table.Number, From: CascadeRow{"before", 100}, To: CascadeRow{"after", 130},
 		Rows: []CascadeRow{{"more", 50}, {"less", -30}, {"rest", 10}}}

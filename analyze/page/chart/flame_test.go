@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Boxes are where their values say, and have their names whole under the pointer, whatever is
-// in them.
+// Boxes are where their values say, and their names are complete in the tooltip,
+// whatever characters they contain.
 func TestFlameBoxes(t *testing.T) {
 	hostile := `</title><script>alert("1")</script>`
 	f := Flame{

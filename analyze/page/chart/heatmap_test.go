@@ -2,7 +2,7 @@ package chart
 
 import "testing"
 
-// Equal factors have equal depths in either direction, and noise has none.
+// Equal factors have equal color depths in both directions, and noise has no color.
 func TestHeatClasses(t *testing.T) {
 	for _, c := range []struct {
 		ratio float64

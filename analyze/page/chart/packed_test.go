@@ -7,7 +7,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Durations have one reading if they are printed alike, and longer ones a larger one.
+// Durations have the same reading if they print alike, and longer ones have larger readings.
 func TestReadings(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	edges := []int64{0, 999, 1000, 999_949, 999_950, 999_999, 1_000_000, 12_125_000, 999_949_999, 999_950_000, 1_000_000_000, 9_999_949_999_999, 9_999_950_000_000, 1e13 - 1, 1e13, 1e17}

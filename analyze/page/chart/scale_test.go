@@ -8,8 +8,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Every scale begins at 0 and ends at 1, grows between them, has its ticks within, and
-// labels at least two of them.
+// Every scale runs from 0 to 1, grows in between, has its ticks inside, and labels at least two of them.
 func TestScales(t *testing.T) {
 	const minute = trace.Time(60_000_000_000)
 	for name, c := range map[string]struct {
@@ -70,7 +69,7 @@ func TestTickLabels(t *testing.T) {
 	}
 }
 
-// Large numbers have a letter, as an axis has room for seven digits.
+// Large numbers are abbreviated with a letter, as an axis fits seven digits.
 func TestLargeTickLabels(t *testing.T) {
 	for v, want := range map[float64]string{0: "0", 150: "150", 500_000: "500000", 1.5e6: "1.5M", -2e9: "-2G", 4e12: "4T"} {
 		if got := tickLabel(table.Number, v); got != want {

@@ -8,8 +8,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/table"
 )
 
-// Cells of one color that touch are one rectangle, as wide as they are together, and what
-// is unknown has none.
+// Adjacent cells of one color are one rectangle with their total width, and unknown cells have none.
 func TestTimeHeat(t *testing.T) {
 	h := &TimeHeat{From: 0, To: 1000, Steps: []float64{0.02, 0.1}, Unit: table.Share, What: "lateness", Groups: []HeatGroup{
 		{Name: "group", From: 0, To: 1000, Rows: []HeatRow{{Name: "a", Values: []float64{0.05, 0.05, math.NaN(), -0.5}, Texts: []string{"1", "2", "", "4"}}}},
