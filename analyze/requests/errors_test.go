@@ -10,7 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// someFailed returns requests of which those with the given numbers failed.
+// someFailed returns n requests, of which those with the given indexes failed.
 func someFailed(n int, failed ...int) *request.Set {
 	s := request.NewSet(trace.NewSymbols(), trace.NewArgs(), &trace.Diags{})
 	s.Requests = make([]request.Request, n)
@@ -64,8 +64,8 @@ func TestFailureFindings(t *testing.T) {
 	}
 }
 
-// Several reasons are told by how common they are, each with requests that have it, and the
-// command lists the requests that ended that way.
+// Reasons are listed by frequency, each with requests that have it, and the command
+// lists the failed requests.
 func TestReasonsOfFailures(t *testing.T) {
 	s := someFailed(100, 1, 2, 3, 4)
 	s.Requests[2].Status, s.Requests[2].Reason = request.Aborted, s.Syms.Intern("The request queue is full.")
@@ -85,7 +85,7 @@ func TestReasonsOfFailures(t *testing.T) {
 	}
 }
 
-// What fails between two servers is told of both, and of one if the other ends differ.
+// Failures between two servers are attributed to both, or to one of them if the other ends vary.
 func TestServersOfFailures(t *testing.T) {
 	failing := func(prefill, decode func(i int) string) string {
 		s := request.NewSet(trace.NewSymbols(), trace.NewArgs(), &trace.Diags{})

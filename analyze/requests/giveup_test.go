@@ -9,8 +9,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// giveUps is a set of requests, one a second: those from some index on are given up after a
-// time in ns that depends on the index.
+// giveUps returns requests, one per second. Those from an index on are given up
+// after the number of ns that after returns.
 func giveUps(n, from int, after func(i int) int64) *request.Set {
 	s := request.NewSet(trace.NewSymbols(), trace.NewArgs(), &trace.Diags{})
 	for i := range n {
@@ -24,8 +24,8 @@ func giveUps(n, from int, after func(i int) int64) *request.Set {
 	return s
 }
 
-// Clients that leave after the same time have a time-out, which is told with the time since
-// when they do; users who leave at any time are no finding.
+// Clients that all leave after the same time have a time-out, which is reported with
+// the time since when it happens. Users who leave at random times are no finding.
 func TestGiveUpFindings(t *testing.T) {
 	timeOut := func(i int) int64 { return 2_500_000_000 + int64(i%5)*1_000_000 }
 	found, _ := GiveUpFindings(giveUps(200, 100, timeOut))
@@ -58,7 +58,7 @@ func TestGiveUpFindings(t *testing.T) {
 	}
 }
 
-// Whoever gives up and asks again has a prompt of the same length; the last time may have an answer.
+// A retry has a prompt of the same length as the request that was given up, and the last attempt may have an answer.
 func TestAttempts(t *testing.T) {
 	const second = trace.Time(1e9)
 	s := &request.Set{}

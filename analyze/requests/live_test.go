@@ -8,8 +8,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// What is under way at a moment is what the waterfalls of the requests show there: a stage
-// that is open then, and none that computes if another one does.
+// The state of a request at a moment agrees with its waterfall: a stage that is open
+// then, but only one that computes if any does.
 func TestAt(t *testing.T) {
 	sets := map[string]*request.Set{"fixture": testset.Fixture(t), "pd": testset.LoadDump(t, "b_pd_smg_tp2.jsonl.zst")}
 	for name, s := range sets {
@@ -39,7 +39,7 @@ func TestAt(t *testing.T) {
 	}
 }
 
-// checkLive compares what a request does with its waterfall, and reports whether it computes.
+// checkLive compares the state of a request with its waterfall, and reports whether it computes.
 func checkLive(t *testing.T, s *request.Set, r int, l *Live, at trace.Time) bool {
 	t.Helper()
 	computes := func(name string) bool {

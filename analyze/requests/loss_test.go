@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A loss that leaves every request whole says so, instead of counting to zero.
+// If a loss leaves every request complete, the text says so instead of "0 of 300".
 func TestLossText(t *testing.T) {
 	for incomplete, want := range map[int]string{
 		0: "; no request is incomplete",

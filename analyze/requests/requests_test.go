@@ -15,7 +15,7 @@ func TestFindRequests(t *testing.T) {
 	for id, want := range map[string][]int{
 		"chat-1":                           {0}, // the user's id
 		"22222222bbbb":                     {0}, // a server's rid
-		"11111111":                         {0}, // how one begins
+		"11111111":                         {0}, // prefix of a rid
 		"gnt-1":                            {0}, // the gateway's
 		"0x7c54":                           {0}, // bootstrap room
 		"00000000000000000000000000000002": {1}, // trace
@@ -29,7 +29,7 @@ func TestFindRequests(t *testing.T) {
 	}
 }
 
-// The list can be sorted by every one of its columns.
+// The list can be sorted by each of its columns.
 func TestRequestsSortable(t *testing.T) {
 	r := Requests(testset.LoadDump(t, "b_pd_smg_tp2.jsonl.zst"))
 	for c, column := range r.Columns {
@@ -46,7 +46,7 @@ func TestRequestsSortable(t *testing.T) {
 	}
 }
 
-// A selection narrows all reports, and leaves the metrics of requests whole.
+// A selection narrows all reports, but leaves the metrics of each request unchanged.
 func TestSelection(t *testing.T) {
 	s := testset.Fixture(t)
 	if err := s.Select(request.Selection{RIDs: []string{"chat-1"}, Ranks: []naming.Want{{Rank: trace.Rank{TP: 1, PP: -1, DP: -1, EP: -1, Global: -1}}}, Stages: []string{"prefill_forward"}}); err != nil {

@@ -9,9 +9,9 @@ import (
 	"github.com/sgtrace/sgtrace/testkit/testset"
 )
 
-// No more is told to be lost than is, and nothing of a dump whose end is missing, as of a
-// running server: of what is lost together with all that shows it nobody knows, such as what one rank wrote for a request,
-// or what a process wrote last: a tenth shows at least.
+// The reported loss never exceeds the true loss, and a dump whose end is missing, as from a
+// running server, has none. Some losses leave no sign, such as all spans of a rank for a request,
+// or the last spans of a process, but at least a tenth of the loss shows.
 func TestRateOfLoss(t *testing.T) {
 	seeds := testset.Seeds(t)
 	for _, by := range testset.Losses {
@@ -26,7 +26,7 @@ func TestRateOfLoss(t *testing.T) {
 			none, some := FindLoss(whole), FindLoss(lossy)
 			mu.Lock()
 			defer mu.Unlock()
-			really := 1 - float64(lossy.Len())/float64(whole.Len()) // about share: batches differ
+			really := 1 - float64(lossy.Len())/float64(whole.Len()) // share is approximate: batches differ
 			if none.Lost > 0 || some.share() > 1.05*really || by == testset.ByBatch && some.share() < really/10 {
 				wrong++
 				t.Logf("seed %d: %d lost of a whole dump; %.3f lost %s, told as %.3f", seed, none.Lost, really, by, some.share())

@@ -12,10 +12,10 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// The report by rank has what the simulator knows it played: every stage on
-// every rank, as often and, within the grid of SGLang's clock, as long.
+// The report by rank equals what the simulator played: every stage on every rank,
+// equally often and, within the grid of SGLang's clock, equally long.
 func TestReportRecoversWhatWasPlayed(t *testing.T) {
-	const grid = 512 // ns: both ends of a slice lie on a grid of 256
+	const grid = 512 // ns: both ends of a stage lie on a grid of 256 ns
 	for _, mode := range []simulator.Mode{simulator.PDGateway, simulator.PDDirect, simulator.Unified} {
 		config := simulator.DefaultConfig(11)
 		config.Mode = mode
@@ -40,7 +40,7 @@ func TestReportRecoversWhatWasPlayed(t *testing.T) {
 		}
 		for _, want := range truth.StagesByRank {
 			if want.Stage == "http_request" {
-				continue // a gateway tells no host
+				continue // gateways have no host
 			}
 			key := want.Stage + " " + name(want.Host, want.Label, want.Rank)
 			g := got[key]
@@ -60,8 +60,8 @@ func TestReportRecoversWhatWasPlayed(t *testing.T) {
 	}
 }
 
-// The planted straggler ends its decode steps last; the overloaded DP rank has
-// most of the requests that arrive after the onset.
+// The planted straggler ends its decode steps last, and the overloaded DP rank gets
+// most of the requests after the onset.
 func TestReportShowsWhatWasPlanted(t *testing.T) {
 	for seed := range uint64(3) {
 		set, truth := testset.Simulated(t, simulator.DefaultConfig(seed))

@@ -42,7 +42,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// What counts for each way in which a request can end.
+// Whether a request counts, and meets its SLO, for each way in which it can end.
 func TestJudge(t *testing.T) {
 	const ms = int64(time.Millisecond)
 	metrics := func(ttft, tpot, e2e, tokens int64) request.Metrics {
@@ -79,7 +79,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// The simulator knows which requests meet an SLO, and what it planted is blamed.
+// The requests that meet an SLO are those of the simulator's truth, and the blame falls on what it planted.
 func TestGoodputOfAnIncident(t *testing.T) {
 	set, truth := testset.Simulated(t, simulator.DefaultConfig(1))
 	const ttft, e2e = 500 * time.Millisecond, time.Second
@@ -110,7 +110,7 @@ func TestGoodputOfAnIncident(t *testing.T) {
 	if missed != g.All.Missed {
 		t.Errorf("%d of %d requests have a cause", missed, g.All.Missed)
 	}
-	// A full KV cache keeps requests waiting for room, and a slow rank makes its replica slow.
+	// A full KV cache makes requests wait for room, and a slow rank makes its replica slow.
 	if c := &g.Causes[0]; c.Cause != cause.DecodeBootstrap.String() || c.Objective != "ttft" {
 		t.Errorf("most miss it for %+v", c)
 	}
@@ -127,8 +127,7 @@ func TestGoodputOfAnIncident(t *testing.T) {
 	}
 }
 
-// addsUp checks that ranks that share the requests among them, and the buckets of a timeline,
-// have as many as there are.
+// addsUp checks that the decode ranks, and the buckets of a timeline, add up to the total.
 func addsUp(t *testing.T, set *request.Set, g *requests.Goodput) {
 	t.Helper()
 	decode := int64(0)

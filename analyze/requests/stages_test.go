@@ -15,13 +15,13 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// dumps are the files of the development data that have a truth file.
+// dumps are the development data that have a truth file.
 var dumps = []string{
 	"a_unified_tp2.jsonl", "b_pd_smg_tp2.jsonl.zst", "b2_pd_nosmg_tp2.jsonl.zst", "c_pp2_dp2.jsonl.zst",
 	"d_big_tp2.jsonl.zst", "e_legacy_v1_pd_minilb.jsonl.zst",
 }
 
-// compareTruth compares a summary with what independent code has computed.
+// compareTruth compares a summary with the result of independent code.
 func compareTruth(t *testing.T, what string, got distribution.Summary, want truthRow) {
 	t.Helper()
 	ns := func(ms float64) int64 { return int64(math.Round(ms * 1e6)) }
@@ -55,7 +55,7 @@ func TestStagesEqualTruth(t *testing.T) {
 			s := testset.LoadDump(t, dump)
 			stages := GroupStages(s, mustParse(t, "stage"))
 			groups := stages.Groups
-			// The truth counts what a retraction began anew like the others.
+			// The truth does not separate stages that a retraction started again.
 			again := func(stage string) bool { return stage == "decode_bootstrap" && stages.Again > 0 }
 			for _, g := range groups {
 				if want := truth.Stage[g.Key[0]]; again(g.Key[0]) {
@@ -86,8 +86,7 @@ func TestStagesEqualTruth(t *testing.T) {
 	}
 }
 
-// truthKeys are the processes of servers as the truth calls them, by their names:
-// host|label|tp0|pp1|dp2.
+// truthKeys returns the processes of servers by their names in the truth: host|label|tp0|pp1|dp2.
 func truthKeys(s *request.Set) map[string]string {
 	keys := map[string]string{}
 	for i := range s.Procs {
@@ -121,15 +120,15 @@ func TestLatenciesEqualTruth(t *testing.T) {
 			for role, want := range truth.TTFT {
 				what := role + " servers/ttft"
 				got := rows[what]
-				got.Total, got.Mean = int64(math.Round(want.Sum*1e6)), int64(math.Round(want.Mean*1e6)) // the file adds up seconds in floating point
+				got.Total, got.Mean = int64(math.Round(want.Sum*1e6)), int64(math.Round(want.Mean*1e6)) // the truth adds up seconds in floating point
 				compareTruth(t, what, got, want)
 			}
 		})
 	}
 }
 
-// TestCovered computes the covered time of every stage again: from the flat
-// list of spans, by marking elementary intervals.
+// TestCovered recomputes the covered time of every stage from the flat list of
+// spans, by marking elementary intervals.
 func TestCovered(t *testing.T) {
 	for _, dump := range []string{"a_unified_tp2.jsonl", "b_pd_smg_tp2.jsonl.zst", "e_legacy_v1_pd_minilb.jsonl.zst"} {
 		t.Run(dump, func(t *testing.T) {
@@ -181,7 +180,7 @@ func coveredWithin(spans []request.Interval, bounds request.Interval) int64 {
 	return sum
 }
 
-// Whatever the spans are grouped by, every one of them is in one group.
+// Every span is in exactly one group, whatever the dimensions.
 func TestGroupsPartition(t *testing.T) {
 	s := testset.LoadDump(t, "b_pd_smg_tp2.jsonl.zst")
 	whole := GroupStages(s, mustParse(t, "stage"))
@@ -252,7 +251,7 @@ func BenchmarkGroupStages(b *testing.B) {
 	}
 }
 
-// readTruth reads what independent code has found in a dump.
+// readTruth reads what independent code found in a dump.
 func readTruth(t testing.TB, dump string) (truth truthFile) {
 	t.Helper()
 	name, _, _ := strings.Cut(dump, ".jsonl")
@@ -273,7 +272,7 @@ type truthFile struct {
 	TTFT        map[string]truthRow `json:"ttft_attr_ms"`
 }
 
-// A truthRow is in ms.
+// A truthRow has times in ms.
 type truthRow struct {
 	N                   int
 	Mean, Min, Max, Sum float64

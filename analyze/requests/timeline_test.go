@@ -11,7 +11,7 @@ import (
 	"github.com/sgtrace/sgtrace/testkit/testset"
 )
 
-// One bucket of a timeline has the same stages as the groups have.
+// A timeline with one bucket has the same stages as the groups.
 func TestTimelineIsGroups(t *testing.T) {
 	stageAndRole, err := ParseDimensions("stage,role")
 	if err != nil {

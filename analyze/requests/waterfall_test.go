@@ -13,9 +13,8 @@ import (
 	"github.com/sgtrace/sgtrace/testkit/testset"
 )
 
-// TestWaterfallIsComplete checks on every request of the development data that
-// each stage is on a row, that the token gaps of the lead rank are those of the
-// metrics, and that the holes add up to the unaccounted time.
+// For every request of the development data, each stage is on a row, the token gaps of
+// the lead rank equal those in the metrics, and the holes add up to the unaccounted time.
 func TestWaterfallIsComplete(t *testing.T) {
 	for _, dump := range []string{"a_unified_tp2.jsonl", "b_pd_smg_tp2.jsonl.zst", "b2_pd_nosmg_tp2.jsonl.zst", "c_pp2_dp2.jsonl.zst", "e_legacy_v1_pd_minilb.jsonl.zst"} {
 		t.Run(dump, func(t *testing.T) {
@@ -84,7 +83,7 @@ func TestWaterfallWidth(t *testing.T) {
 	}
 }
 
-// TestTokens checks the outliers and the batch that ran in them.
+// Outliers of token gaps are found, with the batch that ran in them.
 func TestTokens(t *testing.T) {
 	s := testset.Fixture(t)
 	lead := s.Lead(&s.Parts[s.Answering(&s.Requests[0])])
@@ -98,7 +97,7 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-// TestBars checks where bars begin and end on a time axis of ten cells.
+// Bars begin and end at the right cells of a time axis with ten cells.
 func TestBars(t *testing.T) {
 	p := &waterfallPrinter{Waterfall: &Waterfall{From: 1000, To: 2000}, style: table.Style{ASCII: true}, bar: 10}
 	for _, c := range []struct {
@@ -123,7 +122,7 @@ func TestBars(t *testing.T) {
 	}
 }
 
-// A clock that is wrong shows where the other host's spans reach over.
+// If the clock of another host is wrong, a note says where its spans extend beyond those around them.
 func TestClockNotes(t *testing.T) {
 	s := testset.Fixture(t)
 	w := NewWaterfall(s, 0)

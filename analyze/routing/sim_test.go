@@ -55,7 +55,7 @@ func readLog(t testing.TB, truth *torch.ExpertRun) *series.Set {
 	return set
 }
 
-// The balancedness of each pass is what SGLang writes to its log, and tokens add up.
+// The balancedness of each pass equals what SGLang logs, and tokens add up.
 func TestLikeTheLog(t *testing.T) {
 	for _, mode := range []torch.ExpertMode{torch.ExpertsStat, torch.ExpertsPerPass, torch.ExpertsPerToken, torch.ExpertsOldPerToken} {
 		for _, same := range []bool{false, true} {
@@ -93,7 +93,7 @@ func TestLikeTheLog(t *testing.T) {
 	}
 }
 
-// What chance gives is what it gives in fact, for few tokens and for many.
+// The expected maximum under even routing agrees with simulation, for few tokens and for many.
 func TestBusiestByChance(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	for _, gpus := range []int{2, 8, 64} {
@@ -123,8 +123,8 @@ func TestBusiestByChance(t *testing.T) {
 	}
 }
 
-// planted simulates a server of any kind: with many layers and few tokens, or the other way around. With few
-// layers and experts of very different popularity, nobody could tell a hot rank from popular experts.
+// planted configures a simulated server with many layers and few tokens, or the other way around. With
+// few layers and experts of very different popularity, a hot rank could not be told from popular experts.
 func planted(seed uint64, skew float64) torch.ExpertConfig {
 	r := rand.New(rand.NewPCG(seed, 38))
 	ep := []int{4, 8, 16}[r.IntN(3)]
@@ -136,7 +136,7 @@ func planted(seed uint64, skew float64) torch.ExpertConfig {
 		TopK: 2 + r.IntN(5), EP: ep, Passes: 6 + r.IntN(8), Tokens: 4 + r.IntN(20), Hot: r.IntN(ep), Skew: skew, Popular: []float64{0, 0.1, 0.3}[r.IntN(3)], Same: r.IntN(4) == 0}
 }
 
-// A rank whose experts get more is found, and no other; even ones are left alone.
+// A rank whose experts get more tokens is found, and no other.
 func TestRateOfHotRanks(t *testing.T) {
 	for _, skew := range []float64{1, 1.2, 1.5, 2} {
 		t.Run(fmt.Sprint(skew), func(t *testing.T) {
@@ -171,7 +171,7 @@ func TestRateOfHotRanks(t *testing.T) {
 	}
 }
 
-// Nothing is found where tokens choose evenly, whatever the number of them.
+// Nothing is found if tokens choose experts evenly, whatever their number.
 func TestRateOfEvenExperts(t *testing.T) {
 	seeds := testset.Seeds(t)
 	right := 0
@@ -187,7 +187,7 @@ func TestRateOfEvenExperts(t *testing.T) {
 	testset.Rate(t, "experts: nothing is found where routing is even", right, len(seeds), 95)
 }
 
-// kernels are those of experts, by rank.
+// kernels yields a kernel of experts for each rank.
 type kernels struct {
 	profile.Stream
 	name trace.Sym
@@ -202,7 +202,7 @@ func (k *kernels) Kernels(yield func(*profile.Kernel) bool) {
 	}
 }
 
-// Kernels of experts confirm that a rank has more to do, or refute it.
+// The duration of expert kernels confirms or refutes that a rank has more work.
 func TestConfirmed(t *testing.T) {
 	c := torch.ExpertConfig{Seed: 4, Mode: torch.ExpertsPerPass, Layers: 12, Experts: 32, TopK: 4, EP: 4, Passes: 4, Tokens: 40, Hot: 2, Skew: 1.5}
 	set := readDumps(t, torch.PlayExperts(c))
@@ -231,7 +231,7 @@ func TestConfirmed(t *testing.T) {
 	}
 }
 
-// A log tells since when experts are less even.
+// A log shows since when experts have been less balanced.
 func TestSinceWhen(t *testing.T) {
 	even := torch.PlayExperts(torch.ExpertConfig{Seed: 1, Layers: 8, Experts: 32, TopK: 4, EP: 4, Passes: 60, Tokens: 60})
 	if found, _ := Measure(nil, Options{Series: readLog(t, even)}).Findings(); len(found) != 0 {

@@ -8,13 +8,13 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Three servers serve 10 requests a second each while all have some waiting, but for one that serves 5. Of 28 that
-// come, three such as the others serve all; of 33, nobody does. Where only the slow one has a queue, it is why.
+// Two servers serve 10 requests per second each, and one serves 5. Three servers as fast as the others would
+// be enough for 28 per second, but not for 33. If only the slow one has a queue, its speed is the reason.
 func TestWouldSuffice(t *testing.T) {
 	const seconds = 100
 	for _, c := range []struct {
-		came    int // in a second
-		limited int // servers
+		came    int // requests per second
+		limited int // number of servers at their limit
 		want    bool
 	}{{28, 3, true}, {33, 3, false}, {33, 1, true}, {28, 0, false}} {
 		l := &Limits{set: &request.Set{}}
@@ -40,7 +40,7 @@ func TestWouldSuffice(t *testing.T) {
 	}
 }
 
-// Of 10 s that requests waited, those of the first two are 5 s: half of it. Other limits do not count.
+// Of 10 ns of waiting at this limit, the first two requests have half. Waits at other limits do not count.
 func TestMostlyBefore(t *testing.T) {
 	l := &Limits{set: &request.Set{Requests: []request.Request{{Start: 1}, {Start: 2}, {Start: 10}, {Start: 11}}}}
 	at := place.Location{Scope: place.OneRank, Role: request.Unified}

@@ -14,7 +14,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// foundIn returns what is found in a scenario, and its run.
+// foundIn plays a scenario and returns its findings and the run.
 func foundIn(t *testing.T, c cluster.Config) ([]finding.Finding, *cluster.Run) {
 	t.Helper()
 	run, err := cluster.Play(c)
@@ -30,7 +30,7 @@ func foundIn(t *testing.T, c cluster.Config) ([]finding.Finding, *cluster.Run) {
 	return found, run
 }
 
-// The process that keeps requests is found, since when, and no other one is.
+// The process that holds requests up is found, with its start, and no other process is.
 func TestWhoKeepsRequests(t *testing.T) {
 	for _, want := range []struct{ scenario, subkind, text string }{
 		{"gateway_holds", Gateway, "the gateway holds"},
@@ -58,7 +58,7 @@ func TestWhoKeepsRequests(t *testing.T) {
 	}
 }
 
-// Nobody keeps requests where nothing is wrong, whatever else servers do.
+// In healthy runs, and in those with other faults, no process is found.
 func TestNobodyKeepsRequests(t *testing.T) {
 	for _, scenario := range []string{"mixed_models", "small_burst", "clock_step", "deploy_8"} {
 		if found, _ := foundIn(t, cluster.Find(scenario).Config(1)); len(found) > 0 {
@@ -67,11 +67,11 @@ func TestNobodyKeepsRequests(t *testing.T) {
 	}
 }
 
-// A tokenizer that works at images now and then, since the half of the time, holds up all that comes meanwhile: no test of single requests knows
-// how few spells that are, but before the half there are none.
+// From the middle on, a tokenizer occasionally processes images and holds up all requests that arrive meanwhile. Each
+// spell counts once, whatever the number of its requests: frequent spells are found, and two spells are too few.
 func TestSpellsThatBegin(t *testing.T) {
 	const second, n = 1_000_000_000, 400
-	for _, every := range []int{15, 100} { // requests from one spell to the next
+	for _, every := range []int{15, 100} { // number of requests between starts of spells
 		d := FrontProcess{duty: tokenizes}
 		for i := range n {
 			v := visit{at: trace.Time(i+1) * second / 4, work: second / 1000}
@@ -87,8 +87,8 @@ func TestSpellsThatBegin(t *testing.T) {
 	}
 }
 
-// silentGateway plants a hold into a healthy run whose gateway does not say when it sends requests: since
-// the half of the time, those that keep chooses begin so much earlier at the gateway.
+// silentGateway plants a delay in a healthy run whose gateway does not log when it sends requests:
+// requests that keep selects begin earlier at the gateway. late is true in the second half.
 func silentGateway(t *testing.T, keep func(s *request.Set, r *request.Request, late bool) bool) ([]finding.Finding, *request.Set, trace.Time) {
 	t.Helper()
 	run, err := cluster.Play(cluster.Find("gateway_holds").Config(1))
@@ -111,7 +111,7 @@ func silentGateway(t *testing.T, keep func(s *request.Set, r *request.Request, l
 		}
 		part := &s.Parts[s.Answering(r)]
 		late := r.Start > half
-		s.Rows[r.Gateway].Start = s.Rows[part.Root].Start - 1_000_000 // none of what the scenario plants
+		s.Rows[r.Gateway].Start = s.Rows[part.Root].Start - 1_000_000 // removes the fault of the scenario
 		s.Rows[r.Gateway].End = s.Rows[part.Root].End + 1_000_000
 		if keep(s, r, late) {
 			s.Rows[r.Gateway].Start -= 400_000_000
@@ -122,8 +122,8 @@ func silentGateway(t *testing.T, keep func(s *request.Set, r *request.Request, l
 	return found, s, half
 }
 
-// Requests wait for a tokenizer that is busy with others before their span begins there: that is not the gateway, though it does not
-// say when it sends them.
+// If a tokenizer is busy with other requests, requests wait for it before their span begins there. The
+// gateway is not blamed for that, even if it does not log when it sends them.
 func TestTokenizerBehindSilentGateway(t *testing.T) {
 	c := cluster.Find("slow_tokenizer").Config(1)
 	run, err := cluster.Play(c)
@@ -141,8 +141,8 @@ func TestTokenizerBehindSilentGateway(t *testing.T) {
 	}
 }
 
-// A gateway that holds requests and does not say when it sends them shows by how much longer than its servers it has
-// them, since when, and whether that is for one of them.
+// If a gateway does not log when it sends requests, a delay in it shows by how much longer it has them
+// than its servers do. The finding says since when, and whether only requests to one server are delayed.
 func TestGatewayWithoutEvents(t *testing.T) {
 	const slack = trace.Time(15 * time.Second)
 	third := func(r *request.Request) bool { return r.Start%3 == 0 }

@@ -10,17 +10,17 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A prompt that is computed with others has its own part of the batch, by its tokens; one that is alone, or not in
-// the spell, shares nothing.
+// A prompt that is computed together with others only uses its share of the batch, by
+// tokens. Prompts that are alone or outside of the spell share nothing.
 func TestSharedPrefills(t *testing.T) {
 	const ms = trace.Time(1_000_000)
 	v := &server{}
 	add := func(r int32, from, to trace.Time, tokens int64) {
 		v.intervals[prefilling] = append(v.intervals[prefilling], stateInterval{request.Interval{From: from, To: to}, r, tokens})
 	}
-	add(1, 0, 90*ms, 100) // with 2, before the spell
+	add(1, 0, 90*ms, 100) // together with 2, before the spell
 	add(2, 0, 90*ms, 100)
-	add(3, 100*ms, 200*ms, 300) // with 4: 100 ms for 400 tokens
+	add(3, 100*ms, 200*ms, 300) // together with 4: 100 ms for 400 tokens
 	add(4, 100*ms+20_000, 200*ms, 100)
 	add(5, 200*ms, 260*ms, 700) // alone
 	p := spell{segments: []segment{{from: 95 * ms, to: 200 * ms}}}
@@ -32,13 +32,13 @@ func TestSharedPrefills(t *testing.T) {
 	}
 }
 
-// Requests that are thrown out for others make room for prompts that are computed at once. Where the KV cache is full, those that stay in the batch
-// have their next token first; and two of a few may be chance.
+// Retractions right before a prompt is computed make room for it. If the KV cache is full, the remaining batch
+// first decodes its next token; and with a few retractions, it may be chance.
 func TestPreempts(t *testing.T) {
 	const ms = trace.Time(1_000_000)
 	for _, c := range []struct {
 		n     int
-		after trace.Time // until a prompt is computed
+		after trace.Time // delay until a prompt is computed
 		want  bool
 	}{{8, ms, true}, {8, 30 * ms, false}, {2, ms, false}} {
 		v := &server{}
@@ -53,8 +53,8 @@ func TestPreempts(t *testing.T) {
 	}
 }
 
-// Who waits for room in a cache gets it when another request leaves. One that takes as long to connect whatever the others do
-// does not wait for that.
+// A request that waits for room in a KV cache gets it when another request leaves. If requests
+// connect at other times, they do not wait for room.
 func TestWaitsForRoom(t *testing.T) {
 	const ms = trace.Time(1_000_000)
 	for _, room := range []bool{true, false} {
@@ -62,7 +62,7 @@ func TestWaitsForRoom(t *testing.T) {
 		for i := range trace.Time(40) {
 			left := 500*i*ms + 137*ms*(i%3)
 			v.intervals[running] = append(v.intervals[running], stateInterval{time: request.Interval{From: left - 900*ms, To: left}})
-			until := left + 2*ms // a step later
+			until := left + 2*ms // one step later
 			if !room {
 				until = 500*i*ms + 311*ms + 29*ms*(i%5)
 			}

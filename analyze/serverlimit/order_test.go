@@ -9,8 +9,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// queueOf plays a server that runs one request at a time, for 1 s each. Each second two come until 60 s, one of which is chosen before all others,
-// if it goes first.
+// queueOf plays a server that runs one request at a time, for 1 s each. Until 60 s, two requests arrive each
+// second. With first, one of the two takes precedence over all others.
 func queueOf(first bool) *Limits {
 	const second = trace.Time(1e9)
 	v := &server{location: place.Location{Scope: place.OneRank, Role: request.Unified, Host: "a"}}
@@ -46,7 +46,7 @@ func queueOf(first bool) *Limits {
 		v.intervals[prefilling] = append(v.intervals[prefilling], stateInterval{time: request.Interval{From: now, To: now + second/10}, request: j.index})
 	}
 	order := v.intervals[queued]
-	for i := range order { // by start
+	for i := range order { // in order of start
 		for k := i; k > 0 && order[k].time.From < order[k-1].time.From; k-- {
 			order[k], order[k-1] = order[k-1], order[k]
 		}
@@ -54,7 +54,7 @@ func queueOf(first bool) *Limits {
 	return &Limits{set: s, servers: []*server{v}}
 }
 
-// Of 90 requests, 30 are computed before others that came before them, and the others wait. In the order in which they come, none is.
+// Requests that take precedence overtake others that came first, which wait for that. In order of arrival, no request does.
 func TestOvertaken(t *testing.T) {
 	of := func(l *Limits) *Limit {
 		x := &Limit{Location: l.servers[0].location, Kind: Running, To: 120e9, Requests: make([]int, len(l.set.Requests))}
@@ -84,7 +84,7 @@ func TestOvertaken(t *testing.T) {
 	}
 }
 
-// Two requests that run all the while that others wait hold the room of a server; those that are replaced by others do not.
+// Two requests that run during the whole time that others wait hold the server's room. Requests that replace each other do not.
 func TestHolders(t *testing.T) {
 	const second = trace.Time(1e9)
 	v := &server{}

@@ -12,13 +12,13 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A lone job is a prompt that came to a server that computes one after the other.
+// A loneJob is a prompt on a server that computes one prompt at a time.
 type loneJob struct {
 	came, from, to trace.Time
 	tokens         int64
 }
 
-// serve computes jobs in the order in which they came, at 20 us for a token.
+// serve computes jobs in order of arrival, at 20 us per token.
 func serve(jobs []loneJob) {
 	free := trace.Time(0)
 	for i := range jobs {
@@ -29,7 +29,7 @@ func serve(jobs []loneJob) {
 	}
 }
 
-// served makes limits of the jobs of a prefill server.
+// served returns the limits for the jobs of a prefill server.
 func served(jobs []loneJob) *Limits {
 	s := &request.Set{}
 	v := &server{location: place.Location{Scope: place.OneRank, Role: request.Prefill, Host: "a"}}
@@ -44,7 +44,8 @@ func served(jobs []loneJob) *Limits {
 	return &Limits{Requests: len(jobs), set: s, servers: []*server{v}}
 }
 
-// planted returns prompts of 500 to 1,500 tokens, of which some since the half of the time are of 30,000, and when that began.
+// planted returns prompts of 500 to 1,500 tokens, and a time from which on, in the second half, a
+// share of them has 30,000 tokens.
 func planted(seed uint64, share float64) (jobs []loneJob, since trace.Time) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	at := trace.Time(1e9)
@@ -63,7 +64,7 @@ func planted(seed uint64, share float64) (jobs []loneJob, since trace.Time) {
 	return jobs, since
 }
 
-// What long prompts cost is what requests take longer than with prompts as long as the others.
+// Long prompts cost the time that requests would save if these prompts were as short as the others.
 func TestLongPromptsCost(t *testing.T) {
 	for seed := range uint64(4) {
 		jobs, since := planted(seed, 0.04)
@@ -108,7 +109,7 @@ func TestLongPromptsCost(t *testing.T) {
 	}
 }
 
-// Prompts that differ by chance have no long ones, and those that are rare and long cost nothing where nobody waits.
+// If prompt lengths vary by chance, there are no long ones. Rare long prompts cost nothing if nobody waits.
 func TestNoLongPrompts(t *testing.T) {
 	jobs, _ := planted(1, 0)
 	l := served(jobs)
@@ -125,7 +126,7 @@ func TestNoLongPrompts(t *testing.T) {
 	}
 }
 
-// A server that waits for something else while nothing is computed is no earlier for shorter prompts.
+// If a server waits for something else while it computes nothing, shorter prompts do not make it any earlier.
 func TestWaitsForOtherThings(t *testing.T) {
 	jobs := []loneJob{{came: 0, from: 0, to: 1e9, tokens: 30_000}, {came: 5e8, from: 5e9, to: 5.02e9, tokens: 1000}, {came: 5.1e9, from: 5.1e9, to: 5.12e9, tokens: 1000}}
 	saved := map[int]int64{}

@@ -14,20 +14,20 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// plants are deployments that have too little of one thing.
+// plants are deployments with a shortage of one resource.
 var plants = []struct {
 	name  string
 	modes []simulator.Mode
 	plant func(c *simulator.Config)
 	kind  Kind
-	role  []request.Role // whose limit it is
+	role  []request.Role // roles that may have the limit
 }{
 	{"running requests", testset.AllModes, func(c *simulator.Config) {
 		c.MaxRunning, c.MaxQueued, c.Rate, c.KVTokens = 4, 100, 10, 1<<16
 		c.Prompt.Median, c.Output.Median = 100, 32
 	}, Running, []request.Role{request.Unified, request.Decode}},
 	{"KV cache", testset.AllModes, func(c *simulator.Config) {
-		c.MaxQueued, c.KVTokens, c.Rate = 100, 3200, 24 // below, few requests wait in some runs
+		c.MaxQueued, c.KVTokens, c.Rate = 100, 3200, 24 // at lower rates, few requests wait in some runs
 	}, Room, []request.Role{request.Unified, request.Decode}},
 	{"prefill", testset.DisaggregatedModes, func(c *simulator.Config) {
 		c.KVTokens, c.Rate, c.Prompt.Median = 1<<16, 16, 1000
@@ -37,8 +37,8 @@ var plants = []struct {
 	}, Transfers, []request.Role{request.Prefill}},
 }
 
-// What a deployment has too little of is the limit that costs most in at least 95 of 100
-// runs; and how many requests may run is told exactly.
+// The planted shortage is the limit with the highest cost in at least 95 of 100
+// runs, and the limit of running requests is found exactly.
 func TestRateOfLimits(t *testing.T) {
 	seeds := testset.Seeds(t)
 	for _, p := range plants {
@@ -60,8 +60,8 @@ func TestRateOfLimits(t *testing.T) {
 	}
 }
 
-// A limit that is reached when a burst arrives is told from then on, and until what has
-// piled up is gone: within half a second, or when the dump ends.
+// A limit that a burst reaches is reported from the burst until the backlog is gone,
+// within half a second, or until the dump ends.
 func TestRateOfWhenLimitsAreReached(t *testing.T) {
 	const slack = trace.Time(500 * time.Millisecond)
 	seeds := testset.Seeds(t)
@@ -87,7 +87,7 @@ func TestRateOfWhenLimitsAreReached(t *testing.T) {
 	testset.Rate(t, "limits: when one is reached", right, len(seeds), 95)
 }
 
-// No limit is told in at least 98 of 100 runs at a load that the deployment can carry.
+// At a load that the deployment can carry, at least 98 of 100 runs have no limit.
 func TestRateOfNoLimits(t *testing.T) {
 	seeds := testset.Seeds(t)
 	var mu sync.Mutex

@@ -10,7 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// randomServer has requests in all states, for up to 50 ns within the first 1,000.
+// randomServer returns requests in all states, each for up to 50 ns within the first 1,000 ns.
 func randomServer(rng *rand.Rand) *server {
 	v := &server{}
 	for of := range numStates {
@@ -32,8 +32,8 @@ func (v *server) at(of state, t trace.Time) (n int32) {
 	return n
 }
 
-// Segments follow each other and know who is in which state, ns by ns; and spells have all
-// of the waiting, and none of them begins or ends without any.
+// Segments are contiguous and count the requests in each state, ns by ns. Spells
+// cover all waiting, and none begins or ends without any.
 func TestSweep(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 40 {
@@ -67,9 +67,9 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// A limit ends with its waiting: requests that come alone afterward and shake hands for a
-// moment, often enough that no pause is long, are not in its spell. They are in their own, and
-// no two spells that follow each other wait for most of the time together.
+// A limit ends with its waiting. Later requests that come alone and only shake hands
+// briefly are in spells of their own, even if they are frequent enough that no pause
+// is long. No two consecutive spells are mostly waiting when taken together.
 func TestSpellsAreDense(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	v := &server{}
@@ -94,8 +94,8 @@ func TestSpellsAreDense(t *testing.T) {
 	}
 }
 
-// queueing plays a decode server that has places for some requests only, from the moment
-// that it makes room for one until its answer is out.
+// queueing plays a decode server in which a request occupies one of a number of
+// places, from when the server makes room for it until its answer is complete.
 func queueing(rng *rand.Rand, places, requests int) *server {
 	v := &server{location: place.Location{Scope: place.OneRank, Role: request.Decode}}
 	free := make([]trace.Time, places)
@@ -117,11 +117,11 @@ func queueing(rng *rand.Rand, places, requests int) *server {
 	return v
 }
 
-// Requests that wait for room, and then for their batch, because no more may run wait for
-// one thing.
+// If requests wait first for room and then for the batch, because the number of
+// running requests is limited, all of that is one limit.
 func TestRunningInBothQueues(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
-	const places, taken = 5, 12 // that run, and that have room
+	const places, taken = 5, 12 // running requests, and requests with room
 	v := &server{location: place.Location{Scope: place.OneRank, Role: request.Decode}}
 	run, room := make([]trace.Time, places), make([]trace.Time, taken)
 	want, arrival := int64(0), trace.Time(0)
@@ -153,8 +153,7 @@ func TestRunningInBothQueues(t *testing.T) {
 	}
 }
 
-// A decode server that makes room for so many requests only is stuck at that number,
-// however many of them run.
+// A decode server with a fixed number of places is stuck at that number, however many requests run.
 func TestSlots(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for range 20 {
@@ -174,7 +173,7 @@ func TestSlots(t *testing.T) {
 	}
 }
 
-// The usual number has most weight, and the bounds leave out a twentieth at either end.
+// The most common number has the largest weight, and the bounds cut off a twentieth at each end.
 func TestWeights(t *testing.T) {
 	w := weights{1: 4, 2: 6, 5: 50, 7: 36, 9: 4}
 	if n := w.usual(); n != 5 {

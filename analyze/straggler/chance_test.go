@@ -17,7 +17,7 @@ func apart(seed uint64, servers, syncPoints int, n noise, slow func(server int) 
 	return g
 }
 
-// No server is slow by chance, however many there are and whatever their steps are like.
+// No server is found to be slow by chance, for any number of servers and any noise.
 func TestNoSlowServerByChance(t *testing.T) {
 	for name, n := range noises {
 		alarms := 0
@@ -36,8 +36,8 @@ func TestNoSlowServerByChance(t *testing.T) {
 	}
 }
 
-// Ten slow servers of 200 are found, and so is one, though others have single steps that
-// are far longer. Those that are slower hide none of the others.
+// Ten slow servers out of 200 are found, and so is a single one, even if others have
+// single steps that are far longer. Very slow servers do not hide the others.
 func TestSlowServersAmongMany(t *testing.T) {
 	for _, slow := range []int{1, 10} {
 		for _, name := range []string{"uniform", "rare and long"} {
@@ -58,8 +58,8 @@ func TestSlowServersAmongMany(t *testing.T) {
 	}
 }
 
-// The bound is above the exact probability, and not far: of two ranks, who is last is a
-// coin that is tossed; of many, places are uniform.
+// The bound is above the exact probability, but not by much. With two ranks, the
+// last one is a coin flip; with many, places are uniform.
 func TestChernoff(t *testing.T) {
 	const n = 40
 	for last := 25; last <= n; last++ {
@@ -82,8 +82,8 @@ func TestChernoff(t *testing.T) {
 	}
 }
 
-// If all ranks are alike, P is below a level no more often than that, for all of them
-// together, and neighbors that resemble each other do not change that.
+// If all ranks are equal, the smallest P of all ranks is below a level no more often
+// than that level says, even with correlated consecutive steps.
 func TestChanceOfOrderIsHonest(t *testing.T) {
 	const runs, level = 200, 0.05
 	for _, correlation := range []float64{0, 0.8} {

@@ -12,7 +12,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// lastInTurn are samples whose ranks come last as listed, by late of 100.
+// lastInTurn returns samples in which the listed ranks come last, by late, out of a step of 100.
 func lastInTurn(ranks int, last []int, late int64) *SyncSamples {
 	names := make([]string, ranks)
 	for r := range names {
@@ -31,8 +31,7 @@ func lastInTurn(ranks int, last []int, late int64) *SyncSamples {
 	return g
 }
 
-// A rank that is last too often in a few sync points is likely a straggler, and never
-// certain.
+// A rank that is last too often in a few sync points is a likely straggler, and never a certain one.
 func TestLikelyOfFew(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -73,13 +72,13 @@ func namesOf(found []Straggler) (names []string) {
 	return names
 }
 
-// P is what throwing dice says: a distribution over how often one side came up, die by die.
+// P is the tail of a binomial distribution, here computed one sync point at a time.
 func TestChanceToBeLast(t *testing.T) {
 	for _, ranks := range []int{2, 3, 8, 64} {
 		for _, n := range []int{8, 15, 39} {
 			g := lastInTurn(ranks, make([]int, n), 40)
 			g.settle()
-			times := make([]float64, n+1) // the probability of each number of times
+			times := make([]float64, n+1) // the probability of each number of times last
 			times[0] = 1
 			for range n {
 				for k := n; k >= 0; k-- {
@@ -95,7 +94,7 @@ func TestChanceToBeLast(t *testing.T) {
 					want += p
 				}
 				if last == 0 {
-					want /= float64(ranks) // everybody comes last at least never
+					want /= float64(ranks) // being last at least 0 times is certain for every rank
 				}
 				if got := g.chanceToBeLast(last, n); math.Abs(got-want*float64(ranks)) > 1e-9 {
 					t.Errorf("last in %d of %d, of %d ranks: %v, want %v", last, n, ranks, got, want*float64(ranks))
@@ -105,13 +104,13 @@ func TestChanceToBeLast(t *testing.T) {
 	}
 }
 
-// Ranks that are alike are never found if they vary as healthy ones do, by a tenth of the
-// time from one sync point to the next, and hardly ever if they vary by half of it.
+// Equal ranks are never found if they vary like healthy ones, by a tenth of the step
+// time, and hardly ever if they vary by half of it.
 func TestFewOfHealthyRanks(t *testing.T) {
 	const runs = 200
 	for _, c := range []struct {
 		ranks, most int
-		spread      float64 // of 100
+		spread      float64 // standard deviation, of a step of 100
 	}{{2, 0, 10}, {4, 0, 10}, {8, 0, 10}, {2, 5, 50}, {4, 5, 50}, {8, 5, 50}} {
 		wrong, ranks := 0, c.ranks
 		for seed := range uint64(runs) {
@@ -132,7 +131,8 @@ func TestFewOfHealthyRanks(t *testing.T) {
 	}
 }
 
-// A rank that is slow from some sync point on is likely a straggler since then, though the judge asks for more of them.
+// A rank that is slow from some sync point on is a likely straggler since then, even if there
+// are too few sync points for certainty.
 func TestLikelySince(t *testing.T) {
 	turns := func(n, from, to int) []int {
 		last := make([]int, n)
@@ -169,7 +169,7 @@ func TestLikelySince(t *testing.T) {
 	}
 }
 
-// Ranks that are alike are hardly ever found to be slow from some point on, however their noise is.
+// Equal ranks are hardly ever found to be slow from some point on, whatever their noise.
 func TestLikelySinceOfHealthyRanks(t *testing.T) {
 	const runs, most = 300, 3
 	for name, n := range noises {
@@ -186,8 +186,8 @@ func TestLikelySinceOfHealthyRanks(t *testing.T) {
 	}
 }
 
-// Steps that take as long however late a rank begins them wait for nobody: its devices had work to do. Where it
-// is always late, nothing tells.
+// If steps are no longer when a rank begins them late, nobody waits: the devices still
+// had work. If the rank is always late, that cannot be judged.
 func TestLateWithoutWaits(t *testing.T) {
 	const ms = 1_000_000
 	for _, x := range []struct {

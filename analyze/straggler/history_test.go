@@ -7,7 +7,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A rank that is late in the second half of the time is so there, and nowhere else.
+// A rank that is late in the second half shows as late in these parts, and in no others.
 func TestCourse(t *testing.T) {
 	const steps, step, late = 400, 1_000_000, 200_000
 	g := NewSyncSamples([]string{"TP0", "TP1", "TP2"}, 0)
@@ -35,7 +35,7 @@ func TestCourse(t *testing.T) {
 			switch {
 			case rank == 1 && p >= 4:
 				want = late
-			case rank != 1 && p >= 4: // where one of the others is not there, the other one is early
+			case rank != 1 && p >= 4: // if another one is absent, the remaining one is early
 				if piece.Mean > 0 || piece.Mean < -late/2 {
 					t.Errorf("rank %d, part %d: %d", rank, p, piece.Mean)
 				}
@@ -54,7 +54,8 @@ func TestCourse(t *testing.T) {
 	}
 }
 
-// A rank that is a little late at first and much later from some point on is a straggler since then: the two are no one state.
+// A rank that is slightly late at first, and much later from some point on, is a straggler since
+// then: the two are separate states.
 func TestMuchLaterSince(t *testing.T) {
 	const n, from = 80, 40
 	g := NewSyncSamples([]string{"TP0", "TP1", "TP2", "TP3"}, 50)

@@ -10,8 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// occasions plays steps of four ranks of which TP2 is late, by 0.3 to 0.5 of a step, in
-// those that are given.
+// occasions plays steps of four ranks in which TP2 is late in the given steps, by 0.3 to 0.5 of a step.
 func occasions(seed uint64, syncPoints int, late func(m int) bool) *SyncSamples {
 	rng := rand.New(rand.NewPCG(seed, 4))
 	g := gathered(seed, 4, syncPoints, noises["uniform"], func(r, m int) float64 {
@@ -21,7 +20,7 @@ func occasions(seed uint64, syncPoints int, late func(m int) bool) *SyncSamples 
 	return g
 }
 
-// stepTime is when a step of gathered ends; that of the first one is 0.
+// stepTime returns the time of step m in gathered; the first one is at 0.
 func stepTime(m int) trace.Time {
 	if m == 0 {
 		return 0
@@ -29,8 +28,8 @@ func stepTime(m int) trace.Time {
 	return trace.Time(m+1) * stepLength
 }
 
-// A rank that is late in some steps is told with how often, by how much, since when, and
-// what these have in common.
+// A rank that is late in some steps is reported with how often, by how much, since
+// when, and what these steps have in common.
 func TestOccasionalStragglers(t *testing.T) {
 	const n = 1211
 	rng := rand.New(rand.NewPCG(1, 1))
@@ -77,7 +76,7 @@ func TestOccasionalStragglers(t *testing.T) {
 	}
 }
 
-// A rank that is late in most steps, or by no more than usual, is no occasional one.
+// A rank that is late in most steps, or by no more than usual, is not an occasional straggler.
 func TestNotOccasional(t *testing.T) {
 	for name, late := range map[string]func(m int) bool{
 		"always":         func(int) bool { return true },
@@ -94,7 +93,7 @@ func TestNotOccasional(t *testing.T) {
 	}
 }
 
-// Ranks that are all alike are not late now and then, whatever interrupts them.
+// Equal ranks have no occasions, whatever interrupts them.
 func TestNoOccasionsByChance(t *testing.T) {
 	for name, n := range noises {
 		alarms := 0
@@ -110,13 +109,13 @@ func TestNoOccasionsByChance(t *testing.T) {
 	}
 }
 
-// What lateness comes with is found where it does, and not where both only last.
+// A trait is found if lateness occurs with it, but not if both merely have long stretches.
 func TestTraits(t *testing.T) {
 	const n = 1000
 	trait := []Trait{{Phrase: func(least float64) string { return fmt.Sprintf("with %.0f or more", least) }}}
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 3))
-		stretches := func() []float64 { // of 1 to 8 that last for 20 on average
+		stretches := func() []float64 { // values from 1 to 8 that last for 20 steps on average
 			v, at := make([]float64, n), 1.0
 			for i := range v {
 				if rng.IntN(20) == 0 {
@@ -146,7 +145,7 @@ func TestTraits(t *testing.T) {
 	}
 }
 
-// A period is found among events that are not all of it, and none among random ones.
+// A period is found among events even if some do not follow it, and none is found among random events.
 func TestPeriods(t *testing.T) {
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 8))

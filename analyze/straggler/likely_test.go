@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// A rank that costs the others time, which is too noisy or too short to be certain, is
-// likely a straggler: that is said, with P. One that is certain is not told as likely.
+// A rank that costs the others time, but is too noisy or has too few steps to be
+// certain, is a likely straggler, with P. A certain one is not listed as likely.
 func TestLikelyStragglers(t *testing.T) {
 	const rank = 2
 	likely, certain := 0, 0
@@ -38,7 +38,7 @@ func TestLikelyStragglers(t *testing.T) {
 	}
 }
 
-// A rank that is late all along is found beside another one that stands still three times, which costs far more.
+// A rank that is late all along is found even if another stands still three times, which costs far more.
 func TestSteadyBesideStalls(t *testing.T) {
 	for seed := range uint64(20) {
 		for _, stall := range []float64{0, 100} {
@@ -58,7 +58,7 @@ func TestSteadyBesideStalls(t *testing.T) {
 	}
 }
 
-// Finders ask side by side, and all get the same answer.
+// Finders that ask concurrently all get the same answer.
 func TestJudgedOnce(t *testing.T) {
 	for seed := range uint64(20) {
 		g := gathered(seed, 8, 2000, noises["uniform"], func(r, _ int) float64 { return 0.2 * float64(r/7) })
@@ -76,7 +76,7 @@ func TestJudgedOnce(t *testing.T) {
 	}
 }
 
-// Ranks that are alike are hardly ever likely stragglers.
+// Equal ranks are hardly ever likely stragglers.
 func TestUnlikelyStragglers(t *testing.T) {
 	for name, n := range noises {
 		wrong := 0

@@ -18,11 +18,11 @@ type trainer struct {
 	replicas, stages int
 	batches, steps   int
 	slow             [2]int  // replica and stage; -1 is any
-	factor           float64 // of what is slow
-	optimize         float64 // what follows the passes, ns
+	factor           float64 // of the slow ones
+	optimize         float64 // time after the passes, ns
 }
 
-// pass is how long a pass of a stage takes, ns. A backward pass takes twice as long.
+// pass returns the duration of a stage's pass, ns. A backward pass takes twice as long.
 func (c *trainer) pass(rng *rand.Rand, replica, stage int, backward bool) float64 {
 	ns := 50e6 * (1 + 0.02*rng.Float64())
 	if backward {
@@ -34,7 +34,7 @@ func (c *trainer) pass(rng *rand.Rand, replica, stage int, backward bool) float6
 	return ns
 }
 
-// order is in which order a stage runs its passes: forward is positive, backward negative, from 1 on.
+// order returns the order in which a stage runs its passes: forward is positive, backward negative, from 1 on.
 func (c *trainer) order(stage int) (list []int) {
 	warm := min(c.batches, c.stages-stage)
 	for b := 1; b <= warm; b++ {
@@ -49,7 +49,7 @@ func (c *trainer) order(stage int) (list []int) {
 	return list
 }
 
-// play returns the rows of the timeline, and how long steps take, ns.
+// play returns the rows of the timeline, and the mean step time, ns.
 func (c *trainer) play() (lanes []profile.LaneTime, step float64) {
 	at := 0.
 	for k := range c.steps {
@@ -67,7 +67,7 @@ func (c *trainer) play() (lanes []profile.LaneTime, step float64) {
 	return lanes, step
 }
 
-// pipeline plays a step of one pipeline from a time on, and returns its end.
+// pipeline plays a step of one pipeline from a given time on, and returns its end.
 func (c *trainer) pipeline(lanes *[]profile.LaneTime, rng *rand.Rand, step int64, replica int, from float64) (end float64) {
 	took := map[[2]int]float64{} // by stage and pass
 	for stage := range c.stages {
@@ -122,13 +122,13 @@ func (c *trainer) pipeline(lanes *[]profile.LaneTime, rng *rand.Rand, step int64
 	return end
 }
 
-// Steps without a slow worker, or with even stages, take what they take then.
+// Predicted step times without a slow worker, or with even stages, agree with playing that.
 func TestRateOfEvenPipelines(t *testing.T) {
 	seeds := testset.Seeds(t)
 	for _, c := range []struct {
 		name string
 		trainer
-		even float64 // factor of all stages then
+		even float64 // factor of all stages in the comparison
 	}{
 		{"a worker", trainer{replicas: 4, stages: 4, batches: 32, slow: [2]int{0, 0}, factor: 2.35, optimize: 1e9}, 1},
 		{"a worker in the middle", trainer{replicas: 3, stages: 4, batches: 12, slow: [2]int{1, 2}, factor: 1.4, optimize: 2e8}, 1},
@@ -162,8 +162,8 @@ func TestRateOfEvenPipelines(t *testing.T) {
 	}
 }
 
-// Where the passes of a stage wait for each other, and not for the slowest stage, nothing is said: behind
-// a slow first stage, few micro-batches are under way.
+// If the passes of a stage wait for each other, and not for the slowest stage, the
+// replay is refused: behind a slow first stage, few micro-batches are in flight.
 func TestPipelinesThatWait(t *testing.T) {
 	x := trainer{seed: 1, replicas: 2, stages: 8, batches: 16, steps: 8, slow: [2]int{-1, 0}, factor: 1.5, optimize: 2e8}
 	lanes, _ := x.play()

@@ -10,13 +10,13 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// fourRanks meet; how late they are, in parts of a step, is given.
+// fourRanks meet with the given lateness, as a share of a step.
 func fourRanks(syncPoints int, late func(rank, m int) float64) *SyncSamples {
 	return gathered(7, 4, syncPoints, noises["uniform"], late)
 }
 
-// A rank that is last at every sync point is a straggler, however slowly its lateness
-// rises and falls, as that of a device that heats up.
+// A rank that is last at every sync point is a straggler, even if its lateness
+// slowly rises and falls, like that of a device that heats up.
 func TestStragglerThatDrifts(t *testing.T) {
 	found := fourRanks(800, func(r, m int) float64 {
 		return b2f(r == 2) * (0.5 + 0.3*math.Sin(float64(m)/250))
@@ -33,8 +33,7 @@ func TestStragglerThatDrifts(t *testing.T) {
 	}
 }
 
-// Lateness that is below nothing for a while is no state, however long it was there
-// before.
+// If a rank is early for a while, its lateness is not permanent, however long it lasted before.
 func TestNoStragglerWhereItDriftsAway(t *testing.T) {
 	found := fourRanks(800, func(r, m int) float64 { return b2f(r == 2) * 0.3 * math.Sin(float64(m)/100) }).Stragglers()
 	for i := range found {
@@ -44,8 +43,8 @@ func TestNoStragglerWhereItDriftsAway(t *testing.T) {
 	}
 }
 
-// Of two ranks that are late, the others wait for the later one only: the other may
-// be later than most, and costs nothing.
+// If two ranks are late, the others only wait for the later one. The other one may
+// be later than most, but costs nothing.
 func TestNoStragglerNextToALaterOne(t *testing.T) {
 	found := fourRanks(800, func(r, _ int) float64 { return []float64{0, 0, 0.15, 0.5}[r] }).Stragglers()
 	if len(found) != 1 || found[0].Rank != 3 {
@@ -53,8 +52,8 @@ func TestNoStragglerNextToALaterOne(t *testing.T) {
 	}
 }
 
-// A rank that is slow in one step of five, for many sync points each, is found, though
-// in most blocks it is not late at all.
+// A rank that is slow in one of five stretches of many sync points each is found,
+// although it is on time in most blocks.
 func TestStragglerInSomeSteps(t *testing.T) {
 	found := fourRanks(1600, func(r, m int) float64 { return b2f(r == 1 && m/20%5 == 3) }).Stragglers()
 	if len(found) != 1 || found[0].Rank != 1 || found[0].LateBlocks > 20 {
@@ -65,8 +64,8 @@ func TestStragglerInSomeSteps(t *testing.T) {
 	}
 }
 
-// A rank that takes a tenth longer is a tenth late, and the interval says so, also
-// where steps become three times as long meanwhile.
+// A rank that takes a tenth longer is late by a tenth, and the interval contains
+// that, even if steps become three times as long meanwhile.
 func TestIntervalWhereStepsGrow(t *testing.T) {
 	const k, n, slow, factor = 4, 1200, 2, 0.1
 	g := NewSyncSamples([]string{"TP0", "TP1", "TP2", "TP3"}, 100_000)
@@ -95,7 +94,8 @@ func TestIntervalWhereStepsGrow(t *testing.T) {
 	}
 }
 
-// Of two recordings, each tells of itself: who is late in the second alone, in a few steps that are as late each, became so in between.
+// Two recordings are judged separately: a rank that is late only in the second one, in a few equally late
+// steps, became late in between.
 func TestLateInOneOfTwoRecordings(t *testing.T) {
 	const before, after, away = 480_000, 690_000, 70_000_000_000
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -107,7 +107,7 @@ func TestLateInOneOfTwoRecordings(t *testing.T) {
 		if k >= 480 {
 			took, late = after, 208_000
 		}
-		if k%20 == 0 { // steps differ, and what is in one does not
+		if k%20 == 0 { // offsets differ between groups of 20 steps, and are constant within each
 			offset = rng.Int64N(10_000)
 		}
 		if at += took; k == 480 {

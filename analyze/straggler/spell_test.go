@@ -8,8 +8,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Spells are those that were planted, whoever else comes last in between, and their waits
-// add up to all.
+// Spells are as planted, even if others come last in between, and their waits add up to the total.
 func TestSpells(t *testing.T) {
 	const n = 3000
 	planted := func(i int) int {
@@ -66,8 +65,8 @@ func TestSpells(t *testing.T) {
 	}
 }
 
-// A host that stands still once, or now and then, among waits of 10 ns to 20 ns: few sync points
-// are most of what is lost, and which is known.
+// A host stands still once, or several times, among waits of 10 to 20 ns: a few sync
+// points make up most of the lost time, and are identified.
 func TestBulk(t *testing.T) {
 	for _, c := range []struct {
 		stalls    map[int]int64
@@ -106,8 +105,8 @@ func TestBulk(t *testing.T) {
 	}
 }
 
-// Rank c comes last to every one of 200 sync points, but for those at which a stalls, or b does three times: they wait
-// for a and b then, and for c all the time. A stall of c itself is a part of its lateness.
+// Rank c comes last at 200 sync points, except for one at which a stalls and three at which b does. These
+// are waits for a and b, and all others are waits for c. A stall of c itself is part of its lateness.
 func TestStallsAmidASpell(t *testing.T) {
 	play := func(stalls map[int][2]int64) []Spell { // rank, ns
 		g := NewSyncSamples([]string{"a", "b", "c"}, 0)
@@ -145,7 +144,7 @@ func TestStallsAmidASpell(t *testing.T) {
 	}
 }
 
-// Without anybody else in between, spells begin at the very sync point, wherever that is.
+// If no other rank comes last in between, spells begin at the exact sync point.
 func TestSpellsBeginExactly(t *testing.T) {
 	for second := 40; second < 160; second += 7 {
 		third := second + 50

@@ -17,7 +17,7 @@ func TestLatenessByHand(t *testing.T) {
 	g.Meet(10, []int64{100, 108, 100}, 100)
 	g.Meet(20, []int64{205, NoArrival, 200}, 100)
 	g.Meet(40, []int64{400, 400, 390}, 100)         // nobody is last
-	g.Meet(50, []int64{NoArrival, 1, NoArrival}, 9) // no sync point
+	g.Meet(50, []int64{NoArrival, 1, NoArrival}, 9) // not a sync point
 	got := g.Measure()
 	// The median of two others is the lower one.
 	want := []Lateness{
@@ -32,7 +32,7 @@ func TestLatenessByHand(t *testing.T) {
 	}
 }
 
-// Sums are what they are by definition, whatever ranks are missing.
+// Sums match their definitions, whatever ranks are absent.
 func TestLatenessByDefinition(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 200 {
@@ -79,12 +79,12 @@ func TestLatenessByDefinition(t *testing.T) {
 	}
 }
 
-// A noise makes the lateness of one rank, sync point by sync point, in parts of a step.
+// A noise returns the lateness of one rank at each sync point, as a share of a step.
 type noise func(rng *rand.Rand) func(m int) float64
 
 const stepLength = 10_000_000 // ns
 
-// gathered plays sync points of ranks with a noise, and what is added to it.
+// gathered plays sync points of k ranks with a noise and extra lateness.
 func gathered(seed uint64, k, syncPoints int, n noise, extra func(rank, m int) float64) *SyncSamples {
 	rng := rand.New(rand.NewPCG(seed, 9))
 	names, next := make([]string, k), make([]func(int) float64, k)
@@ -126,7 +126,7 @@ var noises = map[string]noise{
 
 func nothing(int, int) float64 { return 0 }
 
-// Chance makes no stragglers, however large it is.
+// Chance never produces stragglers, however large the noise.
 func TestNoStragglerByChance(t *testing.T) {
 	const runs, most = 300, 3
 	for name, n := range noises {
@@ -143,7 +143,7 @@ func TestNoStragglerByChance(t *testing.T) {
 	}
 }
 
-// What a rank does besides, and a single long pause, is not worth telling.
+// A lateness of one percent, or a single long pause, is not worth reporting.
 func TestNoStragglerWhereItDoesNotMatter(t *testing.T) {
 	for name, extra := range map[string]func(rank, m int) float64{
 		"a percent": func(rank, _ int) float64 { return 0.01 * float64(1-min(1, rank)) },
@@ -170,17 +170,17 @@ func TestTooFewSyncPoints(t *testing.T) {
 	}
 }
 
-// Ranks that are slow are found among all kinds of chance: one or several, at every
-// sync point or at some, all the time or in a part of it.
+// Slow ranks are found in all kinds of noise: one or several, at every sync point or
+// at some, all the time or for a part of it.
 func TestFindsStragglers(t *testing.T) {
 	const runs, n, k = 50, 600, 4
 	at := func(m int) trace.Time { return trace.Time(m+1) * stepLength }
-	// What goes on looks like a straggler for as long as it does, and only far more than
-	// that is one beyond doubt.
+	// Noise that persists looks like a straggler while it lasts. Only a far larger
+	// delay is a certain straggler.
 	planted := map[string]float64{"uniform": 0.15, "exponential": 0.15, "rare and long": 0.15, "goes on": 1}
 	for _, c := range []struct {
 		name         string
-		by           float64 // times what is planted
+		by           float64 // multiple of the planted lateness
 		slow         func(rank, m int) bool
 		want         []int
 		since, until trace.Time
@@ -193,7 +193,7 @@ func TestFindsStragglers(t *testing.T) {
 	} {
 		for name, noise := range noises {
 			if name == "goes on" && c.since+c.until != 0 {
-				continue // it begins and ends all the time
+				continue // the noise itself starts and ends all the time
 			}
 			right := 0
 			for seed := range uint64(runs) {
@@ -225,7 +225,7 @@ func b2f(b bool) float64 {
 	return 0
 }
 
-// near reports whether two times are both zero, or within 60 steps.
+// near reports whether two times are both zero, or within 60 steps of each other.
 func near(x, y trace.Time) bool {
 	if x == 0 || y == 0 {
 		return x == y
@@ -233,7 +233,7 @@ func near(x, y trace.Time) bool {
 	return max(x-y, y-x) < 60*stepLength
 }
 
-// The order in which sync points are noted does not matter.
+// The order in which sync points are added does not matter.
 func TestOrderOfSyncPoints(t *testing.T) {
 	slow := func(r, m int) float64 { return 0.2 * b2f(r == 1 && m > 100) }
 	g := gathered(3, 4, 300, noises["exponential"], slow)
@@ -244,7 +244,7 @@ func TestOrderOfSyncPoints(t *testing.T) {
 	}
 }
 
-// The interval holds what was planted nearly as often as it promises.
+// The interval contains the planted lateness nearly as often as it promises.
 func TestIntervalOfLateness(t *testing.T) {
 	const runs, planted = 200, 0.15
 	held := 0
@@ -259,8 +259,8 @@ func TestIntervalOfLateness(t *testing.T) {
 	}
 }
 
-// A rank that takes 6 % longer for all it does is late by less where steps are short, even by less than clocks tell, and by
-// more where they are long. It always was slow. One that stalls once meanwhile is no straggler.
+// A rank that takes 6 % longer for all its work is less late in short steps, even within the clock
+// error, and later in long ones: it was slow all along. A rank that stalls once is no straggler.
 func TestSlowAllAlong(t *testing.T) {
 	g := NewSyncSamples([]string{"a", "b", "c", "d"}, 5)
 	rng := rand.New(rand.NewPCG(3, 4))
@@ -284,12 +284,13 @@ func TestSlowAllAlong(t *testing.T) {
 	}
 }
 
-// When it was over is as precise as what was recorded is long: of a tenth of a second, seconds say too little.
+// The end of a lateness is given at a precision that suits the length of the
+// recording: for a tenth of a second, whole seconds are too coarse.
 func TestUntil(t *testing.T) {
 	const second = 1_000_000_000
 	for _, c := range []struct {
 		since, until trace.Time
-		took         float64 // ns, of each of 500 sync points; 0 is unknown
+		took         float64 // ns per sync point, of 500; 0 is unknown
 		want         string
 	}{
 		{0, 41 * second / 10, 200_000, "00:00:04.100"},

@@ -9,7 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/profile"
 )
 
-// planted are 40 steps of 4 x 4 workers, each of which takes about 100 ms times of(dp, pp, step).
+// planted returns 40 steps of 4 x 4 workers, each of which takes about 100 ms times of(dp, pp, step).
 func planted(of func(dp, pp int, step int64) float64) (lanes []profile.LaneTime) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for dp := range 4 {
@@ -26,12 +26,12 @@ func planted(of func(dp, pp int, step int64) float64) (lanes []profile.LaneTime)
 	return lanes
 }
 
-// A slow machine is told from a stage with more to do, and both from data that differ.
+// A slow machine, a stage with more work, and data of varying size are distinguished.
 func TestSlowWorkers(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		of   func(dp, pp int, step int64) float64
-		want string // how the only finding begins; "" is none
+		want string // prefix of the only finding; "" is none
 	}{
 		{"alike", func(int, int, int64) float64 { return 1 }, ""},
 		{"a machine", func(dp, pp int, _ int64) float64 { return 1 + 1.35*float64(b(dp == 0 && pp == 2)) }, "DP 0 / PP 2 / TP 0 computes 2.35 times as long as the median of its 15 peers"},

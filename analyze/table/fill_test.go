@@ -25,7 +25,7 @@ func TestFill(t *testing.T) {
 	}
 }
 
-// Notes fill the lines of a screen, and are one line each elsewhere.
+// Notes are wrapped to the screen, and elsewhere have one line each.
 func TestWriteNotes(t *testing.T) {
 	notes := []string{"at 20:53:33 ± 2 s\x07", "one two three"}
 	for _, c := range []struct {

@@ -10,11 +10,10 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/table"
 )
 
-// flamegraphLine is how flamegraph.pl takes a line apart; a stack that it matches again has a
-// second weight for it.
+// flamegraphLine is how flamegraph.pl splits a line. If the stack matches again, it contains a second weight.
 var flamegraphLine = regexp.MustCompile(`^(.*)\s+?(\d+(?:\.\d*)?)$`)
 
-// parseFolded takes a line apart as flamegraph.pl does.
+// parseFolded splits a line as flamegraph.pl does.
 func parseFolded(line string) (frames []string, weight string, err error) {
 	m := flamegraphLine.FindStringSubmatch(line)
 	if m == nil {
@@ -26,7 +25,7 @@ func parseFolded(line string) (frames []string, weight string, err error) {
 	return strings.Split(m[1], ";"), m[2], nil
 }
 
-// folded writes one stack.
+// folded formats one stack.
 func folded(frames []string, weight int64) (string, error) {
 	t := table.New("sgtrace.report.stacks.cpu/v1", "Stacks", []int64{weight}, []table.Field[int64]{
 		table.NsColumn("self", "time", func(v *int64) int64 { return *v }),
@@ -38,7 +37,7 @@ func folded(frames []string, weight int64) (string, error) {
 	return b.String(), err
 }
 
-// Whatever frames are called, other tools read as many of them, and the weight.
+// FuzzFolded writes arbitrary frame names: other tools read the same number of frames, and the weight.
 func FuzzFolded(f *testing.F) {
 	for _, seed := range []string{"", ";", "a;b", "layer 12", "x 1 2", "3.", "a\nb 5", "\xff\xfe", "void f<4, (lambda at x.cu;3)> ", "\u202e", " 7 ", "1", "a\u00a012"} {
 		f.Add("main", seed, int64(17))
@@ -66,7 +65,7 @@ func FuzzFolded(f *testing.F) {
 	})
 }
 
-// Rows that are no stacks cannot be folded, and an empty table is an error.
+// Rows that are not stacks cannot be folded, and an empty table is an error.
 func TestFoldedErrors(t *testing.T) {
 	fields := []table.Field[int64]{table.NsColumn("self", "time", func(v *int64) int64 { return *v })}
 	plain := table.New("sgtrace.report.kernels/v1", "Kernels", []int64{1}, fields)

@@ -17,8 +17,8 @@ import (
 // fuzzUnits are the units in the order of fuzzed columns.
 var fuzzUnits = []Unit{Text, Count, Duration, Instant, Bytes, Share, Number, Factor}
 
-// fuzzReport makes a report of every unit whose words and values are data: each row
-// takes a text up to a newline, and 8 bytes for its numbers.
+// fuzzReport makes a report with every unit from data: each row takes a text up to a
+// newline, and 8 bytes for its numbers.
 func fuzzReport(title, note, cells string, limit int) *Table {
 	type row struct {
 		text  string
@@ -57,8 +57,8 @@ func fuzzReport(title, note, cells string, limit int) *Table {
 	return r
 }
 
-// FuzzRender writes tables with whatever words and numbers: every format can be read
-// back, has as many cells as there are, and cannot do anything to a terminal.
+// FuzzRender writes tables with arbitrary words and numbers: every format can be read back,
+// has the right number of cells, and contains nothing that a terminal would interpret.
 func FuzzRender(f *testing.F) {
 	for i, s := range testinput.Hostile {
 		f.Add("title", s, s+"\n12345678"+s+"\nabcdefgh", 10*i)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A rendered table has the columns that people see, each with what its own column says.
+// A rendered table has the visible columns, each with its documentation.
 func TestSheet(t *testing.T) {
 	type row struct {
 		name string

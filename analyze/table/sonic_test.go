@@ -8,11 +8,11 @@ import (
 	"github.com/bytedance/sonic"
 )
 
-// sonic has code of its own for some processors and the versions of Go that it knows;
-// elsewhere it is encoding/json under another name: everything works, and takes longer.
-// 'make fallback' runs the tests so.
+// sonic has its own code for some processors and for the versions of Go that it
+// supports. Elsewhere, it is encoding/json under another name, which works the same
+// but takes longer. 'make fallback' runs the tests that way.
 func TestSonicIsItself(t *testing.T) {
-	const tag = "go1.28" // the first version that sonic 1.15.5 does not know, and the tag of 'make fallback'
+	const tag = "go1.28" // the first version that sonic 1.15.5 does not support, and the tag of 'make fallback'
 	switch {
 	case sonic.APIKind == sonic.UseSonicJSON:
 	case runtime.GOARCH != "amd64" && runtime.GOARCH != "arm64":

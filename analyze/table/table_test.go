@@ -21,7 +21,7 @@ import (
 	"github.com/sgtrace/sgtrace/testkit/testset"
 )
 
-// A pair is the row of reports made for tests.
+// A pair is a row in reports of these tests.
 type pair struct {
 	name string
 	ns   int64
@@ -51,8 +51,8 @@ func TestSort(t *testing.T) {
 		want       string
 	}{
 		{"time", false, "c b a x y"},
-		{"time_ns", true, "a c b x y"}, // equal rows stay, unknown ones stay last
-		{"Time", false, "c b a x y"},   // as people type it
+		{"time_ns", true, "a c b x y"}, // equal rows keep their order, unknown ones are last
+		{"Time", false, "c b a x y"},   // as users type it
 		{"time_ms", false, "c b a x y"},
 		{"TIME [ms]", false, "c b a x y"},
 		{"name", false, "a b c x y"},
@@ -88,7 +88,7 @@ func TestLimit(t *testing.T) {
 func TestScale(t *testing.T) {
 	for _, c := range []struct {
 		values []int64
-		want   string // of the values, as printed
+		want   string // values, as printed
 	}{
 		{[]int64{0}, "0 ms"},
 		{[]int64{1, 22, 333}, "1 22 333 ns"},
@@ -108,8 +108,8 @@ func TestScale(t *testing.T) {
 	}
 }
 
-// Whatever a file names its spans, nothing but printable text and line ends
-// reaches the terminal, and programs get the name back.
+// Whatever names spans have in a file, only printable text and line ends reach the
+// terminal, and programs get the names unchanged.
 func TestHostileNames(t *testing.T) {
 	var rows []pair
 	for i, name := range testinput.Hostile {
@@ -191,8 +191,7 @@ func TestClean(t *testing.T) {
 	}
 }
 
-// A table fits the terminal as long as its names can be cut, and numbers and
-// headings stay whole.
+// A table fits the terminal as long as its names can be cut, and numbers and headings stay whole.
 func TestWidth(t *testing.T) {
 	rows := []pair{{strings.Repeat("very_long_kernel_name_", 20), 123_456_789}, {"日本語の名前日本語の名前日本語の名前日本語の名前", 5}, {"short", 1000}}
 	for _, ascii := range []bool{false, true} {
@@ -217,8 +216,8 @@ func TestWidth(t *testing.T) {
 	}
 }
 
-// A wide table leaves out the least important columns and says so; texts that tell rows
-// apart stay, whole up to 32 characters, and no line is wider than the terminal.
+// A wide table drops its least important columns and says so. Texts that distinguish
+// rows stay, up to 32 characters of them, and no line is wider than the terminal.
 func TestColumnsLeave(t *testing.T) {
 	ranks := []string{"decode TP0-PP0-DP0 (decode-0)", "decode TP1-PP0-DP0 (decode-0)", "prefill TP0-PP0-DP0 (prefill-0)"}
 	column := func(c table.Column, of func(i int) table.Cell) table.Field[int] {
@@ -280,7 +279,7 @@ func TestShorten(t *testing.T) {
 	}
 }
 
-// Columns without a value are left out for people and kept for programs.
+// Columns without any value are dropped for people and kept for programs.
 func TestEmptyColumns(t *testing.T) {
 	r := pairs(pair{"a", request.Unknown}, pair{"b", request.Unknown})
 	if got := testset.Text(t, r, table.FormatText, table.Style{}); strings.Contains(got, "[") || !strings.Contains(got, "columns without values left out: time") {
@@ -310,7 +309,7 @@ type failingWriter struct{ err error }
 
 func (w failingWriter) Write([]byte) (int, error) { return 0, w.err }
 
-// Times are in the zone that is set; what is the same for all of them is said once.
+// Times are in the chosen zone, and what all of them have in common is printed once.
 func TestTimesInZones(t *testing.T) {
 	berlin, err := time.LoadLocation("Europe/Berlin")
 	if err != nil {
@@ -325,7 +324,7 @@ func TestTimesInZones(t *testing.T) {
 		{[]string{"2026-08-17T20:53:20Z", "2026-08-17T20:53:21Z"},
 			[]string{"at [UTC+02:00]", "\n  22:53:20.000\n  22:53:21.000\n", "all times are on 2026-08-17"}},
 		{[]string{"2026-08-17T21:53:20Z", "2026-08-17T22:53:20Z"}, []string{"at [UTC+02:00]", "2026-08-17 23:53:20.000\n2026-08-18 00:53:20.000\n"}},
-		{[]string{"1970-01-01T17:44:22.998679Z", "1969-12-31T23:59:59.75Z"}, []string{"at [s]", "63862.998679\n   -0.250000\n"}}, // count from a boot
+		{[]string{"1970-01-01T17:44:22.998679Z", "1969-12-31T23:59:59.75Z"}, []string{"at [s]", "63862.998679\n   -0.250000\n"}}, // seconds since a boot
 		{[]string{"2026-10-25T00:30:00Z", "2026-10-25T01:30:00Z"},
 			[]string{"at\n", "02:30:00.000 +02:00\n02:30:00.000 +01:00\n", "all times are on 2026-10-25"}},
 	} {
@@ -358,7 +357,7 @@ func TestTimesInZones(t *testing.T) {
 	}
 }
 
-// Columns that stay outlive all others but names.
+// Columns marked with Stay are dropped last, except for names, and those marked with Leave first.
 func TestStayAndLeave(t *testing.T) {
 	type row struct{ name string }
 	column := func(name string) table.Field[row] {
@@ -381,8 +380,7 @@ func TestStayAndLeave(t *testing.T) {
 	}
 }
 
-// Names that differ in one place look different at any width that has room for it, wherever
-// that is.
+// Names that differ anywhere look different at any width with enough space for that.
 func TestShortenedNamesDiffer(t *testing.T) {
 	const name = "torch/decode-1787000012.5706761.trace.json.gz"
 	for at := range len(name) {
@@ -399,8 +397,7 @@ func TestShortenedNamesDiffer(t *testing.T) {
 	}
 }
 
-// A number is printed the same with any limit, and a small one below those that decide has
-// digits enough.
+// Numbers print the same with any limit on rows, and small numbers below the limit keep enough digits.
 func TestLimitsLeaveDigits(t *testing.T) {
 	rows := make([]int64, 60)
 	for i := range rows {

@@ -7,8 +7,7 @@ import (
 	"github.com/olekukonko/tablewriter/pkg/twwidth"
 )
 
-// Names of any length are cut in time that grows with the length; squared, these would
-// take hours.
+// Names of any length are cut in linear time; quadratic time would take hours.
 func TestLongNamesAreCut(t *testing.T) {
 	for _, letter := range []string{"x", "e\u0301", "\u4e2d", "\u0301"} {
 		name := strings.Repeat(letter, 1<<18)
@@ -17,7 +16,7 @@ func TestLongNamesAreCut(t *testing.T) {
 			t.Errorf("%q becomes %d wide", letter, twwidth.Width(cut))
 		}
 	}
-	// Names that look the same show where they differ; equal ones stay equal.
+	// Names that would look the same show where they differ; equal ones stay equal.
 	s := &textTable{header: []string{"name"}, right: []bool{false}, most: []int{40}}
 	middle := strings.Repeat("m", 100)
 	for i := range 14 {

@@ -11,7 +11,7 @@ import (
 
 var escapes = regexp.MustCompile("\x1b\\[[0-9]*m")
 
-// Colors change nothing but colors, at any width, and no other format has them.
+// Tones only add colors, at any width, and only in the text format.
 func TestTones(t *testing.T) {
 	rows := []pair{{"worse", 1}, {"better", 2}, {"as it was", 3}}
 	tones := map[string]table.Tone{"worse": table.Bad, "better": table.Good}

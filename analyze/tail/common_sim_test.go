@@ -11,7 +11,7 @@ import (
 
 const tenantKey = "http.request.header.x-tenant-id"
 
-// found returns what stands out in a simulated run.
+// found returns the traits that stand out in a simulated run.
 func found(t *testing.T, c simulator.Config) (list []TraitComparison) {
 	s, _ := testset.Simulated(t, c)
 	for _, one := range New(place.Of(s), Options{}).Common.List {
@@ -29,8 +29,8 @@ func describe(list []TraitComparison) (texts []string) {
 	return texts
 }
 
-// One tenant of twelve whose requests are held back is what slow requests have in common, and
-// nothing else is.
+// If one of twelve tenants has its requests held back, slow requests have that
+// tenant in common, and nothing else.
 func TestRateOfSlowTenants(t *testing.T) {
 	seeds := testset.Seeds(t)
 	right := testset.CountSeeds(seeds, func(seed uint64) bool {
@@ -46,8 +46,8 @@ func TestRateOfSlowTenants(t *testing.T) {
 	testset.Rate(t, "a slow tenant is what slow requests have in common", right, len(seeds), 95)
 }
 
-// Where nothing is planted, slow requests have nothing in common, and whose they are does not
-// matter where something else is wrong.
+// Without a planted trait, slow requests have nothing in common, and if something
+// else is wrong, their tenant does not matter.
 func TestRateOfNothingInCommon(t *testing.T) {
 	seeds := testset.Seeds(t)
 	calm := testset.CountSeeds(seeds, func(seed uint64) bool {

@@ -22,7 +22,7 @@ var plants = []struct {
 	name  string
 	modes []simulator.Mode
 	plant func(c *simulator.Config)
-	found []string // what has to stand out
+	found []string // what must stand out
 }{
 	{"slow transfers", testset.DisaggregatedModes, func(c *simulator.Config) { c.SlowTransfers = 0.03 },
 		[]string{"delays: kv transfer", "transfers"}},
@@ -47,8 +47,8 @@ var plants = []struct {
 	}, []string{"delays: slow rank"}},
 }
 
-// outstanding returns what stands out of a tail, with the verdict that tells it: causes
-// by metric, causes of delays, slow transfers, and that a side saturates.
+// outstanding returns what stands out in a tail, with the verdicts about it: causes
+// by metric, causes of delays, slow transfers, and saturated sides.
 func outstanding(t *Tail) (what, verdicts []string) {
 	add := func(text, verdict string) { what, verdicts = append(what, text), append(verdicts, verdict) }
 	for _, c := range t.Comparisons {
@@ -124,15 +124,14 @@ func TestRateOfSilentTails(t *testing.T) {
 	testset.Rate(t, "tail: nothing where nothing is wrong", len(seeds)-alarms, len(seeds), 95)
 }
 
-// truthCauses are what the simulator calls the causes.
+// truthCauses are the names of causes in the simulator.
 var truthCauses = map[cause.Cause]string{
 	cause.Retraction: "retraction", cause.Transfer: "kv_transfer", cause.DecodeBootstrap: "kv_memory", cause.PrefillBootstrap: "kv_memory",
 	cause.Queue: "queue", cause.Intake: "queue", cause.DecodeQueue: "queue", cause.Prefill: "long_prompt", cause.PromptSize: "long_prompt",
 	cause.SharedBatch: "long_prompt", cause.ChunkWait: "long_prompt", cause.SlowRank: "straggler", cause.Decode: "slow_decode", cause.Interference: "slow_decode",
 }
 
-// mainByTruth returns which of the simulator's causes each request has most more
-// of than the median, by rid.
+// mainByTruth returns, by rid, the simulator's cause with the largest excess over the median of requests.
 func (t *Tail) mainByTruth() map[string]string {
 	sum := func(a *cause.Attribution, name string) int64 {
 		ns := int64(0)
@@ -160,7 +159,7 @@ func (t *Tail) mainByTruth() map[string]string {
 	return main
 }
 
-// The main cause of every request that the simulator made slow is found, and the
+// The main cause of every request that the simulator slowed down is found, and the
 // slow transfers of the demo are exactly those that it played.
 func TestRateOfMainCauses(t *testing.T) {
 	seeds := testset.Seeds(t)
@@ -195,7 +194,7 @@ func TestRateOfMainCauses(t *testing.T) {
 	testset.Rate(t, "tail: all slow transfers of a run", runs, len(seeds), 95)
 }
 
-// A run of few requests is not compared.
+// A run with few requests is not compared.
 func TestTailOfFewRequests(t *testing.T) {
 	c := simulator.DefaultConfig(1)
 	c.Requests = 12

@@ -16,8 +16,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// longPrompts is a busy unified server to which a few prompts of 6,000 tokens are sent, in
-// one piece or in chunks.
+// longPrompts configures a busy unified server that gets a few prompts of 6,000 tokens, whole or in chunks.
 func longPrompts(seed uint64) simulator.Config {
 	c := testset.Calm(seed)
 	c.Mode, c.Unified = simulator.Unified, simulator.Parallel{TP: 2, PP: 1, DP: 1}
@@ -27,9 +26,8 @@ func longPrompts(seed uint64) simulator.Config {
 	return c
 }
 
-// The prompt that held up most decodes is one of those planted, and is named with its
-// tokens; and the requests that were held up are those of which the simulator had a gap
-// that long.
+// The prompt that held up the most decoding is a planted one, and is named with its tokens.
+// The requests that it held up are those with a gap of that length in the simulator.
 func TestRateOfStalls(t *testing.T) {
 	seeds := testset.Seeds(t)
 	right := testset.CountSeeds(seeds, func(seed uint64) bool {
@@ -44,7 +42,7 @@ func TestRateOfStalls(t *testing.T) {
 		for i := range truth.Requests {
 			q := &truth.Requests[i]
 			long[q.FullID] = q.PromptTokens == 6000
-			// A gap is at least a usual one longer than what is held of it.
+			// A gap includes a usual gap in addition to the stall itself.
 			held[q.FullID] = q.Outcome == string(simulator.Finished) && q.ITL != nil && q.ITL.Max >= tail.Stalls.Limit+2*tail.Comparisons[2].Median
 		}
 		for _, r := range tail.heldUp() {
@@ -69,8 +67,7 @@ func TestRateOfStalls(t *testing.T) {
 	testset.Rate(t, "tail: the prompt that stalls decoding", right, len(seeds), 95)
 }
 
-// Where prompts are short nothing stalls, and no finding is made of the few stalls that
-// every unified server has.
+// Short prompts cause no stalls, and the few stalls that every unified server has are no finding.
 func TestRateOfNoStalls(t *testing.T) {
 	seeds := testset.Seeds(t)
 	silent := testset.CountSeeds(seeds, func(seed uint64) bool {
@@ -84,8 +81,8 @@ func TestRateOfNoStalls(t *testing.T) {
 	testset.Rate(t, "tail: no stall where prompts are short", silent, len(seeds), 98)
 }
 
-// A stall is what requests of one batch wait for together, and the prompt that is named has
-// most of the tokens that were computed in that time.
+// In a stall, requests of one batch wait together, and the named prompt has most of
+// the tokens that were computed meanwhile.
 func TestStallsAddUp(t *testing.T) {
 	s, _ := testset.Simulated(t, longPrompts(3))
 	x := New(place.Of(s), Options{}).Stalls
@@ -117,7 +114,7 @@ func TestStallsAddUp(t *testing.T) {
 	}
 }
 
-// The prefills that overlap a time are within it, whatever their order and however long they take.
+// Prefills that overlap a time are found, in any order and of any length.
 func TestWithin(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 500 {
@@ -147,7 +144,7 @@ func TestWithin(t *testing.T) {
 	}
 }
 
-// A short prompt that is prefilled while its server stands still is not why others wait.
+// A short prompt that is prefilled while its server stands still is not the reason why others wait.
 func TestStallsOfOthersThanPrompts(t *testing.T) {
 	const ms = 1_000_000
 	x := Stall{Longest: 898 * ms}
@@ -158,8 +155,8 @@ func TestStallsOfOthersThanPrompts(t *testing.T) {
 	}
 }
 
-// A server that stands still while it computes a prompt does so for longer than it computes others of that size, which may take
-// longer than a line through all sizes tells.
+// If a server stands still while it computes a prompt, that takes longer than its other prompts of
+// this size. These may take longer than a linear fit over all sizes predicts.
 func TestStallsBesidePrompts(t *testing.T) {
 	const ms = 1_000_000
 	usual := distribution.SizeFit{Base: 10 * ms, PerToken: 0.06 * ms, N: 100}
@@ -167,7 +164,7 @@ func TestStallsBesidePrompts(t *testing.T) {
 	for i := range 40 {
 		tokens, takes := int64(500), trace.Time(40*ms)
 		if i >= 30 {
-			tokens, takes = 4000, 500*ms // twice what the line tells
+			tokens, takes = 4000, 500*ms // twice the linear fit
 		}
 		from := trace.Time(i) * 1000 * ms
 		prompts = append(prompts, prompt{Interval: request.Interval{From: from, To: from + takes}, tokens: tokens})

@@ -18,9 +18,8 @@ import (
 	"github.com/sgtrace/sgtrace/testkit/testset"
 )
 
-// tailFixture is 40 requests to a unified server: prompts of 100, 110, ... tokens
-// that take 5 ms and 20 us per token, ten tokens of 8 ms each; three of the
-// requests wait for 150 ms.
+// tailFixture returns 40 requests to a unified server: prompts of 100, 110, ... tokens that take
+// 5 ms and 20 us per token, and ten tokens of 8 ms each. Three of the requests wait for 150 ms.
 func tailFixture(t testing.TB) *request.Set {
 	var d testset.Dump
 	for i := range 40 {
@@ -75,15 +74,15 @@ func TestGoldenTail(t *testing.T) {
 	})
 }
 
-// What can be checked by hand of the fixture.
+// The numbers of the fixture match those by hand.
 func TestTailByHand(t *testing.T) {
 	tail := New(place.Of(tailFixture(t)), Options{Metrics: []*metric.Metric{metric.E2E}})
 	if p := tail.Sizes.Prompt[0]; p.N != 40 || math.Abs(p.Base-5e6) > 1 || math.Abs(p.PerToken-20e3) > 1 {
 		t.Errorf("usual prefill: %+v, want 5 ms + 20 us per token", p)
 	}
 	c := tail.Comparisons[0]
-	// The slowest five: three that waited, with 170, 320 and 470 tokens, and the two
-	// longest others, with 480 and 490.
+	// The slowest five are three that waited, with 170, 320, and 470 tokens, and the
+	// two longest others, with 480 and 490.
 	if c.Slow.N != 5 || c.Around.N != 9 {
 		t.Fatalf("%d against %d requests, want 5 against 9", c.Slow.N, c.Around.N)
 	}
@@ -100,7 +99,7 @@ func TestTailByHand(t *testing.T) {
 	if queue.More != 90_000_000 || queue.Main != 3 || !queue.StandsOut || queue.Where.Name != "TP0" || !queue.Where.Only {
 		t.Errorf("queue: %+v, want 90 ms more in 3 requests", queue)
 	}
-	// 386 tokens on average against those of requests 16 to 24 without number 22.
+	// They have 386 tokens on average, compared with requests 16 to 24 without number 22.
 	if size := rows[cause.PromptSize]; size.Slow != 5_000_000+386*20_000 || size.StandsOut {
 		t.Errorf("prompt size: %+v, want 12.72 ms", size)
 	}
@@ -113,7 +112,7 @@ func TestTailByHand(t *testing.T) {
 	}
 }
 
-// Means by cause add up to the mean of the totals, however they are rounded.
+// Means by cause add up to the mean of the totals, despite rounding.
 func TestMeansAddUp(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	for range 200 {
@@ -137,7 +136,7 @@ func TestMeansAddUp(t *testing.T) {
 	}
 }
 
-// The confidence interval holds the true difference about as often as it says.
+// The confidence interval contains the true difference about as often as it promises.
 func TestIntervals(t *testing.T) {
 	held, runs := 0, 200
 	for seed := range uint64(runs) {
@@ -207,7 +206,7 @@ func BenchmarkTail(b *testing.B) {
 	}
 }
 
-// Forged times do no harm, and nothing that is divided is lost.
+// Forged times do no harm, and the causes still add up.
 func TestCausesOfForgedTimes(t *testing.T) {
 	for seed := range uint64(12) {
 		c := testset.Deployment(seed, simulator.DefaultConfig(seed))

@@ -12,8 +12,8 @@ import (
 	"github.com/sgtrace/sgtrace/testkit/testset"
 )
 
-// served are 80 requests of two adapters and two priorities, one after the other. Those of
-// the second adapter, every fifth, are prefilled for 60 ms instead of 20, and so is one more.
+// served returns 80 consecutive requests with two adapters and two priorities. Every fifth
+// has the second adapter, and is prefilled for 60 ms instead of 20, and so is one more.
 func served(t *testing.T) *request.Set {
 	var d testset.Dump
 	for i := range 80 {
@@ -44,8 +44,8 @@ func served(t *testing.T) *request.Set {
 	return d.Set(t)
 }
 
-// What a dump tells of its requests are traits, as far as several requests have it and not
-// nearly all; the strongest is told, with what the same requests have, too.
+// Attributes of requests in a dump are traits if several requests have them, but not
+// nearly all. The strongest one is reported, together with others of the same requests.
 func TestTraitsOfADump(t *testing.T) {
 	s := served(t)
 	a := New(place.Of(s), Options{})
@@ -74,7 +74,7 @@ func TestTraitsOfADump(t *testing.T) {
 	}
 }
 
-// Tokens that are accepted are counted where the dump tells of them.
+// Accepted tokens are counted if the dump has them.
 func TestAcceptedTokens(t *testing.T) {
 	s := served(t)
 	for i := range s.Requests {
@@ -92,8 +92,8 @@ func TestAcceptedTokens(t *testing.T) {
 	}
 }
 
-// Requests of vLLM are told apart by what they say of themselves, too: their threads have no
-// spans, and nothing of them is missing.
+// vLLM's requests are distinguished by their own attributes, too: they have no
+// thread spans, and none is missing.
 func TestTraitsOfVLLM(t *testing.T) {
 	var d testset.Dump
 	for i := range 60 {
@@ -113,8 +113,8 @@ func TestTraitsOfVLLM(t *testing.T) {
 	}
 }
 
-// A batch job comes while servers are full: its requests take as long for a token as all that come then, which is more than others
-// took before. One that takes longer than these at the same time stands out, by that alone.
+// A batch job runs while servers are full. Its requests take as long per token as all others at that time, but
+// longer than those before. A trait stands out only if its requests are slower than others at the same time.
 func TestTraitsAtTheSameTime(t *testing.T) {
 	const n, ms = 400, 1_000_000
 	for _, slower := range []int64{0, 10 * ms} {

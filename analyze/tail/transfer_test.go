@@ -6,7 +6,7 @@ import (
 	"github.com/sgtrace/sgtrace/internal/changepoint"
 )
 
-// Transfers are slow where most of the slow ones are: a few before that, in a crowd of their own, are no beginning.
+// Slow transfers begin where most of the slow ones are: a few earlier ones, close together, do not count as the start.
 func TestMostOfTheSlow(t *testing.T) {
 	run := func(n int, every int) (out []bool) {
 		for i := range n {

@@ -11,7 +11,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Each level and mean of a rank is drawn once: in the timeline of ranks, or among the other metrics.
+// Each level and mean of a rank is drawn once: in the timeline of ranks, or with the other metrics.
 func TestEveryLevelIsDrawnOnce(t *testing.T) {
 	for id := range series.KnownMetrics {
 		kind := series.Metrics[id].Kind
@@ -23,7 +23,7 @@ func TestEveryLevelIsDrawnOnce(t *testing.T) {
 		p := f.Place(series.Place{Server: f.Server(series.Server{Name: "decode-0", Role: "decode"}), Rank: trace.NoRank, GPU: series.NoGPU})
 		for i := range 20 {
 			at := trace.Time(1787000000+15*i) * 1e9
-			f.Add(f.Series(series.Running, p), at, 4) // which makes the place a rank
+			f.Add(f.Series(series.Running, p), at, 4) // makes the place a rank
 			f.Add(f.Series(id, p), at, float64(1+i))
 		}
 		set.Finish(series.Known{})
@@ -41,7 +41,7 @@ func TestEveryLevelIsDrawnOnce(t *testing.T) {
 	}
 }
 
-// A value holds until the next one, if that comes no later than usual.
+// A value holds until the next one if that comes on time.
 func TestValuesHoldBetweenScrapes(t *testing.T) {
 	no := math.NaN()
 	for _, c := range []struct{ is, want []float64 }{

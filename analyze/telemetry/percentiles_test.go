@@ -13,11 +13,11 @@ import (
 
 const second = trace.Time(1e9)
 
-// bounds are those of SGLang's histogram of TTFT.
+// bounds are the buckets of SGLang's TTFT histogram.
 var bounds = []float64{0.1, 0.2, 0.4, 0.6, 0.8, 1, 2, 4, 6, 8, 10, 20, 40, 60, 80, 100, 200, 400, math.Inf(1)}
 
-// Percentiles of observations that are known one by one lie between what buckets tell, and these
-// are bounds that follow each other; so it is in each interval, and where a server begins anew.
+// Exact percentiles lie within those from buckets, whose limits are adjacent bucket
+// bounds. That holds in each interval, and across a restart of the server.
 func TestPercentilesAreBetween(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	for range 30 {
@@ -40,7 +40,7 @@ func TestPercentilesAreBetween(t *testing.T) {
 					all, byTime[at] = append(all, v), append(byTime[at], v)
 				}
 			}
-			if scrape == 4 { // the server is restarted, and counts what came since
+			if scrape == 4 { // the server is restarted, and counts from 0
 				for k := range counts {
 					counts[k] = 0
 					for _, v := range byTime[at] {
@@ -74,7 +74,7 @@ func TestPercentilesAreBetween(t *testing.T) {
 		if len(all) == 0 {
 			continue
 		}
-		// A restart that is not seen, because as much came since as before, cannot be told.
+		// A restart is invisible if the counter has already caught up with its previous value.
 		if total := whole[0].N(); total != int64(len(all)) {
 			t.Logf("%d of %d: a restart was not seen", total, len(all))
 			continue
@@ -86,7 +86,7 @@ func TestPercentilesAreBetween(t *testing.T) {
 	}
 }
 
-// What one scrape has is since the server started, and that is said.
+// A single scrape covers the time since the server started, and the report says so.
 func TestOneScrape(t *testing.T) {
 	set := series.New(trace.NewSymbols(), &trace.Diags{})
 	f := set.Fill("m", "test")

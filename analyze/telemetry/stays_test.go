@@ -9,14 +9,14 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Of requests that are known one by one, the part of their time in which they wait on a server is what its counts of them say.
+// The share of their time that requests wait on a server, computed exactly, equals what its counts imply.
 func TestTimeOfRequestsByCounts(t *testing.T) {
 	const places, seconds, second = 3, 1200, trace.Time(1e9)
 	r := rand.New(rand.NewPCG(7, 7))
 	set := series.New(trace.NewSymbols(), &trace.Diags{})
 	var waits [2]float64
 	all := 0.0
-	for k, rate := range []float64{0.4, 0.9} { // of what a server can do
+	for k, rate := range []float64{0.4, 0.9} { // load, as a share of the server's capacity
 		f := set.Fill(string(rune('a'+k)), "server log")
 		p := f.Place(series.Place{Server: f.Server(series.Server{Name: string(rune('a' + k)), Role: "unified", Engine: "vLLM"}), Rank: trace.NoRank, GPU: series.NoGPU})
 		var free [places]float64

@@ -9,8 +9,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A server that is started again amid its batches is told of, unless its log or that of the kernel says why it ended. Its first start
-// is none, nor is that of one that had nothing to do.
+// A server that is restarted while it runs batches is reported, unless its log or the kernel's says why it
+// ended. Its first start is not reported, and neither is the restart of an idle server.
 func TestStartedAgain(t *testing.T) {
 	const sec, begin = trace.Time(1e9), trace.Time(1_700_000_000e9)
 	for _, test := range []struct {
