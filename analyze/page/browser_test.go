@@ -323,8 +323,8 @@ func TestWithoutScriptInBrowser(t *testing.T) {
 	}
 }
 
-// Probabilities sort as numbers in any notation: 9.4e-05 comes before 0.006. Long
-// tables begin with only their first rows; "whole" shows the rest.
+// Probabilities sort as numbers in any notation: 9.4e-05 comes before 0.006. Long tables begin with their first
+// rows, and a button shows all.
 func TestProbabilitiesInBrowser(t *testing.T) {
 	b, open := browse(t)
 	rows := []float64{0.006, 9.4e-05, 0.04, math.NaN(), 1e-12, 0.5}

@@ -52,8 +52,7 @@ func TestNoStragglerNextToALaterOne(t *testing.T) {
 	}
 }
 
-// A rank that is slow in one of five stretches of many sync points each is found,
-// although it is on time in most blocks.
+// A rank that is slow in every fifth step, of 20 sync points each, is found, although it is on time in most blocks.
 func TestStragglerInSomeSteps(t *testing.T) {
 	found := fourRanks(1600, func(r, m int) float64 { return b2f(r == 1 && m/20%5 == 3) }).Stragglers()
 	if len(found) != 1 || found[0].Rank != 1 || found[0].LateBlocks > 20 {

@@ -22,14 +22,14 @@ import (
 
 const ms = int64(1e6)
 
-// A planted step takes took on the device; a graph or a plain launch puts its kernel there.
+// A planted step takes took ns on the device; its kernel comes from a graph or from a plain launch.
 type planted struct {
 	name  string
 	took  int64 // ns; 0 launches nothing
 	graph bool
 }
 
-// measurePlanted records steps of a rank, one every 10 ms, and measures them.
+// measurePlanted records one step of a rank every 10 ms, and measures them.
 func measurePlanted(steps ...planted) *Tokens {
 	syms := trace.NewSymbols()
 	s := &testset.RowStream{}
@@ -52,9 +52,9 @@ func measurePlanted(steps ...planted) *Tokens {
 	return Measure(gpu.Measure(testset.SetOf(syms, []string{"TP0"}, s), gpu.Options{}))
 }
 
-// The first step of a recording copies its inputs, waits 400 ms for what was launched before, and
-// then takes 10 ms for its 320 tokens: the wait is none of its time. In a wait without a call nobody
-// knows what the device does.
+// The first step of a recording copies its inputs, waits 400 ms for work that was
+// launched before, and then takes 10 ms for its 320 tokens: the wait does not count.
+// If the wait has no call, it is unknown what the device did.
 func TestStepBehindWorkThatWasNotRecorded(t *testing.T) {
 	for _, waits := range []bool{true, false} {
 		syms, s := trace.NewSymbols(), &testset.RowStream{}
@@ -75,18 +75,18 @@ func TestStepBehindWorkThatWasNotRecorded(t *testing.T) {
 	}
 }
 
-// Steps of both servers in one recording of 100 ms, by what their names tell.
+// Steps of both servers in one recording of 100 ms, classified by their names.
 func TestReport(t *testing.T) {
 	tokens := measurePlanted(
 		planted{"step[EXTEND bs=2 toks=3000]", 5 * ms, false},
 		planted{"step[EXTEND bs=2 toks=1000]", 3 * ms, false},
 		planted{"step[DECODE bs=8]", 1 * ms, true},
 		planted{"step[DECODE bs=8]", 1 * ms, true},
-		planted{"step[DECODE bs=7]", 2 * ms, false},  // beside a graph
-		planted{"step[DECODE bs=40]", 4 * ms, false}, // beyond all graphs
+		planted{"step[DECODE bs=7]", 2 * ms, false},  // smaller than a batch with a graph
+		planted{"step[DECODE bs=40]", 4 * ms, false}, // larger than all graphs
 		planted{"execute_600_context_1(sq592sk592)_generation_8(sq8sk900)", 6 * ms, false},
-		planted{"execute_context_0(0)_generation_8(24)", 0, false}, // speculates, launches nothing
-		planted{"step[TARGET_VERIFY bs=64]", 4 * ms, false},        // does not tell its tokens
+		planted{"execute_context_0(0)_generation_8(24)", 0, false}, // speculative decoding; launches nothing
+		planted{"step[TARGET_VERIFY bs=64]", 4 * ms, false},        // does not name its number of tokens
 		planted{"step[IDLE bs=0]", 0, false},
 	)
 	const want = `
@@ -111,7 +111,7 @@ note: 2 decode steps had more requests than any that ran as a CUDA graph; the la
 	}
 }
 
-// Ranks that prefill do not count among those that decode.
+// Ranks that prefill do not count as decoding ranks.
 func TestWordsOfSeveralRanks(t *testing.T) {
 	tokens := &Tokens{}
 	for _, r := range []struct {
@@ -127,7 +127,7 @@ func TestWordsOfSeveralRanks(t *testing.T) {
 	}
 }
 
-// If no graph ran, no batch is beyond graphs; if no name tells tokens, nothing is said.
+// Without any graph, no batch is larger than all graphs. Without names that contain tokens, nothing is reported.
 func TestNothingKnown(t *testing.T) {
 	for _, steps := range [][]planted{
 		{{"execute_new_0_cached_64", ms, false}, {"execute_new_0_cached_8", ms, false}},
@@ -146,8 +146,8 @@ func TestNothingKnown(t *testing.T) {
 	}
 }
 
-// What steps of a simulated server compute is found in exports: the tokens in their names,
-// how long devices took for them, and which ran as graphs.
+// The steps of a simulated server are found in exports: the tokens in their names,
+// their time on devices, and which ran as graphs.
 func TestSimulatedExports(t *testing.T) {
 	config := simulator.DefaultConfig(3)
 	config.Mode = simulator.Unified
@@ -159,7 +159,7 @@ func TestSimulatedExports(t *testing.T) {
 	}
 	export := nsys.DefaultConfig(run)
 	export.Torch.To, export.Torch.Layers, export.Torch.Graphs = export.Torch.From+400*time.Millisecond, 4, true
-	export.Orphans = 0 // of a step whose launch is lost, nobody knows how it ran
+	export.Orphans = 0 // if the launch of a step is lost, it is unknown how it ran
 	dir := t.TempDir()
 	truth, err := nsys.WriteDir(dir, run, export)
 	if err != nil {
@@ -173,7 +173,7 @@ func TestSimulatedExports(t *testing.T) {
 	}
 }
 
-// compareProcess compares what was found of a process with the truth.
+// compareProcess compares the measures of a process with the truth.
 func compareProcess(t *testing.T, tokens *Tokens, p *nsys.ProcessTruth) {
 	t.Helper()
 	var want, got [len(Rank{}.ByKind)]string
@@ -216,15 +216,15 @@ func compareProcess(t *testing.T, tokens *Tokens, p *nsys.ProcessTruth) {
 	}
 }
 
-// The numbers of real captures are those that a script counted in the JSON, by itself. Of the last one
-// it left out 493.2085 ms in which nothing runs and the host is in hipMemcpyWithStream.
+// Numbers in real captures match an independent script that counted in the JSON. For the last
+// capture, it excluded 493.2085 ms in which nothing runs and the host is in hipMemcpyWithStream.
 func TestRealCaptures(t *testing.T) {
 	for _, c := range []struct {
 		file            string
 		kind            profile.StepKind
 		batch           string
 		tokens, decoded int64
-		perSecond       float64 // in steps
+		perSecond       float64 // tokens per second, in steps
 		graphs          int
 	}{
 		{"real/tracelens+tests__traces__inference__vllm_decode_full__graph_execution.json.gz", profile.StepDecode, "17-32", 32, 32, 2978.6334, 1},

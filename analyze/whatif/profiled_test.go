@@ -9,8 +9,8 @@ import (
 	"github.com/sgtrace/sgtrace/testkit/testset"
 )
 
-// The intervals of what steps of profiles would take without a slow rank cover what they take in the same run
-// without it, and are no wider than what is saved and a fiftieth of the time.
+// The predicted intervals of profiled step times without a slow rank contain those of the
+// same run without it. They are no wider than the saving plus a fiftieth of the time.
 func TestRateOfStepIntervals(t *testing.T) {
 	seeds := testset.Seeds(t)
 	covered, narrow, all := 0, 0, 0

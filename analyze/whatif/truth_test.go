@@ -19,21 +19,21 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A counterfactual is a plant, and what takes it away: a simulator plays the same seed with and without
-// it, and without it once more, with other luck.
+// A counterfactual is a planted fault, and the change that removes it. A simulator plays the
+// same seed with and without the fault, and once more without it, with other random numbers.
 type counterfactual struct {
 	name string
 	play func(t testing.TB, seed uint64, planted bool, luck uint64) *request.Set
-	// take is the change that an operator would ask for.
+	// take returns the change that an operator would ask for.
 	take func(r *Run, s *request.Set) (*Change, error)
 }
 
-// planted plays the simulator at a load that queues now and then. Every seed has another mode.
+// planted plays the simulator at a load that sometimes queues. The mode alternates with the seed.
 func planted(modes []simulator.Mode, plant func(c *simulator.Config)) func(t testing.TB, seed uint64, planted bool, luck uint64) *request.Set {
 	return scheduled(simulator.Scheduling{}, modes, plant)
 }
 
-// scheduled is planted, with schedulers that choose in some way.
+// scheduled is planted, with a different scheduling policy.
 func scheduled(how simulator.Scheduling, modes []simulator.Mode, plant func(c *simulator.Config)) func(t testing.TB, seed uint64, planted bool, luck uint64) *request.Set {
 	return func(t testing.TB, seed uint64, planted bool, luck uint64) *request.Set {
 		c := testset.Calm(seed)
@@ -47,7 +47,7 @@ func scheduled(how simulator.Scheduling, modes []simulator.Mode, plant func(c *s
 	}
 }
 
-// clustered plays the other simulator, which has no luck.
+// clustered plays the other simulator, which is deterministic.
 func clustered(scenario string, set func(c *cluster.Config), fault cluster.Fault) func(t testing.TB, seed uint64, planted bool, luck uint64) *request.Set {
 	return func(t testing.TB, seed uint64, planted bool, _ uint64) *request.Set {
 		c := cluster.Find(scenario).Config(seed)
@@ -63,7 +63,7 @@ func clustered(scenario string, set func(c *cluster.Config), fault cluster.Fault
 	}
 }
 
-// fix takes away what was found.
+// fix removes the cause that was found.
 func fix(name string) func(r *Run, s *request.Set) (*Change, error) {
 	return func(r *Run, s *request.Set) (*Change, error) {
 		m := finders.Measure(finders.Inputs{Requests: s})
@@ -71,16 +71,16 @@ func fix(name string) func(r *Run, s *request.Set) (*Change, error) {
 	}
 }
 
-// twoServers is as many decode servers as there would have been.
+// twoServers changes the number of decode servers to that of the healthy run.
 func twoServers(r *Run, _ *request.Set) (*Change, error) {
 	list, err := setServers(r, "decode=2")
 	if err != nil {
 		return nil, err
 	}
-	return list[1], nil // in turn
+	return list[1], nil // in rotation
 }
 
-// short plants too little memory, and burst many requests at once.
+// short plants a shortage of memory, and burst a burst of requests.
 func short(c *simulator.Config) { c.KVTokens = 5000 }
 func burst(c *simulator.Config) {
 	c.Incident = simulator.Incident{Onset: 0.5, BurstFactor: 3, BurstLength: 10 * time.Second}
@@ -101,8 +101,8 @@ var counterfactuals = []counterfactual{
 	{"fewer decode servers", planted(testset.DisaggregatedModes, func(c *simulator.Config) { c.Decode.DP = 1 }), twoServers},
 }
 
-// ofClusters are those of the other simulator: one of two prefill servers, or of three others, is slow, decode steps
-// take 50 % longer from some time on, and a router sends 62 % of the requests to one of four servers.
+// ofClusters are counterfactuals of the other simulator: one of two prefill servers, or one of three others, is slow;
+// decode steps take 50 % longer from some time on; and a router sends 62 % of the requests to one of four servers.
 var ofClusters = []counterfactual{
 	{"slow prefill server", clustered("healthy_pd", func(c *cluster.Config) { c.Pools[0].Rate = 8 },
 		cluster.Fault{Name: "slow steps", Server: 0, Size: 2, At: 40 * time.Second}), fix("straggler")},
@@ -113,7 +113,7 @@ var ofClusters = []counterfactual{
 		cluster.Fault{Name: "skewed routing", At: 40 * time.Second, Share: 0.5}), fix("routing")},
 }
 
-// Luck of the recorded run stays where the draws show that it would, and no further.
+// Luck of the recorded run is kept as far as draws show that it would recur, and no further.
 func TestLuck(t *testing.T) {
 	before := []float64{120, 100, 90, 110, 80}
 	for _, c := range []struct {
@@ -123,7 +123,7 @@ func TestLuck(t *testing.T) {
 		{before, 100, 20}, // nothing changes
 		{[]float64{60, 50, 45, 55, 40}, 50, 10},
 		{[]float64{50, 50, 50, 50, 50}, 50, 0},
-		{[]float64{40, 50, 55, 45, 60}, 50, 0}, // what was bad luck is none
+		{[]float64{40, 50, 55, 45, 60}, 50, 0}, // bad luck does not recur
 	} {
 		if mean, _, kept := luck(before, c.after); math.Abs(mean-c.mean) > 1e-9 || math.Abs(kept-c.kept) > 1e-9 {
 			t.Errorf("%v: mean %v, kept %v, want %v, %v", c.after, mean, kept, c.mean, c.kept)
@@ -131,14 +131,14 @@ func TestLuck(t *testing.T) {
 	}
 }
 
-// otherSchedulers choose in ways that the replay does not know.
+// otherSchedulers choose requests in ways that the replay does not know.
 var otherSchedulers = []counterfactual{
 	{"shortest prompts first", scheduled(simulator.Scheduling{ShortestFirst: true}, testset.AllModes, burst), fix("onset")},
 	{"any request retracted", scheduled(simulator.Scheduling{RetractAny: true}, testset.AllModes, short), fix("retractions")},
 	{"whole prompts", scheduled(simulator.Scheduling{WholePrompts: true}, testset.AllModes, burst), fix("onset")},
 }
 
-// truth are the metrics of a run that was played without the plant, of the requests that can be played.
+// truth returns the metrics of a run without the fault, over the requests that can be played.
 func truth(s *request.Set, objectives []requests.Objective) (list []float64) {
 	is := New(s, objectives)
 	for _, m := range is.metrics() {
@@ -147,19 +147,19 @@ func truth(s *request.Set, objectives []requests.Objective) (list []float64) {
 	return list
 }
 
-// A tally counts the metrics of all seeds of a plant.
+// A tally counts the metrics over all seeds of a counterfactual.
 type tally struct {
 	sync.Mutex
 	all, right, covered, lucky, again, unanswered, refused int
-	lucks                                                  bool // whether the simulator is asked once more, with other luck
+	lucks                                                  bool // whether the simulator is played again with other random numbers
 }
 
-// saves reports whether a saving is the true one: within a tenth of it, or 2 % of the metric.
+// saves reports whether a predicted saving is within a tenth of the true one, or within 2 % of the metric.
 func saves(actual, without, truth float64) bool {
 	return math.Abs(without-truth) <= max(0.1*math.Abs(actual-truth), 0.02*actual)
 }
 
-// alike reports whether nothing is to be saved: no metric differs by more than 3 %.
+// alike reports whether there is nothing to save: no metric differs by more than 3 %.
 func alike(actual, truth []float64) bool {
 	for i := range actual {
 		if math.Abs(actual[i]-truth[i]) > 0.03*actual[i] {
@@ -169,7 +169,8 @@ func alike(actual, truth []float64) bool {
 	return true
 }
 
-// named is a row of docs/RATES.md. The replay was looked at with the first seeds; others have rows of their own.
+// named returns the name of a row in docs/RATES.md. The replay was developed with the
+// first seeds; other seeds have rows of their own.
 func named(what string) string {
 	if os.Getenv("SGTRACE_FIRST_SEED") != "" {
 		what += ", with seeds never looked at"
@@ -177,9 +178,9 @@ func named(what string) string {
 	return "savings: " + what
 }
 
-// What a fix saves is what the same run without the plant saves: within a tenth of the true saving, or 2 %
-// of the metric, in E2E and TTFT, p50 and p99, and in goodput; and the interval covers it. Runs of the
-// simulator with other luck say how far that is possible at all.
+// The predicted saving of a fix matches the same run without the fault: within a tenth of the
+// true saving, or 2 % of the metric, in E2E and TTFT, p50 and p99, and in goodput; and the
+// interval contains it. Runs with other random numbers show how exact a prediction can be at all.
 func TestRateOfSavings(t *testing.T) {
 	seeds := testset.FirstSeeds(t, 2)
 	objectives, err := requests.ParseObjectives("ttft=200ms")
@@ -189,7 +190,7 @@ func TestRateOfSavings(t *testing.T) {
 	for i := range counterfactuals {
 		p, least := &counterfactuals[i], 90 // the simulator agrees with itself in 88 to 99 of 100
 		if p.name == "fewer decode servers" {
-			least = 85 // who is first at the prefill server decides TTFT p99, and that is luck
+			least = 85 // TTFT p99 depends on who is first at the prefill server, which is random
 		}
 		t.Run(p.name, func(t *testing.T) {
 			n := tally{lucks: os.Getenv("SGTRACE_SEEDS") != ""}
@@ -206,7 +207,7 @@ func TestRateOfSavings(t *testing.T) {
 	}
 }
 
-// The same holds of the other simulator, of all its faults together.
+// The same holds for the other simulator, for all of its faults together.
 func TestRateOfClusterSavings(t *testing.T) {
 	seeds := testset.FirstSeeds(t, 1)
 	var n tally
@@ -222,7 +223,7 @@ func TestRateOfClusterSavings(t *testing.T) {
 	}
 }
 
-// judge asks for one seed.
+// judge predicts and compares one seed.
 func (n *tally) judge(t *testing.T, p *counterfactual, seed uint64, objectives []requests.Objective) {
 	with := p.play(t, seed, true, 0)
 	r := New(with, objectives)
@@ -236,7 +237,7 @@ func (n *tally) judge(t *testing.T, p *counterfactual, seed uint64, objectives [
 	if err != nil {
 		t.Logf("seed %d: %v", seed, err)
 		if r.Refused != "" || !alike(truth(with, objectives), want) {
-			n.unanswered++ // else there was nothing to take away
+			n.unanswered++ // otherwise, there was nothing to remove
 		}
 		return
 	}
@@ -264,8 +265,8 @@ func (n *tally) judge(t *testing.T, p *counterfactual, seed uint64, objectives [
 	}
 }
 
-// Where schedulers choose in a way that the replay does not know, it notices that by itself and says so, or
-// tells by its interval how far off it may be.
+// If schedulers choose in a way that the replay does not know, it detects that and
+// says so, or its interval shows how far off it may be.
 func TestRateOfOtherSchedulers(t *testing.T) {
 	seeds := testset.FirstSeeds(t, 2)
 	for i := range otherSchedulers {
@@ -291,8 +292,8 @@ func (r *Run) answerTo(p *counterfactual, s *request.Set) ([]finding.Without, er
 	return r.Ask(change)
 }
 
-// Where nothing is wrong, nothing is saved by taking something away: whichever rank is blamed, and whatever
-// is asked for, all metrics stay within the interval, and within 2 %.
+// In healthy runs, no change saves anything: whichever rank is blamed, and whatever
+// is asked for, all metrics stay within the interval and within 2 %.
 func TestRateOfHealthySavings(t *testing.T) {
 	seeds := testset.FirstSeeds(t, 1)
 	var mu sync.Mutex
@@ -328,7 +329,7 @@ func TestRateOfHealthySavings(t *testing.T) {
 	testset.Rate(t, named("none in healthy runs beyond noise"), noise, all, 95)
 }
 
-// blames are what can be taken away without a finding, and each rank as if it were late.
+// blames returns the changes that need no finding, and one for each rank as if it were late.
 func (r *Run) blames() (list []*Change) {
 	for i := range fixes {
 		if x := &fixes[i]; x.Alone != nil {
@@ -345,7 +346,7 @@ func (r *Run) blames() (list []*Change) {
 	return list
 }
 
-// A process with another ID in the place of one before it is a restart, and DP ranks of one server are none.
+// A process with a new ID in place of another is a restart; DP ranks of one server are not.
 func TestReplacedAt(t *testing.T) {
 	rank := func(dp int16) trace.Rank { r := trace.NoRank; r.DP = dp; return r }
 	s := &request.Set{Procs: []request.Proc{{Host: "a", Schedules: true, PID: 1, Rank: rank(0)}, {Host: "a", Schedules: true, PID: 2, Rank: rank(1)}},

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A shell takes command lines apart into the arguments that they were made of.
+// A shell splits command lines into the original arguments.
 func TestQuoteShell(t *testing.T) {
 	args := []string{"plain-1.0_x/y@z", "", "two words", "it's", `"$HOME"`, "*.json", "~", "#no", "a;b|c&d", "`id`", "back\\slash", "umlaut ä", "雪",
 		"line\nbreak\ttab", "esc\x1b[31m'quote'\\", "bell\u0007\u202e", "{a,b}", "!x", "x=y", "-flag", "[a]"}

@@ -19,7 +19,7 @@ func inZone(t *testing.T, name string) {
 	t.Cleanup(func() { SetZone(time.UTC) })
 }
 
-// instant reads an RFC 3339 time.
+// instant parses an RFC 3339 time.
 func instant(t *testing.T, text string) trace.Time {
 	t.Helper()
 	at, err := time.Parse(time.RFC3339, text)
@@ -29,7 +29,7 @@ func instant(t *testing.T, text string) trace.Time {
 	return trace.Time(at.UnixNano())
 }
 
-// The offset stands beside times near a change of the clocks only.
+// The offset from UTC is printed only for times near a clock change.
 func TestTimesInZones(t *testing.T) {
 	for _, c := range []struct{ zone, at, want, name string }{
 		{"UTC", "2026-10-25T00:30:00Z", "00:30:00.0", "UTC"},

@@ -16,9 +16,9 @@ func TestStartedAgain(t *testing.T) {
 	for _, test := range []struct {
 		name  string
 		runs  float64
-		says  series.InstantKind // at the last batch; Note is nothing
+		says  series.InstantKind // at the last batch; Note means nothing
 		text  string
-		other bool // in the log of the kernel
+		other bool // in the kernel's log, not in the server's
 		want  string
 	}{
 		{"without a word", 7, series.Note, "", false, "a was started again at 22:23:40, with 7 requests in its batch at 22:23:19: its log does not say why it ended"},
@@ -71,7 +71,7 @@ func TestStartedAgain(t *testing.T) {
 	}
 }
 
-// A server that only lost another one is not the one of which the kernel killed a process.
+// A server that only lost its peer is not the one whose process the kernel killed.
 func TestVictimAmongTwo(t *testing.T) {
 	const sec, begin = trace.Time(1e9), trace.Time(1_700_000_000e9)
 	set := series.New(trace.NewSymbols(), &trace.Diags{})

@@ -10,15 +10,15 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Answers that are errors cost their part of all requests, however far they are apart; where nothing tells how many these are, at most
-// the part of the time in which there were any.
+// Answers with errors cost their share of all requests, however rare they are. If the number of requests is
+// unknown, they cost at most the share of the time in which there were any.
 func TestErrorsCostTheirPart(t *testing.T) {
 	const sec, begin, long = trace.Time(1e9), trace.Time(1_700_000_000e9), 3600
 	for _, test := range []struct {
 		name     string
 		servers  int
-		taken    float64 // requests a second
-		errors   []int   // s, on the first server
+		taken    float64 // requests per second
+		errors   []int   // times of errors on the first server, s
 		min, max float64
 	}{
 		{"two of many", 1, 0.5, []int{300, 3300}, 2. / 1802, 2. / 1802},
@@ -63,7 +63,7 @@ func every(s, end int) (list []int) {
 	return list
 }
 
-// One scrape tells of a server that aborted more requests than not, and of none that aborted few.
+// A single scrape reveals a server that aborted most of its requests; one that aborted fewer is not reported.
 func TestOneScrapeOfAborts(t *testing.T) {
 	for aborted, want := range map[float64]string{157: "a aborted 157 requests since it was started, and counts 217 in all, at 22:13:20", 100: ""} {
 		set := series.New(trace.NewSymbols(), &trace.Diags{})
@@ -83,7 +83,8 @@ func TestOneScrapeOfAborts(t *testing.T) {
 	}
 }
 
-// A watchdog that gives up says since when nothing came back at the latest; a process that aborts itself behind it is told of there.
+// A watchdog that gives up shows since when, at the latest, nothing came back. A process that aborts itself
+// afterward is part of that finding.
 func TestSinceAWatchdogWaits(t *testing.T) {
 	set := series.New(trace.NewSymbols(), &trace.Diags{})
 	f, p := fillServer(set, 0)
@@ -98,7 +99,7 @@ func TestSinceAWatchdogWaits(t *testing.T) {
 	}
 }
 
-// A transfer that was given up says since when its request had waited.
+// A transfer that was given up shows since when its request had waited.
 func TestSinceATransferWaits(t *testing.T) {
 	set := series.New(trace.NewSymbols(), &trace.Diags{})
 	f, p := fillServer(set, 0)

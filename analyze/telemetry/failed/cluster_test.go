@@ -11,7 +11,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// How containers ended leads what followed of it: that they are started again, and answer no probe. What is told of another pod stays apart.
+// The reason why containers ended leads its consequences: their restarts, and failed probes. Events of other pods are separate.
 func TestWhyPodsAreStartedAgain(t *testing.T) {
 	const (
 		loop  = "pod: BackOff: container a: restarting failed container, started again 7 times"

@@ -11,8 +11,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// What a program calls an error leads where the log only has that something ended, is evidence of the exception that ended it, and is a
-// finding of its own where nothing ended.
+// A message that a program calls an error leads if the log otherwise only says that something ended. It is
+// evidence of an exception that ended it, and a finding of its own if nothing ended.
 func TestWhatComplaintsTell(t *testing.T) {
 	type said struct {
 		at   int // s
@@ -22,7 +22,7 @@ func TestWhatComplaintsTell(t *testing.T) {
 	for _, test := range []struct {
 		name       string
 		said       []said
-		want       []string // how findings begin
+		want       []string // prefixes of the findings
 		confidence finding.Confidence
 	}{
 		{"before an end", []said{{0, series.Complaint, "an error: no lib"}, {2, series.Crash, "its engine did not start"}}, []string{"a: an error: no lib"}, finding.Likely},
@@ -58,7 +58,7 @@ func TestWhatComplaintsTell(t *testing.T) {
 	}
 }
 
-// What a server warned of before its first batch came to nothing; what it warns of later is told.
+// Warnings before a server's first batch had no consequences; later warnings are reported.
 func TestWarnedBeforeItServed(t *testing.T) {
 	const at = trace.Time(1_700_000_000e9)
 	for after, want := range map[trace.Time]int{-60: 0, 60: 1} { // s
@@ -77,11 +77,11 @@ func TestWarnedBeforeItServed(t *testing.T) {
 	}
 }
 
-// That a log has no exception is said only where it has none, whoever's: lines of a process may lack its name.
+// The text says that the log has no exception only if it has none at all: lines of a process may lack its name.
 func TestNoExceptionIsDenied(t *testing.T) {
 	for _, test := range []struct {
 		name  string
-		after int // s, of an exception of another server
+		after int // s until an exception of another server; -1 is none
 		want  string
 	}{
 		{"none", -1, "the log has no exception for it"},
@@ -105,7 +105,7 @@ func TestNoExceptionIsDenied(t *testing.T) {
 	}
 }
 
-// A vLLM of which the last line is cut off, or of which some lines have no token at all, stands still.
+// A vLLM server whose log has no token at all from its first line on, or whose last line is cut off, stands still.
 func TestShortLogsOfVLLM(t *testing.T) {
 	for _, test := range []struct {
 		name                             string

@@ -10,16 +10,16 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A server whose log ends while others go on is told of: that it ended where the others do its work since then, or where the
-// kernel killed a process then; and else only that nothing tells. Logs that were collected one after the other, servers that
-// had nothing to do, and those that were told to end are none.
+// A server whose log ends before the others do is reported: as ended if the others take over its
+// work, or if the kernel killed a process at that time, and otherwise as possibly ended. Logs that
+// were collected one after another, idle servers, and those that were told to end are not reported.
 func TestLogsThatEnd(t *testing.T) {
 	const sec, begin, end = trace.Time(1e9), trace.Time(1_700_000_000e9), 600
 	type log struct {
 		until int // s
 		rate  func(at int) float64
 		runs  float64
-		says  series.InstantKind // at the end; Note is nothing
+		says  series.InstantKind // at the end; Note means nothing
 	}
 	steady := func(int) float64 { return 3 }
 	moved := func(at int) float64 {
@@ -32,7 +32,7 @@ func TestLogsThatEnd(t *testing.T) {
 	for _, test := range []struct {
 		name     string
 		logs     []log
-		kill     int // s, of the kernel; 0 is none, and less is at a time that is not told
+		kill     int // s, when the kernel killed a process; 0 is never, and negative is at an unknown time
 		want     string
 		severity finding.Severity
 		cost     bool
@@ -94,14 +94,14 @@ func TestLogsThatEnd(t *testing.T) {
 				t.Fatalf("%d findings: %v", len(found), found)
 			case !strings.Contains(found[0].Text, test.want) || found[0].Severity != test.severity && found[0].Severity != "" || (found[0].Cost > 0) != test.cost:
 				t.Errorf("%s, costs %g: %s", found[0].Severity, found[0].Cost, found[0].Text)
-			case test.cost && found[0].BasisText != sinceThen && (found[0].Cost < 0.15 || found[0].Cost > 0.18): // half of the time of one of three
+			case test.cost && found[0].BasisText != sinceThen && (found[0].Cost < 0.15 || found[0].Cost > 0.18): // half of the time of one of three servers
 				t.Errorf("costs %g", found[0].Cost)
 			}
 		})
 	}
 }
 
-// Servers that end at different times without a word are each a finding: the logs of the others end at the same time.
+// Servers that end at different times without a message are separate findings: the other logs all end at the same time.
 func TestLogsThatEndAtDifferentTimes(t *testing.T) {
 	const sec, begin = trace.Time(1e9), trace.Time(1_700_000_000e9)
 	for _, test := range []struct {
@@ -109,7 +109,7 @@ func TestLogsThatEndAtDifferentTimes(t *testing.T) {
 		want  []string
 	}{
 		{[]int{200, 400, 600, 600}, []string{"the log of b ends at 22:19:59", "the log of a ends at 22:16:39"}},
-		{[]int{300, 400, 500, 600}, nil}, // collected one after the other
+		{[]int{300, 400, 500, 600}, nil}, // collected one after another
 	} {
 		set := series.New(trace.NewSymbols(), &trace.Diags{})
 		for i, until := range test.until {
@@ -140,8 +140,8 @@ func TestLogsThatEndAtDifferentTimes(t *testing.T) {
 	}
 }
 
-// A server that logs no batch any more although requests come stands still, as long as its log goes on; one of which the clients of
-// those that wait gave up does not.
+// A server that logs no more batches stands still if requests arrive and its log goes on. It does not if
+// the clients of its waiting requests gave up.
 func TestServersThatStandStill(t *testing.T) {
 	const sec, begin = trace.Time(1e9), trace.Time(1_700_000_000e9)
 	for came, want := range map[int32]string{2: "a has stood still since 22:13:39, with 3 requests in its batch and 1 waiting: its log goes on until 22:19:59 without a batch, although 2 more requests came", 0: ""} {
@@ -168,16 +168,16 @@ func TestServersThatStandStill(t *testing.T) {
 	}
 }
 
-// A vLLM whose lines tell of requests and of no token stands still; where the log goes on without lines, too, as that of an idle
-// one does, nobody is sure. One that runs no request has nothing to do.
+// A vLLM server whose lines show running requests but no tokens stands still. If its log also goes on without such
+// lines, as that of an idle server does, that is less certain. A server without running requests has nothing to do.
 func TestVLLMThatComputesNothing(t *testing.T) {
 	const sec, begin = trace.Time(1e9), trace.Time(1_700_000_000e9)
 	for _, c := range []struct {
 		name    string
 		running float64 // in lines without tokens
-		lines   int     // of these
+		lines   int     // number of such lines
 		goesOn  bool
-		ends    trace.Time // s behind the last line
+		ends    trace.Time // s after the last line
 		want    string
 	}{
 		{"lines to the end", 9, 8, false, 0, "DP0 has stood still since 22:14:50, with 9 requests in its batch and 2 waiting: until 22:16:10, when the log ends, it computes no token certain"},
@@ -226,7 +226,7 @@ func TestVLLMThatComputesNothing(t *testing.T) {
 	}
 }
 
-// Levels alone tell that a server stands still, where decoding would change them; SGLang without ranks in its labels may be idle.
+// Gauges alone show that a server stands still, since decoding would change them. SGLang without rank labels may be idle.
 func TestLevelsThatStandStill(t *testing.T) {
 	const sec, begin = trace.Time(1e9), trace.Time(1_700_000_000e9)
 	for _, c := range []struct {

@@ -13,14 +13,14 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// fillServer begins the log of a server, which is called a, b, and so on, and returns its place.
+// fillServer begins the log of server a, b, and so on, and returns its place.
 func fillServer(set *series.Set, i int) (f *series.Filler, place int32) {
 	name := string(rune('a' + i))
 	f = set.Fill(name+".log", "server log")
 	return f, f.Place(series.Place{Server: f.Server(series.Server{Name: name, Role: "unified", Engine: "SGLang"}), Rank: trace.NoRank, GPU: series.NoGPU})
 }
 
-// A server that does not start, and is started again minutes later, is away for its part of all that is logged: 400 of 1000 s.
+// A server that fails to start, and is restarted minutes later, is away for its share of the logged time: 400 of 1000 s.
 func TestAwayBeforeTheFirstBatch(t *testing.T) {
 	const sec, begin = trace.Time(1e9), trace.Time(1_700_000_000e9)
 	set := series.New(trace.NewSymbols(), &trace.Diags{})
@@ -37,12 +37,13 @@ func TestAwayBeforeTheFirstBatch(t *testing.T) {
 	}
 }
 
-// Memory that runs out as an engine wakes up was taken while it slept; else it is the memory beside the KV cache, by the setting of the engine.
-// A line of vLLM's statistics is of the 10 s before it: one right behind a failure is of no batch since then.
+// If memory runs out when an engine wakes up, others took it during its sleep. Otherwise, the setting of the
+// engine leaves too little memory beside the KV cache. A line of vLLM's statistics covers the 10 s before it:
+// right after a failure, it does not mean that batches go on.
 func TestMemoryOfOneAsleep(t *testing.T) {
 	const sec, begin = trace.Time(1e9), trace.Time(1_700_000_000e9)
 	for _, test := range []struct {
-		said []said // one each 10 s, the last one runs out of memory
+		said []said // one per 10 s; the last one runs out of memory
 		want string
 	}{
 		{[]said{{series.Note, series.Sleeps}}, "it was asleep since 22:13:30: others may have taken the memory that it gave back"},
@@ -69,8 +70,8 @@ func TestMemoryOfOneAsleep(t *testing.T) {
 	}
 }
 
-// A server that ends costs its part of the time of all servers while others go on, or until it is back; if no log goes on, nobody knows how
-// long it was away, and it is all of the time since then.
+// A server that ends costs its share of the time of all servers, as long as others go on or until it is back. If
+// no log goes on, it is unknown how long it was away, and the cost is all of the time since then.
 func TestServersThatEndCostTheirPart(t *testing.T) {
 	const sec, begin, end = trace.Time(1e9), trace.Time(1_700_000_000e9), 1000
 	for _, test := range []struct {
@@ -117,7 +118,7 @@ func TestServersThatEndCostTheirPart(t *testing.T) {
 	}
 }
 
-// Of exceptions of one time that say as much, one that is more than a name leads.
+// Of several exceptions at one time, one with a message leads one that is just a name.
 func TestBareExceptionsFollow(t *testing.T) {
 	const at = trace.Time(1_700_000_000e9)
 	for first, second := range map[string]string{"TimeoutError": "TimeoutError: RPC call to execute_model timed out", "AssertionError": "RuntimeError: no pages are left"} {
@@ -133,7 +134,8 @@ func TestBareExceptionsFollow(t *testing.T) {
 	}
 }
 
-// What only follows from an exception does not lead: who learns that a worker died, who is told to end, or what a keyboard interrupts.
+// An exception that only follows from another does not lead: the news that a worker died, a process that is
+// told to end, or a keyboard interrupt.
 func TestWhatFollowsDoesNotLead(t *testing.T) {
 	const at = trace.Time(1_700_000_000e9)
 	for _, after := range []string{"a worker died with exit code 1", "a worker died with exit code -15 (told to end)", "KeyboardInterrupt", "asyncio.exceptions.CancelledError",
@@ -150,7 +152,7 @@ func TestWhatFollowsDoesNotLead(t *testing.T) {
 	}
 }
 
-// How a worker was killed says more than what another process raised then.
+// The signal that killed a worker says more than what other processes then raise.
 func TestKilledWorkerLeads(t *testing.T) {
 	for text, want := range map[string]bool{"a worker died with exit code -9 (killed)": false, "a worker died with exit code 137 (killed)": false, "a worker died with exit code 1": true, "ChildProcessError: worker died": true} {
 		if got := follows(text); got != want {
@@ -159,8 +161,8 @@ func TestKilledWorkerLeads(t *testing.T) {
 	}
 }
 
-// A watchdog that gives up behind the end of another process of its server waited for that one, unless batches came in between, or it is of
-// another time. What is complained of behind an end is not its reason.
+// If a watchdog gives up after another process of its server ended, it waited for that process, unless batches
+// came in between, or the end has no reason of its own. Messages after an end are not its reason.
 func TestWatchdogsWaitForWhatEnded(t *testing.T) {
 	const at, min = trace.Time(1_700_000_000e9), trace.Time(60e9)
 	const crash, hangs = "a: a segmentation fault at 22:13:20", "a: Scheduler did not come back for 300 to 450 s, says its watchdog at 22:18:20"
@@ -168,7 +170,7 @@ func TestWatchdogsWaitForWhatEnded(t *testing.T) {
 		name    string
 		kind    series.InstantKind
 		end     string
-		batches trace.Time // until when
+		batches trace.Time // the last batch
 		want    string
 	}{
 		{"a crash", series.Exception, "a segmentation fault", at, crash},
@@ -200,7 +202,7 @@ func TestWatchdogsWaitForWhatEnded(t *testing.T) {
 	}
 }
 
-// A server that was told to end did not crash: SGLang says so of its processes, whoever told them to.
+// A server that was told to end did not crash: SGLang says so about its processes, whoever told them to.
 func TestToldToEnd(t *testing.T) {
 	const at = trace.Time(1_700_000_000e9)
 	for _, c := range []struct {
@@ -223,8 +225,8 @@ func TestToldToEnd(t *testing.T) {
 	}
 }
 
-// A transfer that failed right before code that needs it ended a process is told of with that; one long before, or beside other code, is
-// a finding of its own.
+// A transfer that failed right before an exception in code that depends on it is reported with that exception.
+// Long before it, or if the exception is in other code, it is a finding of its own.
 func TestTransfersThatEndProcesses(t *testing.T) {
 	const at = trace.Time(1_700_000_000e9)
 	for _, c := range []struct {
@@ -247,7 +249,8 @@ func TestTransfersThatEndProcesses(t *testing.T) {
 	}
 }
 
-// Requests that were aborted while they waited for their KV cache are told of, without who did it; not beside a KV cache that did not arrive.
+// Requests that were aborted while they waited for their KV cache are reported, without an assumption about who
+// aborted them. They are not reported if a KV cache failed to arrive.
 func TestAbortedWhileWaiting(t *testing.T) {
 	const at = trace.Time(1_700_000_000e9)
 	for _, c := range []struct {
@@ -268,7 +271,8 @@ func TestAbortedWhileWaiting(t *testing.T) {
 	}
 }
 
-// A health check fails where a decode server waits for an answer of a prefill server: that is why, and costs what it costs.
+// If a decode server waits for an answer from a prefill server and then fails a health check, the
+// missing answer leads. Another lost peer does not explain a failed health check.
 func TestUnansweredQuestionsLead(t *testing.T) {
 	const at = trace.Time(1_700_000_000e9)
 	for told, want := range map[string]string{series.Untold + ": timed out": "does not tell where it takes transfers: timed out", "a decode server may be dead": "a health check failed"} {
@@ -288,7 +292,7 @@ func TestUnansweredQuestionsLead(t *testing.T) {
 	}
 }
 
-// What is nearest to the wires leads, whatever stamp of whole seconds comes first.
+// The failure closest to the network leads, even if its stamp is later within the precision of whole seconds.
 func TestWhyTransfersFailLeads(t *testing.T) {
 	set := series.New(trace.NewSymbols(), &trace.Diags{})
 	f, p := fillServer(set, 0)
@@ -303,8 +307,8 @@ func TestWhyTransfersFailLeads(t *testing.T) {
 	}
 }
 
-// What ends processes of several servers at once, as others did not answer them, is one finding, since their last batch; other ends are
-// several.
+// An error that ends processes of several servers because peers did not answer is one finding, since their
+// last batch. Other errors are separate findings.
 func TestServersOfOneJob(t *testing.T) {
 	const sec, begin = trace.Time(1e9), trace.Time(1_700_000_000e9)
 	for text, want := range map[string]int{"Scheduler: RuntimeError: DeepEP error: timeout (dispatch CPU)": 1, "Scheduler: ValueError: no": 2} {
@@ -324,7 +328,8 @@ func TestServersOfOneJob(t *testing.T) {
 	}
 }
 
-// What a router complains of as it gives a request up is part of that; a router that begins amid the work of servers is told of.
+// A router's error messages while it gives up a request are part of that finding. A router that
+// restarts while servers work is reported.
 func TestRouterGivesUpAndBeginsAnew(t *testing.T) {
 	const sec, begin = trace.Time(1e9), trace.Time(1_700_000_000e9)
 	set := series.New(trace.NewSymbols(), &trace.Diags{})

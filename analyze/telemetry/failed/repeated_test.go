@@ -10,7 +10,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A server that ends in the same way again and again is one finding, which costs the time until it was ready each time; another way is another one.
+// A server that ends repeatedly in the same way is one finding, with the total time until it was ready again. A
+// different way is another finding.
 func TestEndsAgain(t *testing.T) {
 	const sec, begin = trace.Time(1e9), trace.Time(1_700_000_000e9)
 	set := series.New(trace.NewSymbols(), &trace.Diags{})

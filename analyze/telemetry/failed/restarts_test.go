@@ -12,10 +12,10 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A server that is started again counts from 0; one counter that falls, or scrapes that are missing, are no start.
+// A server that restarts counts from 0. A single counter that falls, or missing scrapes, are not a restart.
 func TestRestarts(t *testing.T) {
 	const begin, step, n = 1787000000, 15, 40
-	// counted is what a counter of a server says at a scrape that is the k-th; false is no scrape.
+	// counted returns the value of a server's counter at scrape k; false is no scrape.
 	type counted func(server, k int) (value float64, ok bool)
 	went := func(k int) float64 { return 1000 + 100*float64(k) }
 	on := func(_, k int) (float64, bool) { return went(k), true }
@@ -108,7 +108,7 @@ func TestRestarts(t *testing.T) {
 	}
 }
 
-// One panel of a dashboard tells that a server has no values any more.
+// One panel of a dashboard is enough to show that a server no longer has values.
 func TestOnePanelThatEnds(t *testing.T) {
 	const begin = trace.Time(1_700_000_000e9)
 	set := series.New(trace.NewSymbols(), &trace.Diags{})
@@ -126,12 +126,13 @@ func TestOnePanelThatEnds(t *testing.T) {
 	}
 }
 
-// What a server did goes to the other one once it has no scrapes, or only its scrapes stop; one that stands still for a while goes on.
+// If a server's scrapes end, the finding says whether another server took over its work, or whether perhaps
+// only the scrapes stopped. A server that stands still for a while continues afterward.
 func TestServersThatGoAway(t *testing.T) {
 	const sec, begin, away, n = trace.Time(1e9), trace.Time(1_700_000_000e9), 40, 60
 	for _, c := range []struct {
 		name  string
-		rate  func(server, k int) float64 // requests from scrape k to the next one
+		rate  func(server, k int) float64 // requests between scrapes k and k+1
 		ends  bool
 		want  string
 		found finding.Confidence

@@ -10,13 +10,14 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// What a log said.
+// A said is an event in a log.
 type said struct {
 	kind series.InstantKind
 	text string
 }
 
-// A server that takes far longer for its weights than the others is told of; one of two, and one that takes a little longer, are not.
+// A server that loads its weights far more slowly than the others is reported. One of only two servers is
+// not, nor one that is slightly slower.
 func TestSlowStarts(t *testing.T) {
 	const sec, begin = trace.Time(1e9), trace.Time(1_700_000_000e9)
 	for _, test := range []struct {
@@ -27,7 +28,7 @@ func TestSlowStarts(t *testing.T) {
 		{[]float64{27, 26, 240, 28}, "", "c took 240 s for its weights, until 22:17:20, and the others 27 s"},
 		{[]float64{27, 26, 240, 28}, " (30.6 GB)", "c took 240 s for its weights, until 22:17:20, and the others 27 s"},
 		{[]float64{27, 26, 240, 28}, " (3%[1]d.5 GB)", "c took 240 s for its weights, until 22:17:20, and the others 27 s"},
-		{[]float64{27, 26, 240, 28}, " (%[1]d1 GB)", ""}, // of other models
+		{[]float64{27, 26, 240, 28}, " (%[1]d1 GB)", ""}, // different models
 		{[]float64{27, 26, 70, 28}, "", ""},
 		{[]float64{27, 240}, "", ""},
 		{[]float64{270, 260, 400, 280}, "", ""},
@@ -58,20 +59,20 @@ func TestSlowStarts(t *testing.T) {
 		if got != test.want {
 			t.Errorf("%v: %q", test.took, got)
 		}
-		if len(found) > 0 && (found[0].Cost < 0.05 || found[0].Cost > 0.06) { // 213 of 1000 s of one of four
+		if len(found) > 0 && (found[0].Cost < 0.05 || found[0].Cost > 0.06) { // 213 of 1000 s on one of four servers
 			t.Errorf("costs %g", found[0].Cost)
 		}
 	}
 }
 
-// A server whose log ends amid a step of its start is told of, unless it was ready, told to end, or runs batches; a log that goes on is of one
-// that never says that it is ready.
+// A server whose log ends during a startup step is reported, unless it was ready, told to end, or running batches.
+// If its log goes on, it never became ready.
 func TestNotReady(t *testing.T) {
 	const sec, begin = trace.Time(1e9), trace.Time(1_700_000_000e9)
 	loads, graphs, done := said{series.Starting, "loads weights"}, said{series.Starting, "captures graphs"}, said{series.Starting, "has its graphs"}
 	for _, test := range []struct {
 		name  string
-		said  []said // one each 10 s
+		said  []said // one per 10 s
 		after trace.Time
 		batch bool
 		want  string
@@ -111,14 +112,15 @@ func TestNotReady(t *testing.T) {
 	}
 }
 
-// Workers for which an engine waits while it starts did not hang if the start goes on; they did if it is started anew, or never was behind a step.
+// An engine that waits for its workers during startup did not hang if startup continues afterward. It hung if it
+// is restarted, or if it was not in a startup step.
 func TestLongSteps(t *testing.T) {
 	const sec, begin = trace.Time(1e9), trace.Time(1_700_000_000e9)
 	weights, waits := said{series.Starting, "has its weights, after 9 s"}, said{series.Timeout, "its workers did not come back for 60 s"}
 	const went, stood = "a: its workers did not come back for 60 s at 22:15:00, while it started: it went on by 22:16:40, and did not hang", "a: its workers did not come back for 60 s at 22:15:00, so it has stood still since 22:14:00 or before"
 	for _, test := range []struct {
 		name string
-		said []said // one each 100 s
+		said []said // one per 100 s
 		want string
 	}{
 		{"it goes on", []said{weights, waits, {series.Starting, "has its engine"}}, went},

@@ -10,8 +10,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Counters of transfers that failed are told of: of both ends, the one whose peers count none leads. TP ranks of a server count the same
-// requests, SGLang's counters begin with the first failure, and timeouts that each end sees are no more requests.
+// Counters of failed transfers are reported. The end whose peers have no failures leads. TP ranks of a server count
+// the same requests, SGLang's counters only appear with the first failure, and timeouts that both ends see count once.
 func TestCountedTransfers(t *testing.T) {
 	const begin, every = trace.Time(1787000000e9), trace.Time(15e9)
 	for _, c := range []struct {
@@ -59,7 +59,7 @@ func TestCountedTransfers(t *testing.T) {
 			got = append(append(got, found[i].Text), finding.Sentences(found[i].Evidence)...)
 		}
 		if len(got) > 0 {
-			got = got[:len(got)-1] // where to look
+			got = got[:len(got)-1] // without the hint where to look
 		}
 		if fmt.Sprint(got) != fmt.Sprint(c.want) || !counted {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)

@@ -9,7 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// What ranks of a role do alike is one finding, led by the one that costs most, and costs add up.
+// Equal findings about ranks of a role are one finding, led by the one with the highest cost, and costs add up.
 func TestAlike(t *testing.T) {
 	list := []finding.Finding{{Text: "a", Cost: 0.1}, {Text: "b", Cost: 0.3}, {Text: "c", Cost: 0.2}}
 	got := Alike(list)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Where something holds more often than not are runs; moments far from them are none.
+// Runs are where something holds more often than not. Isolated moments far away are none.
 func TestRuns(t *testing.T) {
 	var hits []Hit
 	for b, c := range "..x.........xxxx.xxx.........xxxxxxx...x.." {
@@ -14,7 +14,7 @@ func TestRuns(t *testing.T) {
 	if got := Runs(hits); !reflect.DeepEqual(got, [][2]int{{12, 19}, {29, 39}}) {
 		t.Errorf("%v", got)
 	}
-	hits = nil // parts whose neighborhoods meet are one
+	hits = nil // runs whose neighborhoods meet are merged
 	for b, c := range "..xxxxx...x...xxxxx..." {
 		hits = append(hits, Hit{b, c == 'x'})
 	}

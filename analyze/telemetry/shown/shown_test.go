@@ -9,13 +9,14 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Of an export of curves, the one that leaves what it was is told, from when on, whatever it measures; one that wavers is none.
+// In an export of curves, one that leaves its usual level is reported, with the time, whatever it
+// measures. One that merely fluctuates is not.
 func TestShown(t *testing.T) {
 	waver := func(i int) float64 { return float64(i * 7 % 5) }
 	for _, c := range []struct {
 		name string
 		of   func(i int) float64
-		want string // "" is nothing
+		want string // "" is no finding
 	}{
 		{"steady", func(i int) float64 { return 100 + waver(i) }, ""},
 		{"a step down", func(i int) float64 { return (100 + waver(i)) * map[bool]float64{true: 0.5, false: 1}[i >= 40] }, "x (a) falls since 20:54:00, to 50 ("},

@@ -11,15 +11,15 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// One of two servers that takes 1.4 times as long since some scrape is told of, though that is less than load does to both; what
-// comes to both is not, nor is what lasts for some scrapes.
+// If one of two servers takes 1.4 times as long from some scrape on, that is found, even if load varies
+// by more on both. A change on both is not reported here, nor one that lasts for a few scrapes.
 func TestSlowerThanTheOtherByHistograms(t *testing.T) {
 	const n = 60
 	for _, c := range []struct {
 		name  string
-		both  func(k int) float64 // how many times as long requests take on both
-		times func(k int) float64 // and on the first one, besides
-		since int                 // scrape; 0 is nothing
+		both  func(k int) float64 // factor of the duration of requests on both
+		times func(k int) float64 // additional factor on the first one
+		since int                 // scrape; 0 is no finding
 	}{
 		{"alone", jumps(0, 1, 1), jumps(30, 1, 1.4), 30},
 		{"beside load", func(k int) float64 { return 1 + 0.15*math.Sin(float64(k)/4) }, jumps(30, 1, 1.4), 30},

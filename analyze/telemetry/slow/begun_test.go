@@ -11,14 +11,14 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A KV cache that fills up while as many requests run, again and again others, is told of; one that is full because more run, or
-// whose first requests only grow, is not.
+// A KV cache that fills up while the number of running requests is constant, and these come and go, is
+// reported. One that is full because more requests run, or because the first ones just grow, is not.
 func TestKVCacheFills(t *testing.T) {
 	const sec, begin = trace.Time(1e9), trace.Time(1_700_000_000e9)
 	for _, test := range []struct {
 		name        string
 		usage, runs func(at float64) float64
-		comes       float64 // requests a second; 0 is not told, and less is that no prompt is computed
+		comes       float64 // requests per second; 0 is unknown, and negative means that no prompt is computed
 		want        string
 	}{
 		{"a leak", func(at float64) float64 { return 10 + 89*at/600 }, func(float64) float64 { return 10 }, 1, "fills up, from 25 % to 97 % at 22:23:19, while about as many requests run (10)"},
@@ -55,7 +55,7 @@ func TestKVCacheFills(t *testing.T) {
 	}
 }
 
-// What stops a scheduler again and again since a change began is told with it; what did so all along is not.
+// Repeated interruptions of a scheduler that began with a change are reported with it, and those that were there before are not.
 func TestWhatBeganWithAChange(t *testing.T) {
 	const sec, begin = trace.Time(1e9), trace.Time(1_700_000_000e9)
 	for first, want := range map[int]bool{301: true, 10: false} {

@@ -10,13 +10,13 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/telemetry/slow"
 )
 
-// What is asked of a server more than before is told of, with how much and since when, if its requests take longer for it.
-// Requests that a full KV cache throws out, and the rest of a prompt that a batch had no room for, do not come twice.
+// Higher demand on a server is reported with its size and start, if its requests take longer because of it. Requests
+// that a full KV cache retracts, and the rest of a prompt that did not fit in a batch, are not counted twice.
 func TestDemands(t *testing.T) {
-	const bucket = 8192 // tokens of a prefill batch at most
+	const bucket = 8192 // maximum number of tokens in a prefill batch
 	type second struct {
 		come, prompt, answer int
-		speed                int // of a request, in tokens a second
+		speed                int // tokens per second of a request
 		retracted            int
 		silent               bool
 	}
@@ -33,7 +33,7 @@ func TestDemands(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		at   func(i int) second
-		want string // "" is nothing
+		want string // "" is no finding
 	}{
 		{"nothing changes", later(func(*second) {}), ""},
 		{"twice as many come, and nobody suffers", later(func(s *second) { s.come = 8 }), ""},
@@ -73,7 +73,7 @@ func TestDemands(t *testing.T) {
 					rest = 0
 					for tokens > bucket {
 						l.say(" TP0", "Prefill batch, #new-seq: %d, #new-token: %d, #cached-token: 0, token usage: 0.30, #running-req: %d, #queue-req: 0, ", seqs-1, bucket, running)
-						tokens, seqs = tokens-bucket, 2 // the last one of the batch, and one more
+						tokens, seqs = tokens-bucket, 2 // the rest of the prompt that was cut, and one more
 					}
 					l.say(" TP0", "Prefill batch, #new-seq: %d, #new-token: %d, #cached-token: 0, token usage: 0.30, #running-req: %d, #queue-req: 0, ", seqs, tokens, running)
 					l.say(" TP0", "Decode batch, #running-req: %d, #token: %d, token usage: 0.30, cuda graph: True, gen throughput (token/s): %d.00, #queue-req: 0, ",
@@ -97,7 +97,7 @@ func TestDemands(t *testing.T) {
 	}
 }
 
-// about reports whether two sentences are the same but for numbers that differ by a tenth at most, and times by a bucket.
+// about reports whether two sentences are equal, except for numbers within a tenth of each other and times within a bucket.
 func about(a, b string) bool {
 	x, y := strings.Fields(a), strings.Fields(b)
 	if len(x) != len(y) {
@@ -126,7 +126,7 @@ func about(a, b string) bool {
 	return true
 }
 
-// vLLM logs the hit rate of the last thousand requests, which falls bit by bit when nothing is cached any more.
+// vLLM logs the hit rate of the last thousand requests, which falls gradually when prompts are no longer cached.
 func TestHitRateSlides(t *testing.T) {
 	for name, test := range map[string]struct {
 		at   func(i int) float64

@@ -12,10 +12,10 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A loop is what a scheduler spends each second on, how long a token takes, in s, and which part of its steps runs without a graph.
+// A loop is how a scheduler spends each second, how many s a token takes, and the share of its steps without a graph.
 type loop struct{ idle, picking, waiting, cpu, token, plain float64 }
 
-// played scrapes a scheduler every 15 s.
+// played returns n scrapes of a scheduler, every 15 s.
 func (s scheduler) played(n int) *telemetry.Logged {
 	set := series.New(trace.NewSymbols(), &trace.Diags{})
 	f := set.Fill("m", "test")
@@ -59,18 +59,18 @@ func (s scheduler) played(n int) *telemetry.Logged {
 	return telemetry.Measure(set, telemetry.Options{})
 }
 
-// A scheduler is what it does in the k-th interval.
+// A scheduler returns its loop in the k-th interval.
 type scheduler func(k int) loop
 
-// Of a scheduler that spends more of its time between batches, and whose tokens take longer, the stage is named, and
-// whether it computes meanwhile. One that waits longer for its GPU, or has less to do, does nothing wrong.
+// If a scheduler spends more of its time between batches, and tokens take longer, the finding names the stage, and
+// says whether it computes meanwhile. A scheduler that waits longer for its GPU, or has less to do, is not at fault.
 func TestTimeBetweenBatches(t *testing.T) {
 	usual := loop{picking: 0.05, waiting: 0.6, cpu: 0.9, token: 0.015}
 	for _, test := range []struct {
 		name string
 		then loop
-		want []string // nothing is found without
-		// asMuch tells that as much is between batches as before.
+		want []string // parts of the texts; nil is no finding
+		// asMuch is true if the time between batches is the same as before.
 		asMuch bool
 	}{
 		{"as before", usual, nil, true},

@@ -14,20 +14,20 @@ import (
 
 const second = trace.Time(1e9)
 
-// bounds are those of SGLang's histogram of TTFT.
+// bounds are the buckets of SGLang's TTFT histogram.
 var bounds = []float64{0.1, 0.2, 0.4, 0.6, 0.8, 1, 2, 4, 6, 8, 10, 20, 40, 60, 80, 100, 200, 400, math.Inf(1)}
 
-// A scraped server is what it is asked in each interval of 15 s, and how long all of that takes.
+// A scrapedServer has requests in each interval of 15 s, and durations.
 type scrapedServer struct {
 	requests func(k int) int
-	ttft     func(k int) float64 // in s
+	ttft     func(k int) float64 // s
 	waits    func(k int) float64
-	sum      bool                // it has the counter of seconds
-	frontend bool                // of which no metric tells what runs
-	transfer func(k int) float64 // how long that stage takes of each request, in s; nil is not counted
+	sum      bool                // has the counter of total seconds
+	frontend bool                // has no metric of running requests
+	transfer func(k int) float64 // s of this stage per request; nil is not exported
 }
 
-// found fills a set with n scrapes, and returns what is found of latencies and of demands.
+// found returns what n scrapes show about latencies and demand.
 func (s scrapedServer) found(n int) (latencies, demands []finding.Finding) {
 	set := series.New(trace.NewSymbols(), &trace.Diags{})
 	f := set.Fill("m", "test")
@@ -94,15 +94,16 @@ func jumps(at int, before, after float64) func(int) float64 {
 	}
 }
 
-// What takes longer since a scrape is found with its means, whether seconds are counted or only buckets, and of few scrapes, too.
+// A latency that rises from some scrape on is found, with its means, whether the sum of seconds or only
+// buckets are exported, even with few scrapes.
 func TestLatencyOfHistograms(t *testing.T) {
 	for _, test := range []struct {
 		name     string
 		n        int
 		sum      bool
-		off      float64 // of the means, at most
+		off      float64 // maximum error of the means
 		asked    string
-		requests int // since then
+		requests int // since the change
 	}{
 		{"sums", 40, true, 0.05, "about as many requests come as before: 1.33 a second", 20},
 		{"buckets", 40, false, 0.15, "about as many requests come", 20},
@@ -128,7 +129,7 @@ func TestLatencyOfHistograms(t *testing.T) {
 	}
 }
 
-// Of a frontend there are histograms, and nothing of batches.
+// A frontend exports histograms, but nothing about batches.
 func TestLatencyOfAFrontend(t *testing.T) {
 	s := scrapedServer{frontend: true, requests: func(int) int { return 20 }, ttft: jumps(20, 0.15, 0.9), sum: true}
 	if found, _ := s.found(40); len(found) != 1 || !strings.Contains(found[0].Text, "TTFT is 900 ms on average on unified, 152 ms before") {
@@ -136,7 +137,7 @@ func TestLatencyOfAFrontend(t *testing.T) {
 	}
 }
 
-// Nothing is found where latencies stay as they are, or vary about the same mean.
+// Nothing is found if latencies stay the same, or fluctuate around a constant mean.
 func TestSteadyLatencies(t *testing.T) {
 	for _, n := range []int{6, 12, 60} {
 		s := scrapedServer{requests: func(k int) int { return 15 + k%4 }, ttft: func(k int) float64 { return 0.3 * math.Exp(0.3*math.Sin(float64(7*k))) }, waits: jumps(0, 0, 0), sum: true}
@@ -146,14 +147,14 @@ func TestSteadyLatencies(t *testing.T) {
 	}
 }
 
-// A burst of requests is demand, by histograms and counters alone: what waits in addition came, too.
+// A burst of requests is found as demand from histograms and counters alone. Additional waiting requests count as arrivals, too.
 func TestDemandInMetrics(t *testing.T) {
 	s := scrapedServer{requests: jumpsBack(20, 27, 90, 120), ttft: jumps(20, 0.15, 9), sum: true, waits: func(k int) float64 { return 200 * max(0, min(float64(k-20), 7)) }}
 	_, demands := s.found(60)
 	if len(demands) != 1 || !strings.Contains(demands[0].Text, "21.3 requests a second come to unified, 6 before") {
 		t.Fatalf("%v", demands)
 	}
-	// Intervals of reports begin at even times, up to 15 s before a scrape.
+	// Intervals of reports are aligned, and begin up to 15 s before a scrape.
 	if at := trace.Time(1787000000) * second; at+300*second-demands[0].Since >= 15*second || at+405*second-demands[0].Until >= 15*second {
 		t.Errorf("from %d to %d", demands[0].Since-at, demands[0].Until-at)
 	}
@@ -168,7 +169,7 @@ func jumpsBack(from, to, before, after int) func(int) int {
 	}
 }
 
-// What makes up most of the difference is named, if that does.
+// The stage that makes up most of the difference is named, if there is one.
 func TestLatencyOfAStage(t *testing.T) {
 	for _, test := range []struct {
 		transfer func(k int) float64
@@ -182,7 +183,8 @@ func TestLatencyOfAStage(t *testing.T) {
 	}
 }
 
-// Of two spells, each is told with its time, against what is usual outside of both, although waits of one resemble each other.
+// Each of two spells is reported with its time, and compared with the usual level outside of both,
+// although waits during one are similar.
 func TestTwoSpells(t *testing.T) {
 	took := func(k int) float64 {
 		switch {

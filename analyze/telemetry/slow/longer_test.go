@@ -9,12 +9,12 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Tokens that take longer, and then longer still, take longer until the end; what is over is so where it is.
+// Tokens that take longer, and later even longer, form two spells until the end. A spell ends where it is over.
 func TestLongerStill(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		levels []float64 // of 60 blocks each
-		want   [][2]int  // parts: the first block, and how many
+		want   [][2]int  // spells: the first block, and the number of blocks
 	}{
 		{"once", []float64{1, 1.6}, [][2]int{{60, 60}}},
 		{"longer still", []float64{1, 1.4, 2.1}, [][2]int{{60, 60}, {120, 60}}},

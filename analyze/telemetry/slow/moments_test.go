@@ -11,8 +11,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A vLLM that takes in more and more of what waits, with room in its KV cache, has too many prompts to compute; where as many run, or it
-// is full, something else keeps them out: the cache is what it is told of then.
+// A vLLM server is prefill-bound if it takes in more and more waiting requests and its KV cache has room. If the number
+// of running requests does not rise, something else keeps requests out; if the cache is full, that is reported instead.
 func TestVLLMWithManyPrompts(t *testing.T) {
 	const begin = trace.Time(1_700_000_000e9)
 	for _, c := range []struct {
@@ -44,15 +44,15 @@ func TestVLLMWithManyPrompts(t *testing.T) {
 	}
 }
 
-// Few lines of SGLang tell what keeps waiting requests out: a batch that every prefill makes as large, prompts that take all of the time, or that
-// nothing is taken in. A queue that is gone at the end is told of by none of them.
+// A few lines of SGLang show what keeps requests waiting: a batch that every prefill fills to the same size, prompts
+// that take all of the time, or a server that takes nothing in. If the queue is gone at the end, nothing is reported.
 func TestFewLinesOfWaiting(t *testing.T) {
 	const begin = trace.Time(1_700_000_000e9)
 	no := math.NaN()
-	type line struct{ seqs, runs, waits float64 } // seqs is NaN in a line of a decode batch
+	type line struct{ seqs, runs, waits float64 } // seqs is NaN in a line about a decode batch
 	for _, c := range []struct {
 		name, want string
-		tokens     float64 // of each prompt, or piece of one
+		tokens     float64 // of each prompt, or of a piece of one
 		lines      []line
 	}{
 		{"limit", "running is stuck at 8 on TP0 (max running requests?): each of its 3 prefill batches from 22:13:22 on brings it to that many, while 20 requests wait at 22:13:22 and 14 at 22:13:28", 100,
@@ -93,7 +93,7 @@ func TestFewLinesOfWaiting(t *testing.T) {
 	}
 }
 
-// Between two lines, as many wait as both of them say: a queue that came before the first one grows then.
+// Between two lines, the smaller of both queue lengths counts.
 func TestQueueBetweenLines(t *testing.T) {
 	set := series.New(trace.NewSymbols(), &trace.Diags{})
 	f := set.Fill("a.log", "server log")
@@ -112,7 +112,7 @@ func TestQueueBetweenLines(t *testing.T) {
 	}
 }
 
-// A vLLM of which all lines tell that requests wait, and none has a prompt token, takes in nothing.
+// A vLLM server whose lines all show waiting requests, and no prompt tokens, takes nothing in.
 func TestShortLogsOfVLLM(t *testing.T) {
 	for _, test := range []struct {
 		name                             string
@@ -142,7 +142,7 @@ func TestShortLogsOfVLLM(t *testing.T) {
 	}
 }
 
-// A prefill server whose KV cache is full tells of what is computed and not sent yet.
+// For a prefill server with a full KV cache, the finding mentions prompts that are computed but not sent yet.
 func TestWhatPrefillKeeps(t *testing.T) {
 	for _, role := range []string{"prefill", "unified"} {
 		set := series.New(trace.NewSymbols(), &trace.Diags{})
@@ -159,7 +159,7 @@ func TestWhatPrefillKeeps(t *testing.T) {
 	}
 }
 
-// A queue that is longer in each of 5 lines is told of; one that is once shorter, or has fewer lines, is not.
+// A queue that grows in each of 5 lines is reported. One that shrinks once, or has fewer lines, is not.
 func TestQueueThatRises(t *testing.T) {
 	for want, queue := range map[string][]float64{"ever more requests wait for their decode server on prefill: 18 at 22:13:20, 35 at 22:13:24": {18, 22, 27, 28, 35}, "": {18, 22, 21, 28, 35}} {
 		for _, n := range []int{4, 5} {
@@ -180,8 +180,8 @@ func TestQueueThatRises(t *testing.T) {
 	}
 }
 
-// A full KV cache keeps requests waiting since they wait, where it was full in half of the lines since, with as many as waited then; and else since
-// it became full. A pool of states may be full while the one for tokens is not.
+// A full KV cache is the reason for waiting requests from when they began to wait, if it was full in at least half of the lines since then
+// with no more requests waiting; otherwise, only from when it became full. A pool of states may be full even if that of tokens is not.
 func TestFullWhileWaiting(t *testing.T) {
 	const begin = trace.Time(1_700_000_000e9)
 	type line struct{ full, waits, mamba float64 }
@@ -215,7 +215,8 @@ func TestFullWhileWaiting(t *testing.T) {
 	}
 }
 
-// Of one scrape, several times as many requests that wait as run are told of, although the KV cache has room: a few are not.
+// In a single scrape, several times as many waiting as running requests are reported, even if the
+// KV cache has room. A few waiting requests are not.
 func TestManyWaitInOneScrape(t *testing.T) {
 	for waiting, want := range map[float64]string{60: "60 requests wait on unified at 20:53:20 while 3 run: as many as run must end 20 times before the last of them is taken in", 20: ""} {
 		set := series.New(trace.NewSymbols(), &trace.Diags{})
@@ -236,7 +237,7 @@ func TestManyWaitInOneScrape(t *testing.T) {
 	}
 }
 
-// One batch of prompts that takes a minute and a half in a short log is told of, unless decoding is as slow.
+// A prefill batch of a minute and a half in a short log is reported, unless decoding is just as slow.
 func TestSlowBatchOfFew(t *testing.T) {
 	const begin = trace.Time(1_700_000_000e9)
 	for rate, want := range map[float64]string{50: "TP0 took 90 s for a batch of 8,000 tokens of prompts, from 22:13:20 to 22:14:50", 0.5: ""} {
@@ -267,13 +268,13 @@ func TestSlowBatchOfFew(t *testing.T) {
 	}
 }
 
-// Lines of vLLM tell how many prompt tokens are computed a second, and count a prompt when all of it is. Where far more are than ever before,
-// nothing tells what a token would have taken; where as many are as before, the server is slower.
+// vLLM logs prompt tokens per second, and counts a prompt when all of it is computed. If far more prompt tokens are computed than
+// ever before, it is unknown how long a token would have taken without them. If they are as many as before, the server is slower.
 func TestTokensOfVLLMBesidePrompts(t *testing.T) {
 	const begin = trace.Time(1_700_000_000e9)
 	for _, c := range []struct {
 		name          string
-		prompts, rate float64 // since the middle
+		prompts, rate float64 // from the middle on
 		slower        bool
 	}{
 		{"long prompts", 1500, 10, false},
@@ -289,7 +290,7 @@ func TestTokensOfVLLMBesidePrompts(t *testing.T) {
 				prompts, rate = c.prompts, c.rate
 			}
 			if k%2 == 1 {
-				prompts = 0 // counted with the next line
+				prompts = 0 // counted in the next line
 			}
 			f.Line(int64(k) + 1)
 			for m, v := range map[series.MetricID]float64{series.PrefillRate: prompts, series.Generation: rate + float64(k%3), series.Running: 4 + float64(k%2), series.Queued: 0, series.KVUsage: 5} {
@@ -304,7 +305,8 @@ func TestTokensOfVLLMBesidePrompts(t *testing.T) {
 	}
 }
 
-// Of one scrape, a KV cache that is full while requests wait is told as of then, without a cost; a full one that keeps nobody waiting is not.
+// In a single scrape, a KV cache that is full while requests wait is reported as of that moment, without a cost. A
+// full one without waiting requests is not.
 func TestMoments(t *testing.T) {
 	for waiting, want := range map[float64]string{7: "the KV cache of a is full (99 %) while 7 requests wait, at 20:53:20", 0: ""} {
 		set := series.New(trace.NewSymbols(), &trace.Diags{})

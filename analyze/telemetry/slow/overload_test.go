@@ -10,10 +10,10 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/telemetry/slow"
 )
 
-// A queue grows because more is asked of a server, which does no less then, or because it does less. What a server does in a
-// second of a simulated queue is exact; its lines come every 10 s, as those of vLLM.
+// A queue grows because demand rises while the server does at least as much as before, or because the
+// server does less. The simulated queue is exact to the second, and lines come every 10 s, like vLLM's.
 func TestOverload(t *testing.T) {
-	type second struct{ asked, done, running, prompts, kv float64 } // requests a second, running requests, tokens a second, %
+	type second struct{ asked, done, running, prompts, kv float64 } // requests per second, running requests, tokens per second, %
 	for _, test := range []struct {
 		name       string
 		at         func(i int) second
@@ -86,7 +86,8 @@ func said(found []finding.Finding) string {
 	return text.String()
 }
 
-// Too much is asked of one server of three, which do as much as they are asked for: that is said, unless requests wait on another one, too.
+// If one of three servers is overloaded while the others keep up with their demand, the finding says so, unless
+// requests wait on another one, too.
 func TestOverloadOfOne(t *testing.T) {
 	const line = "[pod/llm-%d] INFO 06-06 %s [loggers.py:248] Engine 000: Avg prompt throughput: 400.0 tokens/s, Avg generation throughput: %d.0 tokens/s, Running: %d reqs, Waiting: %d reqs, GPU KV cache usage: 20.0%%, Prefix cache hit rate: 0.0%%\n"
 	for waiting, want := range map[int]string{0: "; nothing waits on the other 2 of its role, and 13 requests run there at most (64 here): if they serve the same, requests are spread unevenly", 40: ""} {

@@ -10,7 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/telemetry/held"
 )
 
-// A busyLog is the log of a server that decodes 64 requests, with a line every second and a prefill every three.
+// A busyLog is the log of a server that decodes 64 requests, with a line every second and a prefill every three seconds.
 type busyLog struct {
 	strings.Builder
 	now time.Time
@@ -28,7 +28,7 @@ func (l *busyLog) decode(running int) {
 	l.say(" TP0", "Decode batch, #running-req: %d, #token: 128000, token usage: 0.30, cuda graph: True, gen throughput (token/s): 2500.00, #queue-req: 0, ", running)
 }
 
-// A scheduler that stands still is told of, with what it says that it did; one that had nothing to do is not.
+// A scheduler that stands still is reported, with what its log says it was doing. One that had nothing to do is not.
 func TestPauses(t *testing.T) {
 	after := func(s int, what func(l *busyLog)) func(l *busyLog, i int) {
 		return func(l *busyLog, i int) {
@@ -112,7 +112,7 @@ func TestPauses(t *testing.T) {
 	}
 }
 
-// Of a decode server, and where prefills are not logged, nothing says when requests came: no pause is certain.
+// On a decode server, or without logged prefills, it is unknown when requests arrived: no pause is certain.
 func TestPausesNeedPrefills(t *testing.T) {
 	l := busyLog{now: time.Date(2026, 6, 6, 13, 44, 0, 0, time.UTC)}
 	for i := range 180 {

@@ -21,7 +21,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// measured is what the log of a server says.
+// measured parses and measures the log of a server.
 func measured(t *testing.T, text string) *telemetry.Logged {
 	t.Helper()
 	diags := &trace.Diags{}
@@ -34,8 +34,8 @@ func measured(t *testing.T, text string) *telemetry.Logged {
 	return telemetry.Measure(set, telemetry.Options{})
 }
 
-// That more requests run is what a server is for. It is said only of a server that was in a steady
-// state before, took in no more, and whose requests pay for it.
+// More running requests are normal for a server. They are reported only if it was in a
+// steady state before, and its requests become slower or wait, although no more arrive.
 func TestRunningRequestsGrow(t *testing.T) {
 	type second struct{ came, running, queued, speed int }
 	for _, test := range []struct {
@@ -97,7 +97,7 @@ func TestRunningRequestsGrow(t *testing.T) {
 	}
 }
 
-// Requests come to three ranks, and one of them becomes slower long after: that is not for what all of them have to do.
+// Requests arrive on three ranks, and one of them becomes slower long after that: the common load is not the reason.
 func TestLoadThatOneRankSuffersFrom(t *testing.T) {
 	for _, test := range []struct {
 		slowRanks int
@@ -134,8 +134,8 @@ func TestLoadThatOneRankSuffersFrom(t *testing.T) {
 	}
 }
 
-// A queue that becomes longer all the time changes at no time, and is told nevertheless: of a prefill
-// server whose decode server is away, prompts come in, and none goes on.
+// A queue that keeps growing has no point of change, but is still reported. While
+// its decode server is away, a prefill server takes prompts in and passes none on.
 func TestQueueGrowsFromTheBeginning(t *testing.T) {
 	for _, test := range []struct {
 		name   string
@@ -166,11 +166,11 @@ func TestQueueGrowsFromTheBeginning(t *testing.T) {
 	}
 }
 
-// Two lines before a retraction tell what a token takes if they agree.
+// Two lines before a retraction show how long a token takes, if they agree.
 func TestRetractionSaysWhatTokensTook(t *testing.T) {
 	const batch = "[%s TP0] Decode batch, #running-req: 40, #token: 9000, token usage: 0.99, cuda graph: True, gen throughput (token/s): %d.00, #queue-req: 9, \n"
 	for _, test := range []struct {
-		before []int // tokens/s
+		before []int // tokens/s before the retraction
 		tells  bool
 	}{{[]int{4000, 3800}, true}, {[]int{4000, 900}, false}, {[]int{4000}, false}, {[]int{4000, 900, 3900}, true}} {
 		var text strings.Builder
@@ -193,7 +193,7 @@ func TestRetractionSaysWhatTokensTook(t *testing.T) {
 	}
 }
 
-// A server that is slow for some seconds of every minute is told of, unless it has more to do then.
+// A server that is slow for some seconds of every minute is reported, unless it then has more to do.
 func TestSlowAgainAndAgain(t *testing.T) {
 	for _, test := range []struct {
 		name           string
@@ -227,7 +227,7 @@ func TestSlowAgainAndAgain(t *testing.T) {
 	}
 }
 
-// A rank that is slow is told from its peers, however many there are: in a crowd, they share one standard.
+// A slow rank is found by comparison with its peers, however many there are: in a crowd, they share one standard.
 func TestSlowInACrowd(t *testing.T) {
 	for _, ranks := range []int{8, 40} {
 		var text strings.Builder
@@ -247,7 +247,7 @@ func TestSlowInACrowd(t *testing.T) {
 	}
 }
 
-// An engine of vLLM names itself in the first line of its statistics: those of drafts behind it are of its batches.
+// vLLM names the engine in the first line of its statistics. The line about drafts that follows belongs to that engine.
 func TestDraftsAreOfTheEngineBefore(t *testing.T) {
 	var text strings.Builder
 	begin := time.Date(2026, 6, 6, 13, 44, 0, 0, time.UTC)
@@ -289,7 +289,8 @@ func TestWhatRequestsOfDecodeServersWaitFor(t *testing.T) {
 	}
 }
 
-// A server that is at its limit costs what requests wait for it, of the time of all requests: by Little's law, how many wait of all that are there.
+// A server at its limit costs the time that requests wait for it, as a share of the time of all requests. By
+// Little's law, that is the share of waiting requests among all requests present.
 func TestLimitsCostWhatRequestsWait(t *testing.T) {
 	for _, full := range []int{1, 2} {
 		set := series.New(trace.NewSymbols(), &trace.Diags{})
@@ -315,7 +316,7 @@ func TestLimitsCostWhatRequestsWait(t *testing.T) {
 	}
 }
 
-// Two retractions of a log without batches span all of its time, and that is no cost: nothing tells what ran meanwhile.
+// Two retractions in a log without batches span all of its time, but have no cost: it is unknown what ran meanwhile.
 func TestRetractionsAloneTellNoCost(t *testing.T) {
 	const line = "[2026-06-06 13:44:%02d TP0] KV cache pool is full. Retract requests. #retracted_reqs: 1, #new_token_ratio: 0.0980 -> 0.3487\n"
 	found, _ := held.Retractions(measured(t, fmt.Sprintf(line, 3)+fmt.Sprintf(line, 15)))

@@ -12,11 +12,12 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A served is what is asked of a server at a scrape, in tokens a second, and how many times as long as usual its steps take.
+// A served returns the demand on a server at a scrape in tokens per second, and the factor by which
+// its steps are slower than usual.
 type served func(k int) (asked, slower float64)
 
-// levelsOf are the scrapes of servers whose tokens take 10 ms and 0.3 ms for each request in the batch: as many run as keep up with
-// what is asked. rates tells whether they say how many tokens come out.
+// levelsOf returns scrapes of servers whose tokens take 10 ms, plus 0.3 ms per request in the batch. As
+// many requests run as are needed to meet the demand. With rates, they export the output tokens per second.
 func levelsOf(engine string, rates bool, servers ...served) *telemetry.Logged {
 	set := series.New(trace.NewSymbols(), &trace.Diags{})
 	f := set.Fill("m", "Prometheus range")
@@ -41,8 +42,8 @@ func levelsOf(engine string, rates bool, servers ...served) *telemetry.Logged {
 	return telemetry.Measure(set, telemetry.Options{})
 }
 
-// Scrapes of levels tell of a server that becomes slower: as many tokens come out, and more requests run for them. More that is
-// asked of it looks otherwise.
+// Scrapes of gauges show that a server became slower: for the same number of output tokens, more
+// requests run. Higher demand looks different.
 func TestSlowerByLevels(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -67,8 +68,8 @@ func TestSlowerByLevels(t *testing.T) {
 	}
 }
 
-// Of servers that share work, one that has more in its batch gets more, or has each for longer: which, how many tokens come out
-// tells. Without these nobody knows.
+// If one of several servers that share work has a larger batch, it either gets more requests or has
+// each for longer. The number of output tokens decides; without it, the reason is unknown.
 func TestMoreInTheBatchOfOne(t *testing.T) {
 	usual := func(int) (float64, float64) { return 900, 1 }
 	slow := func(k int) (float64, float64) { return 900, 1 + float64(k/40) }
@@ -94,8 +95,8 @@ func TestMoreInTheBatchOfOne(t *testing.T) {
 	}
 }
 
-// A counting server is one of vLLM, of which counters and a histogram tell between scrapes: how many requests come a second, all of 200
-// tokens, how long a token takes, which part of them is aborted, and how many drafts of three a step accepts.
+// A countingServer is a vLLM server with counters and a histogram: the requests per second, of 200 tokens each,
+// the time per token, the share of aborted requests, and the number of accepted drafts out of three per step.
 type countingServer struct {
 	requests, token, aborted, accepted func(k int) float64
 }
@@ -131,7 +132,7 @@ func (c countingServer) measured() *telemetry.Logged {
 	return telemetry.Measure(set, telemetry.Options{})
 }
 
-// Counters of vLLM tell what no line of it does: tokens that take longer, drafts that are rejected, and requests that nobody waits for.
+// vLLM's counters reveal what none of its lines does: slower tokens, rejected drafts, and requests that clients aborted.
 func TestCountersOfVLLM(t *testing.T) {
 	steady := countingServer{jumps(0, 3, 3), jumps(0, 0.02, 0.02), jumps(0, 0.01, 0.01), jumps(0, 2, 2)}
 	for name, c := range map[string]struct {
@@ -155,7 +156,7 @@ func TestCountersOfVLLM(t *testing.T) {
 	}
 }
 
-// A server that never runs more than 12 requests while others wait is at a limit, although it ran more before it was given that.
+// A server that never runs more than 12 requests while others wait is at a limit, even if it ran more before that limit was set.
 func TestLowerLimit(t *testing.T) {
 	set := series.New(trace.NewSymbols(), &trace.Diags{})
 	f := set.Fill("m", "Prometheus range")

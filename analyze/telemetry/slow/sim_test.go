@@ -22,7 +22,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// find reads the logs of all servers of a run, and asks all finders.
+// find reads the logs of all servers in a run, and asks all finders.
 func find(t *testing.T, run *cluster.Run, l cluster.Logging) (list []finding.Finding) {
 	t.Helper()
 	diags := &trace.Diags{}
@@ -59,12 +59,11 @@ func find(t *testing.T, run *cluster.Run, l cluster.Logging) (list []finding.Fin
 	return list
 }
 
-// Logs alone, of lines that come every 40 steps, have the planted fault; of healthy runs they say
-// nothing.
+// Logs alone, with a line every 40 steps, reveal the planted fault. Those of healthy runs have no findings.
 func TestRateOfFaultsInLogs(t *testing.T) {
 	for _, test := range []struct {
 		scenario string
-		kinds    string // of which one must be found; "" is that nothing must be
+		kinds    string // one of these must be found; "" means that nothing must be
 	}{
 		{"healthy", ""}, {"healthy_pd", ""}, {"daily_curve", ""}, {"rolling_restart", ""}, {"mixed_models", ""},
 		{"burst_overload", "load limit"},

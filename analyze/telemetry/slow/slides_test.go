@@ -10,14 +10,14 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/telemetry/slow"
 )
 
-// What becomes worse bit by bit, over hours, has no step. Levels that wander are no slide, nor is one that comes back.
+// A metric that gets worse gradually, over hours, has no step. Levels that fluctuate are no slide, nor is one that recovers.
 func TestSlides(t *testing.T) {
 	const lines, every = 1200, 4 * time.Second
-	type line struct{ accepted, speed float64 } // per decode step, and per request and second
+	type line struct{ accepted, speed float64 } // per decode step; per request and second
 	sliding := func(m, from, to float64) float64 { return from + (to-from)*max(0, m-0.25)/0.75 }
 	for _, test := range []struct {
 		name           string
-		at             func(m float64) line // m is the part of the time that is over
+		at             func(m float64) line // m is the share of the time that has passed
 		drafts, tokens string
 	}{
 		{"fewer drafts are accepted", func(m float64) line {

@@ -13,10 +13,11 @@ import (
 	"github.com/sgtrace/sgtrace/series"
 )
 
-// What no longer spares a server work is told of, with since when; caches that fill, and what falls a little, are not.
+// If something stops saving work for a server, that is reported with its start. Caches that
+// are still filling up, and small drops, are not.
 func TestWorsened(t *testing.T) {
 	type second struct {
-		cached   float64 // of prompts
+		cached   float64 // share of the prompt tokens
 		accepted float64
 		running  int
 		graph    string
@@ -105,7 +106,7 @@ func TestWorsened(t *testing.T) {
 	}
 }
 
-// A row of series.Worsenings is all that it takes to find since when a metric is worse.
+// One row in series.Worsenings is enough to find since when a metric is worse.
 func TestOneRowAddsAWorsening(t *testing.T) {
 	old := series.Worsenings
 	defer func() { series.Worsenings = old }()
@@ -126,7 +127,7 @@ func TestOneRowAddsAWorsening(t *testing.T) {
 	}
 }
 
-// What other findings are consequences of has a row, by its name.
+// Every worsening that consequences.go names has a row in series.Worsenings.
 func TestWorseningsHaveNames(t *testing.T) {
 	for _, name := range []string{finding.CachedTokens, finding.StepYield, slow.GraphedSteps, slow.HostWork} {
 		if !slices.ContainsFunc(series.Worsenings, func(w series.Worsening) bool { return w.Name == name }) {
@@ -135,7 +136,7 @@ func TestWorseningsHaveNames(t *testing.T) {
 	}
 }
 
-// vLLM repeats the hit rate of its last prompts while none comes: that many lines are of one burst.
+// While no prompts arrive, vLLM repeats the hit rate of its last ones: all of these lines are about one burst.
 func TestHitRatesOfOneBurst(t *testing.T) {
 	var log strings.Builder
 	for k := range 40 {

@@ -10,15 +10,15 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/telemetry/slow"
 )
 
-// Prompts that take most of the time while requests run are told of, with what a token takes without them; a GPU that is slower, and
-// prompts that take half of the time, are not.
+// Prompts that take most of the time while requests run are reported, with the time per token without them.
+// Slower steps, and prompts that take a third of the time, are not.
 func TestStarved(t *testing.T) {
-	const normal = 0.02 // s of a token
+	const normal = 0.02 // s per token
 	for _, test := range []struct {
 		name    string
-		prompts int     // of 4096 tokens between two decode lines of 40 steps, from the tenth minute on
-		takes   float64 // s, of a prompt
-		step    float64 // s, from then on
+		prompts int     // of 4096 tokens, between two decode lines of 40 steps, from the tenth minute on
+		takes   float64 // s per prompt
+		step    float64 // s, from the tenth minute on
 		want    string
 	}{
 		{"most of the time", 10, 0.4, normal, "prompts take 83 % of the time of TP0, as they go before decoding: a token takes 120 ms, 20 ms without them"},
@@ -55,7 +55,7 @@ func TestStarved(t *testing.T) {
 	}
 }
 
-// A prefill server whose next batch takes all that wait keeps up.
+// A prefill server whose next batch takes in all waiting requests keeps up.
 func TestPrefillKeepsUp(t *testing.T) {
 	for least, bound := range map[int]bool{0: false, 4: true} {
 		var text strings.Builder

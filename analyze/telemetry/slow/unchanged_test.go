@@ -11,8 +11,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// snapshots are the lines of vLLM's servers: tokens per second are those of an interval, how many run is that of its end, by chance more or
-// fewer. Steps take alone and each, in s.
+// snapshots returns the lines of vLLM servers: tokens per second cover an interval, but the number of running
+// requests is that at its end, with random fluctuation. A step takes alone s, plus each s per request.
 func snapshots(seed uint64, alone, each float64, servers ...func(k int) (asked, slower float64)) *telemetry.Logged {
 	set := series.New(trace.NewSymbols(), &trace.Diags{})
 	r := rand.New(rand.NewPCG(seed, 7))
@@ -36,8 +36,8 @@ func snapshots(seed uint64, alone, each float64, servers ...func(k int) (asked, 
 	return telemetry.Measure(set, telemetry.Options{})
 }
 
-// A server that is a third slower than before, or than others, is found although each line tells how many run by chance. What is asked more of one,
-// or one whose batches are larger at its limit, is not slower.
+// A server that is a third slower than before, or than others, is found although each line shows a random number
+// of running requests. A server with higher demand, or with larger batches at its limit, is not slower.
 func TestSlowerBySnapshots(t *testing.T) {
 	steady := func(int) (float64, float64) { return 570, 1 }
 	for _, c := range []struct {
