@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// avoided are phrases that nobody says aloud, and British spellings, in lowercase, with
+// avoided are phrases that native speakers do not use, and British spellings, in lowercase, with
 // replacements.
 var avoided = []struct{ phrase, instead string }{
 	{"those that cost most", "top findings by cost"},

@@ -22,7 +22,7 @@ import (
 func TestMakeWithoutRoom(t *testing.T) {
 	defer func(of func() int64) { heap = of; SetBudget(0) }(heap)
 	heap = func() int64 { return 100 << 30 }
-	for _, budget := range []int64{1, 4 << 30} { // with a large budget, the file is laid out differently
+	for _, budget := range []int64{1, 4 << 30} { // the heap exceeds both
 		t.Run(fmt.Sprint(budget), func(t *testing.T) {
 			SetBudget(budget)
 			testWithoutRoom(t)

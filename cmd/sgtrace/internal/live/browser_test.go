@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A browser is opened only where somebody sits in front of it.
+// A browser is opened only if a user sits at this machine.
 func TestBrowser(t *testing.T) {
 	for _, c := range []struct{ goos, env, programs, want string }{
 		{"linux", "", "xdg-open", ""},
