@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Prefills that take 100 us more for each cached token are told from those that take twice as long for each token that they compute.
+// A cost of 100 us more per cached token is distinguished from a doubled cost per computed token.
 func TestPerCached(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(6, 6))
 	list := func(perComputed, perCached float64) (out []prefilled) {

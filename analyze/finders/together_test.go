@@ -8,8 +8,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Hosts that are in no call at one time stop together. One that is in a call that waits for its device does not, and neither does one that
-// comes to a barrier before the late one stops.
+// Hosts that are in no call at the same time stop together. A host in a call that waits for its device does not
+// stop with them, nor one that reaches a barrier before the late one stops.
 func TestHostsThatStopTogether(t *testing.T) {
 	const ms = 1_000_000
 	calls := func(from, to trace.Time, waits bool) (list []straggler.Moment) {

@@ -26,7 +26,7 @@ func TestPageableCopies(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		causes []Cause
-		want   string // "" is nothing
+		want   string // "" is no finding
 	}{
 		{"two places", []Cause{python, copies(15*ms, "b.py(2): g"), copies(10*ms, "c.py(3): h")}, "the GPU is idle for 2 % of the time, 25 ms, while the host copies pageable memory"},
 		{"too little", []Cause{python, copies(10*ms, "b.py(2): g")}, ""},
@@ -100,7 +100,7 @@ func TestAllocations(t *testing.T) {
 		name   string
 		causes []Cause
 		cold   int64
-		want   string // "" is nothing
+		want   string // "" is no finding
 	}{
 		{"in each step", []Cause{python, allocates(15*ms, "cudaMalloc", 25), allocates(10*ms, "cudaFree", 25)}, 0,
 			"the GPU is idle for 2 % of the time, 25 ms, while the host allocates or frees memory, again and again"},

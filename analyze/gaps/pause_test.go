@@ -112,7 +112,7 @@ func TestPauses(t *testing.T) {
 	}
 }
 
-// Calls alone show that a host does nothing for a long time. They do not show what it does otherwise.
+// Without ranges and frames, calls alone still show a pause of the host. Without a pause, they do not show what it does.
 func TestPauseWithoutCode(t *testing.T) {
 	for pause, want := range map[int64]string{900_000_000: "is 1 pause in which the launching thread recorded nothing: 900 ms at ", 0: ""} {
 		set, _, _ := launchesWith(t, func(i int) (int64, string) { return map[int]int64{600: pause}[i], "" })

@@ -11,8 +11,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// fleetOf plays three servers for 300 s that get ten requests a second at random, each of 200 ms; but the first one none in the 20 s from each
-// of some times on.
+// fleetOf plays three servers for 300 s that get ten random requests per second, each of 200 ms. The first server
+// gets none for 20 s from each of the given times on.
 func fleetOf(seed uint64, out ...trace.Time) *Lives {
 	const second = trace.Time(1e9)
 	rnd := rand.New(rand.NewPCG(seed, 2))
@@ -35,8 +35,8 @@ func fleetOf(seed uint64, out ...trace.Time) *Lives {
 	return &Lives{observed: o}
 }
 
-// A server that gets nothing twice for 20 s is told, with when; one that gets its share is not, nor is one that got nothing once: that its share
-// changed says that.
+// A server that gets no requests for 20 s, twice, is reported with the times. One that gets its share is not, nor
+// one with a single such gap, which the change of its share already covers.
 func TestLeftOut(t *testing.T) {
 	found := fleetOf(1, 100, 200).leftOut()
 	if len(found) != 1 || found[0].At.Host != "a" || !strings.Contains(found[0].Text, "got no requests for ") || !strings.Contains(found[0].Text, " 2 times") {

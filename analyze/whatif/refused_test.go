@@ -10,8 +10,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A replay that is off by 10 % for 200 requests, and by 60 % from then on, is so since the 201st; one that is off by as much all the time is
-// not.
+// A replay that is off by 10 % for 200 requests, and by 60 % from then on, behaves differently since the 201st.
+// One with a constant error does not.
 func TestOtherwiseSince(t *testing.T) {
 	for _, after := range []float64{1.6, 1.1} {
 		rnd := rand.New(rand.NewPCG(4, 4))
