@@ -60,7 +60,7 @@ func TestSyncPointsOfSimulatedRuns(t *testing.T) {
 	}
 }
 
-// Ranks that were not selected still align the clocks, but do not take part in collectives.
+// Ranks that were not selected still align the clocks, but are not among the arrivals at collectives.
 func TestSyncPointsOfWantedRanks(t *testing.T) {
 	run := record(t, 1, nil)
 	all, _ := readSyncPoints(t, ranks.Options{}, run.traces())

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// An incomplete row gives an error that says what is missing.
+// Every row of Worsenings is complete: it has a unique name, Matters, and all placeholders in Says.
 func TestWorseningsAreWhole(t *testing.T) {
 	known := map[string]bool{}
 	for _, w := range Worsenings {

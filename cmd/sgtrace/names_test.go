@@ -129,7 +129,7 @@ func TestOneName(t *testing.T) {
 	c.giveBack(dir)
 }
 
-// giveBack passes each collected name to --rank.
+// giveBack passes the names of the demo's ranks to --rank, in each form.
 func (c *nameCheck) giveBack(dir string) {
 	for _, name := range []string{"prefill TP0", "prefill TP1", "decode DP0 TP0", "decode DP0 TP1", "decode DP1 TP0", "decode DP1 TP1"} {
 		if !c.met[name] {

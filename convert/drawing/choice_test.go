@@ -10,8 +10,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// thousand returns 1000 requests, ten per second. Each takes 100 ms, except for 20 that are slow,
-// each for its own reason; every 50th fails.
+// thousand returns 1000 requests, ten per second. Each takes 100 ms, except for 20 with a slow
+// TTFT, 20 with a slow token, and 20 with a slow end. Of the others, every 50th fails.
 func thousand() *request.Set {
 	const ms = int64(time.Millisecond)
 	start := trace.Time(time.Date(2026, 8, 17, 20, 58, 30, 0, time.UTC).UnixNano())

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A search that checks the upper bound before it computes the gain finds the same changes.
+// The bound is never below the gain, so a search that checks the bound first finds the same changes.
 func TestBoundIsAboveGain(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 50 {
