@@ -48,7 +48,7 @@ func TestPageableCopies(t *testing.T) {
 }
 
 // If only calls were recorded, a call that accounts for most of the gaps' time is reported.
-// Ranges, which only show where the code is, and calls that are reasons by themselves are not.
+// Launches, and calls that are reasons for gaps by themselves, are not.
 func TestOnlyCallsRecorded(t *testing.T) {
 	const ms = 1_000_000
 	cause := func(did host.Activity, call string, ns int64) Cause {

@@ -77,7 +77,8 @@ func TestWarnedBeforeItServed(t *testing.T) {
 	}
 }
 
-// The text says that the log has no exception only if it has none at all: lines of a process may lack its name.
+// The text says that the log has no exception only if there is none around that time, from any process: lines of a
+// process may lack its name.
 func TestNoExceptionIsDenied(t *testing.T) {
 	for _, test := range []struct {
 		name  string

@@ -66,7 +66,7 @@ func TestSlowStarts(t *testing.T) {
 }
 
 // A server whose log ends during a startup step is reported, unless it was ready, told to end, or running batches.
-// If its log goes on, it never became ready.
+// If its log goes on, the server does not log when it is ready.
 func TestNotReady(t *testing.T) {
 	const sec, begin = trace.Time(1e9), trace.Time(1_700_000_000e9)
 	loads, graphs, done := said{series.Starting, "loads weights"}, said{series.Starting, "captures graphs"}, said{series.Starting, "has its graphs"}
