@@ -158,7 +158,8 @@ func TestRangeIsSaidInBrowser(t *testing.T) {
 	want(t, "range after Escape while drawing", eval[string](t, b, `location.hash`), "")
 }
 
-// The chart of layers zooms by itself to a dragged range, with times since its beginning, and the tooltip names the kernel.
+// Dragging over the chart of layers zooms only that chart, with times since its beginning, and the tooltip names
+// the kernel.
 func TestLayers(t *testing.T) {
 	b, open := browse(t)
 	open(Page{Title: "p", Sections: []Section{{Title: "s", Figures: []*Figure{{ID: "layers", Title: "Layers", Body: stripOf([]string{"layer 0", "layer 1"})}}}}})

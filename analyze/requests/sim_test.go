@@ -9,9 +9,9 @@ import (
 	"github.com/sgtrace/sgtrace/testkit/testset"
 )
 
-// The reported loss never exceeds the true loss, and a dump whose end is missing, as from a
-// running server, has none. Some losses leave no sign, such as all spans of a rank for a request,
-// or the last spans of a process, but at least a tenth of the loss shows.
+// The reported loss exceeds the true loss by at most 5 %, and a dump whose end is missing, as from a running
+// server, has none. Some losses leave no sign, such as all spans of a rank for a request, or the last spans of a
+// process, but if whole batches are lost, at least a tenth of the loss shows.
 func TestRateOfLoss(t *testing.T) {
 	seeds := testset.Seeds(t)
 	for _, by := range testset.Losses {
