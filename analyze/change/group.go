@@ -198,6 +198,38 @@ func (w *observer) explain(c *Changes) {
 		}
 		change.sort()
 	}
+	i := -1
+	c.List = slices.DeleteFunc(c.List, func(change Change) bool {
+		i++
+		return w.evens(&change, loads, i)
+	})
+}
+
+// evens reports whether all that the i-th change says is that a rank gets another share of the requests, while its share of those that run
+// does not follow: a router that sends each request to where the fewest run gives a rank fewer while its own run for long.
+func (w *observer) evens(c *Change, l loads, i int) bool {
+	f := &c.Shifts[0]
+	if slices.ContainsFunc(c.Shifts, func(g Shift) bool { return g.Metric != ShareChanged && g.Metric != RunningChanged }) {
+		return false
+	}
+	odds := func(k int) float64 {
+		own, others := 0.0, 0.0
+		for rank, of := range l.byRank {
+			switch at := &w.ranks.Places[rank]; {
+			case of == nil || at.Role != f.Location.Role:
+			case *at == f.Location:
+				own += float64(of[k])
+			default:
+				others += float64(of[k])
+			}
+		}
+		return distribution.Ratio(own, others)
+	}
+	before, after := odds(i), odds(i+1)
+	if !f.rises() {
+		before, after = after, before
+	}
+	return after < minOddsFactor*before
 }
 
 // sort orders the shifts after the first one: load, what users see, then stages by how many ns they changed.

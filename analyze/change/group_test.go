@@ -187,3 +187,23 @@ func TestOnlyThoseThatAreSlow(t *testing.T) {
 		t.Errorf("arrivals are of %v", f.only())
 	}
 }
+
+// Where a router evens out what runs, it sends a rank more requests once its own are shorter; one that pins requests to a rank makes more run there.
+func TestRouterThatEvensLoad(t *testing.T) {
+	a, b := place.Location{Scope: place.OneRank, Host: "a"}, place.Location{Scope: place.OneRank, Host: "b"}
+	w := &observer{ranks: &place.RankSet{Places: []place.Location{a, b}}}
+	c := Change{Shifts: []Shift{{Metric: ShareChanged, Location: a, Before: Level{Share: 0.1}, After: Level{Share: 0.4}}}}
+	for _, x := range []struct {
+		before, after int64 // ns for which requests run on a; on b: 1000
+		evens         bool
+	}{{1000, 1100, true}, {1000, 700, true}, {300, 1000, false}, {0, 500, false}} {
+		l := loads{byRank: [][]int64{{x.before, x.after}, {1000, 1000}}}
+		if got := w.evens(&c, l, 0); got != x.evens {
+			t.Errorf("from %d to %d ns: evens load: %v", x.before, x.after, got)
+		}
+	}
+	c.Shifts = append(c.Shifts, Shift{Metric: MedianChanged, Location: a})
+	if w.evens(&c, loads{byRank: [][]int64{{1, 1}, {1, 1}}}, 0) {
+		t.Error("a change of latency is left out")
+	}
+}

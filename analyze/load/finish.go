@@ -276,6 +276,17 @@ func Busy(role request.Role, running, covered float64, most int) float64 {
 	return running / float64(most)
 }
 
+// WaitByChance returns how long a request waits on average, in ns, for a place that works on one at a time and is busy
+// for the given share of the time, if requests arrive at random (the formula of Pollaczek and Khinchine).
+func WaitByChance(busy float64, work []request.Interval) float64 {
+	sum, squares := 0.0, 0.0
+	for _, w := range work {
+		ns := float64(w.To - w.From)
+		sum, squares = sum+ns, squares+ns*ns
+	}
+	return busy / (1 - busy) * squares / (2 * max(1, sum))
+}
+
 // addUnion adds the time that at least one of the intervals covers. It sorts the intervals.
 func addUnion(area *Area, intervals []request.Interval) {
 	slices.SortFunc(intervals, func(x, y request.Interval) int { return cmp.Compare(x.From, y.From) })

@@ -106,10 +106,13 @@ func (d *Disaggregation) divide(all, slow *tailGroup) {
 }
 
 // A side is saturated if requests spend at least saturates of the time to the first token waiting for it, and
-// otherSide times as much as for the other side.
+// otherSide times as much as for the other side. A prefill side is also busy for mostly of the time, or requests
+// wait for it luck times as long as those do that arrive at random.
 const (
 	saturates = 1.0 / 3
 	otherSide = 2
+	mostly    = 0.8
+	luck      = 2
 )
 
 // judge decides which side is saturated.
@@ -120,11 +123,27 @@ func (d *Disaggregation) judge(all *tailGroup) {
 	d.Saturated = request.Other
 	switch {
 	case d.N < finding.FewCompared:
-	case d.PrefillWait >= saturates && d.PrefillWait >= otherSide*d.DecodeWait:
+	case d.PrefillWait >= saturates && d.PrefillWait >= otherSide*d.DecodeWait && d.full(request.Prefill):
 		d.Saturated = request.Prefill
 	case d.DecodeWait >= saturates && d.DecodeWait >= otherSide*d.PrefillWait:
 		d.Saturated = request.Decode
 	}
+}
+
+// full reports whether a rank of a side is busy most of the time, or requests wait for the side longer than chance explains.
+func (d *Disaggregation) full(side request.Role) bool {
+	waited, byChance := 0.0, 0.0
+	for i := range d.Ranks {
+		r := &d.Ranks[i]
+		if r.Role != side {
+			continue
+		}
+		if r.Busy >= mostly {
+			return true
+		}
+		waited, byChance = waited+float64(r.Waited), byChance+float64(r.Requests)*r.chance
+	}
+	return waited > luck*byChance
 }
 
 // Verdict says in one sentence which side is saturated.
@@ -186,6 +205,8 @@ type SideRank struct {
 	Most     int
 	At       trace.Time
 	P50, P99 int64 // ns: waits per request
+
+	chance float64 // ns: how long a request that arrives at random waits for it on average
 }
 
 // A sideLoad collects the waits for a lead rank, and its work.
@@ -278,6 +299,7 @@ func (l *sideLoad) measure(proc int, during request.Interval, most int) SideRank
 	running := order.Sum(l.busy, func(iv request.Interval) int64 { return int64(min(iv.To, during.To) - max(iv.From, during.From)) })
 	covered := request.NewCoverage(l.busy)
 	r.Busy = load.Busy(l.role, float64(running)/whole, float64(covered.Overlap(during.From, during.To))/whole, most)
+	r.chance = load.WaitByChance(r.Busy, l.busy)
 	r.Most, r.At = mostAtOnce(l.waits)
 	w := distribution.Summarize(l.perRequest)
 	r.Waiting, r.Waited, r.P50, r.P99 = float64(w.Total)/whole, w.Total, w.P50, w.P99

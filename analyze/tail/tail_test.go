@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze/cause"
+	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/metric"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/table"
@@ -228,6 +229,26 @@ func TestCausesOfForgedTimes(t *testing.T) {
 		}
 		for _, r := range New(place.Of(s), Options{}).Reports() {
 			testset.Text(t, r, table.FormatText, table.Style{})
+		}
+	}
+}
+
+// Requests that arrive at random wait half as long as a prefill takes for a server that is busy for half of the time, if
+// all prefills take as long: that is no saturation. Far longer waits are, and so is a server that is always busy.
+func TestWaitsByChance(t *testing.T) {
+	const ms = int64(1e6)
+	byChance := load.WaitByChance(0.5, []request.Interval{{From: 0, To: 100e6}, {From: 200e6, To: 300e6}})
+	if byChance != 50e6 {
+		t.Errorf("the wait by chance is %v ns, want 50 ms", byChance)
+	}
+	for _, x := range []struct {
+		busy  float64
+		waits int64 // per request
+		full  bool
+	}{{0.5, 60 * ms, false}, {0.5, 300 * ms, true}, {0.95, 60 * ms, true}} {
+		d := &Disaggregation{Ranks: []SideRank{{Role: request.Prefill, Busy: x.busy, Requests: 100, Waited: 100 * x.waits, chance: byChance}}}
+		if got := d.full(request.Prefill); got != x.full {
+			t.Errorf("busy for %v of the time, %d ns of waits: full: %v", x.busy, x.waits, got)
 		}
 	}
 }
