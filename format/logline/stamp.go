@@ -62,6 +62,23 @@ func LevelOf(b []byte) []byte {
 	return nil
 }
 
+// RayLevel returns the level of a line of Ray's C++ code, "[2026-08-17 20:53:20,907 W 149 199] ", from the text after its
+// stamp; nil for other lines.
+func RayLevel(header []byte) []byte {
+	if len(header) < 4 || header[0] != ' ' || header[2] != ' ' || header[3] < '0' || header[3] > '9' {
+		return nil
+	}
+	switch header[1] {
+	case 'W':
+		return []byte("WARNING")
+	case 'E', 'C', 'F':
+		return []byte("ERROR")
+	case 'I', 'D':
+		return []byte("INFO")
+	}
+	return nil
+}
+
 // A Stamper parses stamps. It caches the last one, as most lines repeat its second.
 type Stamper struct {
 	text [DateTime]byte

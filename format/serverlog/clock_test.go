@@ -65,6 +65,31 @@ func TestNoDateBesideOne(t *testing.T) {
 	}
 }
 
+// Libraries of a server whose stamps have no date write one: the others are of that day, and of the one before.
+func TestNoDateButInOthers(t *testing.T) {
+	set, _, _ := readText(t, "old.log", strings.NewReader("[23:59:58 TP0] Load weight begin.\nINFO 09-11 00:00:03 [weights.py:3] Using weights\n[00:00:04 TP0] Decode batch. #running-req: 1, #token: 10, #queue-req: 0\n"))
+	src := &set.Sources[0]
+	if first, last := time.Unix(0, int64(src.First)).UTC(), time.Unix(0, int64(src.Last)).UTC(); first.Format("01-02 15:04:05") != "09-10 23:59:58" || last.Format("01-02 15:04:05") != "09-11 00:00:04" || src.Undated {
+		t.Errorf("%v to %v, without dates %v", first, last, src.Undated)
+	}
+}
+
+// Counts of drafts since the start of an engine of vLLM V0 tell how many tokens came out of each step since the line before: of 10
+// steps 10 and one draft of 40, and of 10 more 20.
+func TestCountedDrafts(t *testing.T) {
+	const line = "INFO 07-24 04:00:%02d metrics.py:316] Speculative metrics: Draft acceptance rate: 0.000, System efficiency: 0.2, Number of speculative tokens: 4, Number of accepted tokens: %d, Number of draft tokens%s: %d, Number of emitted tokens%s: %d.\n"
+	set, _, _ := readText(t, "v0.log", strings.NewReader(fmt.Sprintf(line, 21, 0, " tokens", 40, " tokens", 10)+fmt.Sprintf(line, 26, 10, "", 80, "", 30)+fmt.Sprintf(line, 31, 10, "", 80, "", 30)))
+	var got []float64
+	for i := range set.List {
+		for x := range set.Each(i) {
+			got = append(got, x.Value)
+		}
+	}
+	if want := []float64{1, 2, 0, 25}; !slices.Equal(got, want) {
+		t.Errorf("%v, want tokens of steps, and accepted %% of drafts: %v", got, want)
+	}
+}
+
 // A glog line, with month and day or without, has the accuracy of the container log's timestamp beside it, from the first line on.
 func TestGlogBesideZones(t *testing.T) {
 	const text = `2026-03-24T12:06:11.850202858+08:00 stderr F [rank1]:[W324 12:06:11.712348372 socket.cpp:472] [c10d] timed out after 600000ms

@@ -4,11 +4,9 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/sgtrace/sgtrace/format/logline"
-	"github.com/sgtrace/sgtrace/format/serverlog/errortext"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -43,6 +41,8 @@ func (r *reader) event(b []byte, at trace.Time, place int32) bool {
 	switch {
 	case s.reads != nil:
 		text = s.reads(b)
+	case s.sets != nil:
+		text = s.sets(b, &x)
 	case s.more != nil:
 		text = s.more(r, b, &x)
 	}
@@ -68,31 +68,6 @@ func (r *reader) balancedness(b []byte, x *series.Instant) string {
 		r.f.Add(r.series(series.ExpertTokens, x.Place), x.Time, n)
 	}
 	return ""
-}
-
-func (r *reader) pool(b []byte, _ *series.Instant) string {
-	if n, ok := logline.After(b, "#tokens: "); ok {
-		return fmt.Sprintf("has a KV cache for %.0f tokens", n)
-	}
-	return "has its KV cache"
-}
-
-// weights reads how long a server took to load its weights, and their size on a device: `elapsed=240.31 s, .. mem
-// usage=30.64 GB`, or in vLLM "took 15.08 GiB memory and 13.4 seconds".
-func (r *reader) weights(b []byte, _ *series.Instant) string {
-	s, ok := logline.After(b, "elapsed=")
-	size, sized := logline.After(b, "mem usage=")
-	if vllm := logline.Behind(b, " and "); vllm != nil {
-		s, ok = logline.After(vllm, "")
-		size, sized = logline.After(b, "took ")
-	}
-	switch {
-	case !ok || s < 1:
-		return "has its weights"
-	case sized && size > 0:
-		return fmt.Sprintf("has its weights, after %.0f s (%.3g GB)", s, size)
-	}
-	return fmt.Sprintf("has its weights, after %.0f s", s)
 }
 
 // A dpRank is a scheduler, which has a process per TP rank.
@@ -127,53 +102,6 @@ func (r *reader) retraction(b []byte, x *series.Instant) string {
 	return "the KV cache is full: retracts requests"
 }
 
-func (r *reader) lostPeer(b []byte, x *series.Instant) string {
-	if i := bytes.LastIndex(b, []byte("), ")); i >= 0 {
-		if n, ok := logline.After(b[i+3:], ""); ok && n >= 0 {
-			x.Count = int32(max(1, min(n, 1e6)))
-			return fmt.Sprintf("lost the connection to a prefill server, with %.0f requests", n)
-		}
-	}
-	return "lost the connection to a prefill server"
-}
-
-func (r *reader) unhealthy(b []byte, _ *series.Instant) string {
-	text := "a health check failed"
-	if s, ok := logline.After(b, "for last "); ok {
-		text += fmt.Sprintf(": no answer for %g s", s)
-	}
-	if i := bytes.Index(b, []byte("last_heartbeat time: ")); i >= 0 {
-		if c := b[i+len("last_heartbeat time: "):]; len(c) >= 8 {
-			if _, ok := logline.ClockOf(c); ok {
-				text += ", the last one at " + string(c[:8]) + " by its clock"
-			}
-		}
-	}
-	return text
-}
-
-// garbage reads how long Python collected garbage, which stops all threads of the process.
-func (r *reader) garbage(b []byte, x *series.Instant) string {
-	s, ok := logline.After(b, "Duration: ")
-	if !ok {
-		return "garbage was collected for long"
-	}
-	x.Time -= trace.Time(s * 1e9) // it is logged afterward
-	return fmt.Sprintf("garbage was collected for %.1f s", s)
-}
-
-func (r *reader) watchdog(b []byte, _ *series.Instant) string {
-	who := "Scheduler"
-	if i := bytes.Index(b, []byte(" watchdog timeout (")); i > 0 {
-		who = logline.Word(b[bytes.LastIndexByte(b[:i], ' ')+1 : i])
-	}
-	s, ok := logline.After(b, "watchdog_timeout=")
-	if !ok {
-		return who + " did not come back in time, says its watchdog"
-	}
-	return fmt.Sprintf("%s did not come back for %g to %g s, says its watchdog", who, s, 1.5*s)
-}
-
 func (r *reader) collective(b []byte, _ *series.Instant) string {
 	r.timedOut = true
 	text := "a collective timed out"
@@ -193,48 +121,6 @@ func (r *reader) failedCollective(b []byte, _ *series.Instant) string {
 		return ""
 	}
 	return logline.SaysFailed(b)
-}
-
-// killedByRay reads the number of workers that Ray killed; the line may also report none.
-func killedByRay(_ *reader, b []byte, x *series.Instant) string {
-	before, _, _ := bytes.Cut(b, []byte(" Workers (tasks"))
-	n, ok := logline.After(before[bytes.LastIndexByte(before, ' ')+1:], "")
-	if !ok || n < 1 {
-		return ""
-	}
-	x.Count = int32(min(n, 1e6))
-	return fmt.Sprintf("Ray killed %.0f of its workers, as memory of the host ran out", n)
-}
-
-func (r *reader) crashed(b []byte, _ *series.Instant) string {
-	text := "a process of the server crashed"
-	if i := bytes.Index(b, []byte("Subprocess ")); i >= 0 {
-		text = logline.Word(b[i+len("Subprocess "):]) + " crashed"
-	}
-	if code, ok := logline.After(b, "exit code "); ok {
-		text += " with exit code " + strconv.Itoa(int(code)) + errortext.Meant(strconv.Itoa(int(code)))
-	}
-	return text
-}
-
-// lostReplica returns a reader of the replica that Ray Serve lost, with a description: "Actor for replica D#abc crashed",
-// or since 2.10 "Replica(id='abc', deployment='D', app='default') failed health check, stopping it.".
-func lostReplica(key, what string) func(*reader, []byte, *series.Instant) string {
-	return func(_ *reader, b []byte, _ *series.Instant) string {
-		name := bytes.TrimPrefix(bytes.TrimPrefix(bytes.TrimLeft(logline.Behind(b, key), " "), []byte("Replica")), []byte("(id='"))
-		return "Ray Serve's replica " + logline.Beginning(name, "#_-.:", 100) + " " + what
-	}
-}
-
-// killedBySlurm reads "slurmstepd: error: Detected 2 oom_kill events in StepId=7.0.", about the cgroup of a step, which may
-// contain any program.
-func killedBySlurm(_ *reader, b []byte, x *series.Instant) string {
-	n, ok := logline.After(b, "Detected ")
-	if !ok {
-		return ""
-	}
-	x.Count = int32(max(1, min(n, 1e6)))
-	return fmt.Sprintf("memory of Slurm's step %s ran out, and the kernel killed %.0f of its processes", strings.TrimRight(logline.Beginning(logline.Behind(bytes.ReplaceAll(b, []byte("in step "), []byte("StepId=")), "StepId="), ".", 40), "."), n)
 }
 
 // endedBySlurm reads why Slurm ends a job, after "slurmstepd: error: *** JOB 7 ON node1 CANCELLED AT 2026-01-07T10:29:37
@@ -305,6 +191,21 @@ func (r *reader) deadEngine(_ []byte, x *series.Instant) string {
 	}
 	x.Kind = series.Crash
 	return "its engine is dead; see what happened before"
+}
+
+// discovered reads how many servers Dynamo's discovery found, "list returning 0 instances for query=AllEndpoints".
+func (r *reader) discovered(b []byte, x *series.Instant) string {
+	n, ok := logline.After(b, "list returning ")
+	switch {
+	case !ok:
+	case n > 0:
+		r.unserved = series.Instant{}
+	case r.unserved.Count == 0:
+		r.unserved = *x
+	default:
+		r.unserved.Count++
+	}
+	return ""
 }
 
 // arguments reads the configuration of a server: sizes and modes, and nothing that may be secret.

@@ -17,7 +17,9 @@ import (
 //
 //   - Stamps of SGLang are local times in whole seconds without a zone. A log collector may add
 //     a stamp of its own with a zone (kubectl --timestamps, docker, containerd); then that one counts.
-//   - Until 2024, stamps have no date. We assume the last days before the file was written; a clock that goes back has passed midnight.
+//   - Until 2024, stamps have no date. We assume the day of the first stamp in the log that has one, or the last days before the file was written; a clock that goes back has passed midnight.
+//   - Stamps of servers of diffusion models have no year, "[12-16 14:27:08]".
+//   - A store of logs may show the newest line first: such a log is read from its end.
 //   - The first batch line after a pause has a throughput near 0: it is the mean since the previous line.
 //   - Since 2025-05, batch lines end in "cuda graph: True"; on NPUs until 2026-01-22 this reads "cpu graph: True".
 //   - "Decode batch" is followed by a period until 2025-10, by a comma since, and by "[iteration]" on request. Lines of late 2025 end in a comma.
@@ -55,7 +57,7 @@ var signOf = lazyregexp.New(`(?m)(?:Prefill|Decode) batch[,. [].*#(?:running|que
 	`^(?:.{0,100} )?INFO:     [\d.]+:\d+ - "POST /(?:v1/(?:chat/)?completions|generate) HTTP|\((?:ServeController|ServeReplica:\S+) pid=\d+|` +
 	`^(?:.{0,100} )?[IWEF]\d{4} \d\d:\d\d:\d\d\.\d+ +(?:\d+ )?(?:transfer_|tcp_transport|rdma_|ascend_direct_|nixl_|client\.cpp)|^[IWEF]\d{4} \d\d:\d\d:\d\d\.\d{6} +\d+ [\w./-]+\.(?:cpp|cc|cu|h):\d+\] |WorkHCCL\(SeqNum=|ProcessGroupNCCL's watchdog got stuck|watchdog thread terminated with exception: CUDA|Heartbeat monitor timed out!|\] Caught signal \d+ \(|HCCL watchdog thread|^(?:\[Error\]: |E[EH]9999|.{0,300}Memory access fault by GPU node-\d|:0:rocdevice\.cpp)|` +
 	`\((?:EngineCore|APIServer|ApiServer|Worker|VllmWorker)\w*(?: \w+)? pid=\d+\) |File "[^"\n]{1,200}/(?:vllm|sglang|tensorrt_llm|lmdeploy|lmcache|dynamo|ray/(?:serve|data|llm))/[^"\n]{1,200}\.py", line \d+,? in |` +
-	`(?m)^\(raylet|^20\d\d-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}\s+(?:INFO|WARNING|ERROR|CRITICAL) \w+\.py:\d+ -- |lmdeploy - (?:INFO|WARNING|ERROR) - |^20\d\d-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} - .{0,200}(?:sglang|vllm|lmdeploy)|\[TM\]\[(?:DEBUG|INFO|WARNING|ERROR|FATAL)\]|` +
+	`(?m)^\(raylet|^20\d\d-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}\s+(?:INFO|WARNING|ERROR|CRITICAL) \w+\.py:\d+ -- |lmdeploy - (?:INFO|WARNING|ERROR) - |^20\d\d-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} - .{0,200}(?:sglang|vllm|lmdeploy)|\[TM\]\[(?:DEBUG|INFO|WARNING|ERROR|FATAL)\]|^\[\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)?(?: (?:DP|PP|TP|EP|ATTN_CP|MOE_DP)\d+)*\] (?:server_args: |.*sglang|\[\w+Stage\] |Worker \d|Rank \d|Running pipeline stages)|` +
 	` - vllm\.[\w.]+ - |^(?:.{0,60} )?(?:slurmstepd|srun): error: |^(?:.{0,60} )?Root Cause \(first observed failure\):|multiprocessing[./]api(?:\.py)?:(?:\d+\] )?failed \(exitcode: | deployment_state\.py:\d+ - |^(?:.{0,60} )?ERROR: {4}Exception in ASGI application`)
 
 // A log of Dynamo is a worker's, unless it has a line that only the frontend writes, which is a router.
@@ -66,7 +68,7 @@ var (
 
 // signWords are words of the signs; each sign contains one, except for stamps.
 var signWords = [...]string{"#running-req", "#queue-req", "Avg prompt throughput", "server_args=ServerArgs(", "RT-LLM]", "ReqTimeStats(rid=", `"event":`, "DEBUG ", "INFO ", "WARNING ", "ERROR ", "killed due to memory pressure", "transfer worker error for room", "failed for request rank=",
-	"[rank", "] Scheduler", "] Prefill", "] Decode", "] Load weight", "] Received", "] KV", "\"POST /", "(Serve", "transfer_", "_transport", "nixl_", "client.cpp", "HCCL", "watchdog got stuck", "terminated with exception", "Heartbeat monitor", "Caught signal ", ".cpp:", ".cc:", ".cu:", ".h:", "9999", "[Error]: ", "Memory access fault", "rocdevice", " pid=", "/vllm/", "/sglang/", "/tensorrt_llm/", "/lmdeploy/", "/lmcache/", "/dynamo/", "/ray/", "(raylet", ".py:", "lmdeploy - ", "sglang server", "vllm server", "[TM][", " - vllm.", " dynamo", "slurmstepd: ", "srun: error", "Root Cause (", "(exitcode: ", "in ASGI application"}
+	"[rank", "] Scheduler", "] Prefill", "] Decode", "] Load weight", "] Received", "] KV", "\"POST /", "(Serve", "transfer_", "_transport", "nixl_", "client.cpp", "HCCL", "watchdog got stuck", "terminated with exception", "Heartbeat monitor", "Caught signal ", ".cpp:", ".cc:", ".cu:", ".h:", "9999", "[Error]: ", "Memory access fault", "rocdevice", " pid=", "/vllm/", "/sglang/", "/tensorrt_llm/", "/lmdeploy/", "/lmcache/", "/dynamo/", "/ray/", "] server_args: ", "Stage] ", "] Worker ", "] Rank ", "] Running pipeline", "(raylet", ".py:", "lmdeploy - ", "sglang server", "vllm server", "[TM][", " - vllm.", " dynamo", "slurmstepd: ", "srun: error", "Root Cause (", "(exitcode: ", "in ASGI application"}
 
 // isSigned searches for the words, or for the year of a stamp, before it tries the expression, which takes 20 ms for a head
 // without a match.
@@ -145,19 +147,45 @@ func (r *reader) readAll(opt *format.Options) (*format.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	src := r.f.Source()
 	const looked = 64 << 10
 	head := make([]byte, looked)
 	n, _ := io.ReadFull(content, head)
-	r.begin(head[:n])
-	content = struct {
-		io.Reader
-		io.Closer
-	}{io.MultiReader(bytes.NewReader(head[:n]), content), content}
-	src.Bytes, err = logline.Read(content, r.in.Name, opt.Diags, func(b []byte, n int64) {
-		r.line = n
-		r.take(b)
-	})
+	rest := io.MultiReader(bytes.NewReader(head[:n]), content)
+	src, done := r.f.Source(), false
+	if logline.NewestFirst(head[:n]) {
+		if rest, done, err = r.readTurned(rest); err == nil && done {
+			err = content.Close()
+		}
+	}
+	if !done && err == nil {
+		r.begin(head[:n])
+		whole := struct {
+			io.Reader
+			io.Closer
+		}{rest, content}
+		src.Bytes, err = logline.Read(whole, r.in.Name, opt.Diags, func(b []byte, n int64) {
+			r.line = n
+			r.take(b)
+		})
+	}
 	r.end()
 	return &format.Source{}, err
+}
+
+// readTurned reads a log from its end, unless it is too long to be kept: then it returns all of it.
+func (r *reader) readTurned(content io.Reader) (all io.Reader, done bool, err error) {
+	const most, ofHead = 256 << 20, 100 // bytes, lines
+	text, err := io.ReadAll(io.LimitReader(content, most+1))
+	if err != nil || len(text) > most {
+		return io.MultiReader(bytes.NewReader(text), content), false, err
+	}
+	lines, numbers := logline.Turned(text)
+	r.f.Source().Bytes = int64(len(text))
+	r.begin(bytes.Join(lines[:min(len(lines), ofHead)], []byte("\n")))
+	for i, line := range lines {
+		r.line = numbers[i]
+		r.take(line)
+	}
+	r.line = int64(len(lines))
+	return nil, true, nil
 }

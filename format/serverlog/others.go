@@ -82,7 +82,7 @@ func (r *reader) lastError(b []byte) bool {
 // ofTensorRT is the prefix of errors of TensorRT-LLM's C++ code, and warnsTensorRT that of its warnings.
 var ofTensorRT, warnsTensorRT = []byte("[TensorRT-LLM][ERROR]"), []byte("[TensorRT-LLM][WARNING]")
 
-// stampless reads a line whose stamp was cut off, "[TP0] Decode batch.. ". The times of its events are unknown; batches are
+// stampless reads a line whose stamp was cut off, "[TP0] Decode batch.. ", or that never had one, "[gpu=0] Decode batch.. " until 2024-09. The times of its events are unknown; batches are
 // counted.
 func (r *reader) stampless(b []byte) bool {
 	const most = 64
@@ -91,7 +91,7 @@ func (r *reader) stampless(b []byte) bool {
 		return false
 	}
 	header := append([]byte(" "), bytes.TrimSpace(b[1:end])...)
-	if rankOf(header) == trace.NoRank {
+	if rankOf(header) == trace.NoRank && !bytes.HasPrefix(b, []byte("[gpu=")) && !bytes.HasPrefix(b, []byte("[gpu_id=")) {
 		return false
 	}
 	r.here = r.placeOf(header, logline.Wrapping{})
@@ -311,10 +311,11 @@ func rankOfWorker(process string) trace.Rank {
 
 // isOfEngine reports whether a line of statistics follows the one about the batches of the same engine.
 func isOfEngine(body []byte) bool {
-	return bytes.HasPrefix(body, specMetrics) || bytes.HasPrefix(body, transferMetrics)
+	return bytes.HasPrefix(body, specMetrics) || bytes.HasPrefix(body, specCounts) || bytes.HasPrefix(body, transferMetrics)
 }
 
-var specMetrics, transferMetrics = []byte("SpecDecoding metrics: "), []byte("KV Transfer metrics: ")
+// specCounts is of V0.
+var specMetrics, specCounts, transferMetrics = []byte("SpecDecoding metrics: "), []byte("Speculative metrics: "), []byte("KV Transfer metrics: ")
 
 // engineWords describe vLLM's processes in which an exception ends the server, by name.
 var engineWords = map[string]string{"EngineCore": "the engine", "EngineCore_DP": "the engine", "EngineCore_": "the engine", "VllmWorker": "a worker", "RayWorkerWrapper": "a worker", "Worker": "a worker", "Worker_TP": "a worker", "Worker_PP": "a worker", "Worker_DP": "a worker", "VllmWorkerProcess": "a worker"}
@@ -334,6 +335,8 @@ func (r *reader) statistics(b []byte, at trace.Time, place int32) bool {
 		r.stats(b, at, place)
 	case bytes.HasPrefix(b, specMetrics):
 		r.stats(b[len(specMetrics):], at, place)
+	case bytes.HasPrefix(b, specCounts):
+		r.drafts(b[len(specCounts):], at, place)
 	case bytes.HasPrefix(b, transferMetrics):
 		r.read++
 		for _, key := range [...]string{"Num failed transfers=", "Num failed recvs="} {
@@ -363,6 +366,30 @@ func (r *reader) stats(b []byte, at trace.Time, place int32) {
 			}
 		}
 	}
+}
+
+// A drafted is what an engine of vLLM V0 has counted since its start: tokens that it drafted, accepted, and emitted, with those that
+// each step gives anyway.
+type drafted struct{ drafts, accepted, emitted float64 }
+
+// drafts reads these counts, and adds what they say about the time since the previous line.
+func (r *reader) drafts(b []byte, at trace.Time, place int32) {
+	r.read++
+	length, ok := logline.After(b, "Number of speculative tokens: ")
+	now := drafted{}
+	for key, to := range map[string]*float64{"Number of draft ": &now.drafts, "Number of accepted ": &now.accepted, "Number of emitted ": &now.emitted} {
+		n, has := logline.After(logline.Behind(b, key), "tokens: ") // once, or twice in some releases
+		*to, ok = n, ok && has
+	}
+	before := r.drafted[place]
+	if !ok || length < 1 || now.drafts < before.drafts {
+		return
+	}
+	if n := now.drafts - before.drafts; n > 0 {
+		r.f.Add(r.series(series.AcceptLength, place), at, (now.emitted-before.emitted)*length/n)
+		r.f.Add(r.series(series.AcceptRate, place), at, (now.accepted-before.accepted)/n*share)
+	}
+	r.drafted[place] = now
 }
 
 // isMonthDay reports whether b begins with "06-18 09:55:08 ".

@@ -73,7 +73,7 @@ func isLeveled(line []byte, around *logline.Unwrapper) bool {
 	if line[0] == '[' && logline.IsStamp(line[1:]) {
 		head, _, _ := bytes.Cut(line[1+logline.DateTime:], []byte("]"))
 		_, n, _ := logline.Fraction(head)
-		if rayLevel(head[n:]) != nil {
+		if logline.RayLevel(head[n:]) != nil {
 			return true
 		}
 	}

@@ -119,6 +119,37 @@ node1:31:40 [0] transport/net_ib.cc:9 NCCL WARN NET/IB : mlx5_3:1 Got async erro
 		{"a call of CUDA ends a process, and a port is taken", begins + `Failed: Cuda error /x/custom_all_reduce.cuh:30 'no peers'
 ERROR:    [Errno 98] error while attempting to bind on address ('0.0.0.0', 8000): address already in use
 `, "exception - 1: a call of CUDA failed, and ended it: no peers\nexception - 1: its port is in use"},
+		{"a server of diffusion models has stamps without a year", `[12-16 14:26:50] server_args: {"model_path": "x"}
+[12-16 14:27:08] Rank 0 scheduler is dead. Please check if there are relevant logs.
+[12-16 14:27:10.5] Exit code: -9
+`, "crash - 1: a scheduler died\ncrash - 1: a process ended with exit code -9 (killed, often as memory of the host ran out)"},
+		{"a store shows the newest line first", `[2026-04-04 06:24:51] Received sigquit from a child process. It usually means the child failed.
+KeyError: 'layers.78'
+param = params_dict[name]
+File "/x/python/sglang/srt/models/llama.py", line 503, in load_weights
+[2026-04-04 06:24:50 TP7] Scheduler hit an exception: Traceback (most recent call last):
+[2026-04-04 06:22:33 TP7] Init torch distributed ends. mem usage=1.97 GB
+[2026-04-04 06:22:32 TP7] Init torch distributed begin.
+`, "start TP7 1: sets up communication\nexception TP7 1: Scheduler: KeyError: 'layers.78' in load_weights (llama.py:503)\ncrash - 1: a process of the server failed, and all end"},
+		{"a store shows the newest record first, which may have several lines", `[2026-04-04 06:24:51] Received sigquit from a child process. It usually means the child failed.
+[2026-04-04 06:24:50 TP7] Scheduler hit an exception: Traceback (most recent call last):
+  File "/x/python/sglang/srt/models/llama.py", line 503, in load_weights
+    param = params_dict[name]
+KeyError: 'layers.78'
+[2026-04-04 06:22:33 TP7] Init torch distributed ends. mem usage=1.97 GB
+[2026-04-04 06:22:32 TP7] Init torch distributed begin.
+`, "start TP7 1: sets up communication\nexception TP7 1: Scheduler: KeyError: 'layers.78' in load_weights (llama.py:503)\ncrash - 1: a process of the server failed, and all end"},
+		{"a discovery finds nobody to the end of the log", `2026-05-06T10:11:00.100000Z  INFO dynamo_runtime::discovery::kube: X::list returning 2 instances for query=All
+2026-05-06T10:12:00.100000Z  INFO dynamo_runtime::discovery::kube: X::list returning 0 instances for query=All
+2026-05-06T10:13:00.100000Z  INFO dynamo_runtime::discovery::kube: X::list returning 0 instances for query=All
+`, "refusal - 2: its discovery of servers finds none from then on"},
+		{"a discovery finds its servers in the end", `2026-05-06T10:12:00.100000Z  INFO dynamo_runtime::discovery::kube: X::list returning 0 instances for query=All
+2026-05-06T10:13:00.100000Z  INFO dynamo_runtime::discovery::kube: X::list returning 0 instances for query=All
+2026-05-06T10:14:00.100000Z  INFO dynamo_runtime::discovery::kube: X::list returning 2 instances for query=All
+`, ""},
+		{"a worker of RunPod tells what it did not catch", `a1b2[info]INFO 03-24 18:13:28 [model_runner.py:1110] Starting to load model x...
+a1b2[error]Uncaught exception | <class 'ValueError'>; XModel has no vLLM implementation; use another.; <traceback object at 0x7f5b>;
+`, "start - 1: loads weights\nexception - 1: ValueError: XModel has no vLLM implementation; use another"},
 		{"logits that are no numbers", "[2026-11-08 04:44:04 TP1] Detected errors during sampling! NaN in the logits.\n", "complaint TP1 1: an error: its logits are NaN: what it samples by them is of no use"},
 		{"an engine of vLLM begins, and stays where it asks which GPUs see each other", `INFO 07-29 08:28:17 llm_engine.py:176] Initializing an LLM engine (v0.5) with config: model='a'
 INFO 07-29 08:28:18 pynccl.py:63] vLLM is using nccl==2.22.3

@@ -72,6 +72,8 @@ type reader struct {
 	complaints  errortext.Complaints
 	lost        bool // a line reports a failed transfer
 	retracted   map[dpRank]retracted
+	drafted     map[int32]drafted // by place
+	unserved    series.Instant    // the first of the last looks of Dynamo's discovery, which found no server; Count is 0 if the last one found some
 	preemptions float64
 	stopping    bool   // it was told to shut down
 	head        []byte // the first lines of the log, and their number
@@ -85,7 +87,7 @@ type reader struct {
 func newReader(in *format.Input, opt *format.Options) *reader {
 	f := opt.Series.Fill(in.Name, "server log")
 	r := &reader{in: in, f: f, rows: opt.Records.Fill(f), base: serverName(in.Name), around: logline.New(), printed: logline.NewCollectiveReader(opt.Flight, in.Name, len(opt.Series.Sources)-1),
-		places: map[string]int32{}, servers: map[wrappedServer]int32{}, roles: map[int32]string{}, rooms: map[string]transferring{}, complaints: errortext.NewComplaints(opt.Series), began: map[string]bool{}, retracted: map[dpRank]retracted{}}
+		places: map[string]int32{}, servers: map[wrappedServer]int32{}, roles: map[int32]string{}, rooms: map[string]transferring{}, complaints: errortext.NewComplaints(opt.Series), began: map[string]bool{}, retracted: map[dpRank]retracted{}, drafted: map[int32]drafted{}}
 	r.printed.Spy.Done = r.spied
 	r.requests = requestlog.New(f, r.rows, &r.stamps, r.strange)
 	r.kernel.Path = in.Path
@@ -186,7 +188,7 @@ func (r *reader) stamped(b []byte, w logline.Wrapping) {
 	ns, n, grain := logline.Fraction(b[logline.DateTime:end])
 	header := b[logline.DateTime+n : end]
 	at := r.place(stamp+ns, w, grain)
-	if level := rayLevel(header); level != nil {
+	if level := logline.RayLevel(header); level != nil {
 		_, said, _ := bytes.Cut(b[end+1:], colon) // after "node_manager.cc:170: "
 		r.leveled(said, level, at, r.placeOf(nil, w))
 		return
@@ -200,23 +202,6 @@ func (r *reader) stamped(b []byte, w logline.Wrapping) {
 	if !r.tracedBehind(said) {
 		r.body(bytes.TrimLeft(said, " "), at, place)
 	}
-}
-
-// rayLevel returns the level of a line of Ray's C++ code, "[2026-08-17 20:53:20,907 W 149 199] ", from the text after its
-// stamp; nil for other lines.
-func rayLevel(header []byte) []byte {
-	if len(header) < 4 || header[0] != ' ' || header[2] != ' ' || header[3] < '0' || header[3] > '9' {
-		return nil
-	}
-	switch header[1] {
-	case 'W':
-		return []byte("WARNING")
-	case 'E', 'C', 'F':
-		return []byte("ERROR")
-	case 'I', 'D':
-		return []byte("INFO")
-	}
-	return nil
 }
 
 // place returns the time of a line. If a log collector added a stamp with a zone within two seconds, that is just as right,
@@ -384,6 +369,9 @@ func (r *reader) end() {
 	r.f.Date()
 	if x := &r.asked; x.requests > 0 {
 		r.f.Instant(series.Instant{Time: x.first, Kind: series.Note, Place: x.place, Line: uint32(x.line), Count: x.requests}, series.NoBatch)
+	}
+	if r.unserved.Count > 1 {
+		r.f.Instant(r.unserved, "its discovery of servers finds none from then on")
 	}
 	for server, role := range r.roles {
 		r.f.SetServer(server, role, r.engine)

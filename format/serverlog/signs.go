@@ -12,8 +12,9 @@ type sign struct {
 	kind series.InstantKind
 	// says is the text of the instant; "" only marks the line as known.
 	says string
-	// reads returns the text of the instant from the line alone, and more also uses the rest of the log; "" drops it.
+	// reads returns the text of the instant from the line alone, sets may also change the instant, and more uses the rest of the log, too; "" drops it.
 	reads func(b []byte) string
+	sets  func(b []byte, x *series.Instant) string
 	more  func(r *reader, b []byte, x *series.Instant) string
 }
 
@@ -28,8 +29,8 @@ var signs = []sign{
 	{text: "Custom allreduce is disabled because", kind: series.Starting, says: "sets up communication"},
 	{text: "generating GPU P2P access cache in", kind: series.Starting, says: "tries which GPUs reach each other"},
 	{text: "Load weight begin", kind: series.Starting, says: "loads weights"},
-	{text: "Load weight end", kind: series.Starting, more: (*reader).weights},
-	{text: "KV Cache is allocated", kind: series.Starting, more: (*reader).pool},
+	{text: "Load weight end", kind: series.Starting, reads: errortext.Weights},
+	{text: "KV Cache is allocated", kind: series.Starting, reads: errortext.Pool},
 	{text: "ZMQ send buffer full, dropping", kind: series.Complaint, says: series.Warns + "its traces lack spans, as their exporter does not keep up"}, // with SGLANG_TRACE_ASYNC=1
 	{text: "is larger than the profiled value -", kind: series.Complaint, says: series.Warns + "no memory of the device is left for its KV cache, as its weights take that"},
 	{text: "Memory pool end", kind: series.Starting, says: "has its KV cache"},
@@ -39,10 +40,10 @@ var signs = []sign{
 	{text: "CUDA graph end", kind: series.Starting, says: "has its graphs"},
 	{text: "Initializing an LLM engine", kind: series.Starting, says: "starts its engine"}, // of vLLM, and so on
 	{text: "Initializing a V1 LLM engine", kind: series.Starting, says: "starts its engine"},
-	{text: "Loading model weights took ", kind: series.Starting, more: (*reader).weights}, // until 2025-02
-	{text: "# CPU blocks: ", kind: series.Starting, says: "has its KV cache"},             // until 2025
+	{text: "Loading model weights took ", kind: series.Starting, reads: errortext.Weights}, // until 2025-02
+	{text: "# CPU blocks: ", kind: series.Starting, says: "has its KV cache"},              // until 2025
 	{text: "Starting to load model ", kind: series.Starting, says: "loads weights"},
-	{text: "Model loading took ", kind: series.Starting, more: (*reader).weights},
+	{text: "Model loading took ", kind: series.Starting, reads: errortext.Weights},
 	{text: "Dynamo bytecode transform time", kind: series.Starting, says: "compiles its model"},
 	{text: "torch.compile took ", kind: series.Starting, says: "has compiled its model"},
 	{text: "torch.compile takes ", kind: series.Starting, says: "has compiled its model"}, // until 2026
@@ -99,12 +100,12 @@ var signs = []sign{
 	{text: "but it can't be retrieved"}, // follows it
 	{text: "Sync batch data transfer timeout after", kind: series.TransferFailed, reads: errortext.SlowTransfer},
 	{text: "Losing connection with prefill instance", kind: series.PeerLost, says: "lost the connection to a prefill server"},
-	{text: "Lost connection with prefill instance", kind: series.PeerLost, more: (*reader).lostPeer},
+	{text: "Lost connection with prefill instance", kind: series.PeerLost, sets: errortext.LostPeer},
 	{text: "Attempting to reconnect to", kind: series.PeerLost, says: "tries to reconnect to a prefill server"},
 	{text: "Profiling starts", kind: series.Note, says: "a profile is taken from here on"},
 	{text: "Stop profiling", kind: series.Halt, says: "a profile is written"},
 	{text: "Profiling done"},
-	{text: "LONG GARBAGE COLLECTION DETECTED", kind: series.Halt, more: (*reader).garbage},
+	{text: "LONG GARBAGE COLLECTION DETECTED", kind: series.Halt, sets: errortext.Garbage},
 	{text: "slow scheduler pass: ", kind: series.Halt, more: slowPass},
 	{text: "LoRA adapter loading starts", kind: series.Halt, says: "a LoRA adapter is loaded"},
 	{text: "LoRA adapter loading completes"},
@@ -112,9 +113,9 @@ var signs = []sign{
 	{text: "Update weights end"},
 	{text: "[EPLBManager] rebalance start", kind: series.Halt, says: "begins to move experts between its devices (EPLB)"},
 	{text: "[EPLBManager] rebalance end", kind: series.Halt, says: "has moved experts between its devices (EPLB)"},
-	{text: "Health check failed.", kind: series.Unhealthy, more: (*reader).unhealthy},
-	{text: "watchdog timeout (", kind: series.Timeout, more: (*reader).watchdog},
-	{text: "Watchdog timeout (", kind: series.Timeout, more: (*reader).watchdog},
+	{text: "Health check failed.", kind: series.Unhealthy, reads: errortext.Unhealthy},
+	{text: "watchdog timeout (", kind: series.Timeout, reads: errortext.Watchdog},
+	{text: "Watchdog timeout (", kind: series.Timeout, reads: errortext.Watchdog},
 	{text: logline.TimedOut, kind: series.Timeout, says: logline.SaysTimedOut},
 	{text: "Error in event loop", kind: series.Exception, more: (*reader).eventLoop},
 	{text: "Timed out waiting for context KV cache transfer", kind: series.Complaint, says: series.Warns + "no generation server takes the KV cache of a prompt in time"},
@@ -130,17 +131,17 @@ var signs = []sign{
 	{text: "Exit code: ", kind: series.Crash, reads: errortext.Exited},
 	{text: "error while attempting to bind on address", kind: series.Exception, says: "its port is in use"},
 	{text: "The request queue is full", kind: series.Refusal, says: "refuses a request: its queue is full"},
-	{text: "killed due to memory pressure (OOM)", kind: series.Exception, more: killedByRay},
+	{text: "killed due to memory pressure (OOM)", kind: series.Exception, sets: errortext.KilledByRay},
 	{text: "A worker died or was killed while executing a task", kind: series.Exception, reads: errortext.DeadRayWorker},
 	{text: "Worker exit type: "}, // behind "died unexpectedly"
 	{text: "The actor is dead because ", kind: series.Exception, reads: errortext.DeadActor},
-	{text: "The actor died unexpectedly before finishing"},                                                   // before that
-	{text: "Actor for replica ", kind: series.Exception, more: lostReplica("Actor for replica ", "crashed")}, // of Ray Serve
-	{text: "Actor for Replica(", kind: series.Exception, more: lostReplica("Actor for Replica(id='", "crashed")},
-	{text: "Didn't receive health check response for replica", kind: series.Unhealthy, more: lostReplica("for replica", "does not answer health checks")},
-	{text: "failed health check, stopping it", kind: series.Crash, more: lostReplica("Replica", "is stopped, as its health check failed")},
-	{text: "oom_kill event", kind: series.Exception, more: killedBySlurm},
-	{text: "oom-kill event", kind: series.Exception, more: killedBySlurm}, // until 2022
+	{text: "The actor died unexpectedly before finishing"},                                                              // before that
+	{text: "Actor for replica ", kind: series.Exception, reads: errortext.LostReplica("Actor for replica ", "crashed")}, // of Ray Serve
+	{text: "Actor for Replica(", kind: series.Exception, reads: errortext.LostReplica("Actor for Replica(id='", "crashed")},
+	{text: "Didn't receive health check response for replica", kind: series.Unhealthy, reads: errortext.LostReplica("for replica", "does not answer health checks")},
+	{text: "failed health check, stopping it", kind: series.Crash, reads: errortext.LostReplica("Replica", "is stopped, as its health check failed")},
+	{text: "oom_kill event", kind: series.Exception, sets: errortext.KilledBySlurm},
+	{text: "oom-kill event", kind: series.Exception, sets: errortext.KilledBySlurm}, // until 2022
 	{text: " CANCELLED AT ", kind: series.Stopping, more: (*reader).endedBySlurm},
 	{text: "died unexpectedly", kind: series.Exception, reads: errortext.DeadWorker},
 	{text: " died, exit code: ", kind: series.Exception, reads: errortext.ExitedWorker}, // V0 of vLLM
@@ -151,7 +152,7 @@ var signs = []sign{
 	{text: "All pyspy dump attempts failed"},
 	{text: "Received sigquit from a child proces", kind: series.Crash, says: "a process of the server failed, and all end"},
 	{text: "SIGQUIT received", kind: series.Crash, says: "a process of the server failed, and all end"}, // since 2026
-	{text: "crashed with exit code", kind: series.Crash, more: (*reader).crashed},
+	{text: "crashed with exit code", kind: series.Crash, reads: errortext.Crashed},
 	{text: "kill_process_tree called"},
 	{text: "Dumping requests before crash", kind: series.Note, says: "dumps its requests, as it crashes"},
 	{text: "SIGTERM received", kind: series.Stopping, says: "was told to shut down (SIGTERM)"},
@@ -193,6 +194,8 @@ var signs = []sign{
 	{text: "Dumping input data"},
 	{text: "is preempted by PreemptionMode", kind: series.Retraction, more: (*reader).preempted},
 	{text: "is preempted in PreemptionMode", kind: series.Retraction, more: (*reader).preempted}, // in 2024-09
+	{text: "Uncaught exception | <class '", kind: series.Exception, reads: errortext.Uncaught},
+	{text: "list returning ", kind: series.Refusal, more: (*reader).discovered}, // of Dynamo
 	{text: "Application startup complete", kind: series.Ready, says: "is ready"},
 }
 

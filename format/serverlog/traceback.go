@@ -98,7 +98,7 @@ func (r *reader) unstamped(b, around []byte) bool {
 	if r.traced(b, from) || r.dumped(b) {
 		return true
 	}
-	if (bytes.HasPrefix(b, ofRaylet) || bytes.HasPrefix(b, deadBecause) || bytes.HasPrefix(b, ofSlurm) || bytes.HasPrefix(b, isServing) || bytes.HasPrefix(b, ofUvicorn) || bytes.Contains(b, ofTransfer) || bytes.Contains(b, ofTorchrun)) && r.event(b, r.now, r.unranked()) {
+	if (bytes.HasPrefix(b, ofRaylet) || bytes.HasPrefix(b, deadBecause) || bytes.HasPrefix(b, ofSlurm) || bytes.HasPrefix(b, isServing) || bytes.HasPrefix(b, ofUvicorn) || bytes.Contains(b, ofTransfer) || bytes.Contains(b, ofTorchrun) || bytes.Contains(b, uncaught)) && r.event(b, r.now, r.unranked()) {
 		return true
 	}
 	if r.alone && bytes.Contains(b, noMemory) {
@@ -245,6 +245,9 @@ func (r *reader) close(at int, text string) {
 		r.settle(e, text)
 	}
 }
+
+// uncaught is in the line in which RunPod's worker reports an exception, which ends it.
+var uncaught = []byte("Uncaught exception | <class '")
 
 // ofTorchrun is in a line about a process that torchrun started, which has no stamp until PyTorch 2.3.
 var ofTorchrun = []byte("multiprocessing.api:failed (exitcode: ")

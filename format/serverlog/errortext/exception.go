@@ -108,7 +108,7 @@ var harmless = []string{"RuntimeError", "OutOfMemoryError", "MemoryError", "OSEr
 
 // plain are parts of messages about the machine or its settings, for exceptions of other types.
 var plain = []string{"No free slots", "memory leak detected", "To serve at least one request with", "The model's max seq len (", "No available memory for the cache blocks",
-	"User-specified max_model_len", "Free memory on device", "onnect to etcd", "onnect to NATS", "Not enough host memory", "could finish the model loading, but there are other ranks", "Capture cuda graph failed", "Capture CUDA graph failed", "process exited with code ", "Out of range float values are not JSON compliant"}
+	"User-specified max_model_len", "Free memory on device", "has no vLLM implementation", "onnect to etcd", "onnect to NATS", "Not enough host memory", "could finish the model loading, but there are other ranks", "Capture cuda graph failed", "Capture CUDA graph failed", "process exited with code ", "Out of range float values are not JSON compliant"}
 
 // starting are functions that run before any request, and those that load an adapter: exceptions in them quote no request.
 var starting = []string{"load_model", "load_weights", "init_device", "init_worker", "create_engine_config", "from_engine_args", "from_vllm_config", "build_async_engine_client", "build_async_engine_client_from_engine_args",
@@ -188,4 +188,16 @@ func Panic(b []byte) (text string, kind series.InstantKind) {
 		return "panicked at " + strings.TrimSuffix(string(where), ":"), series.Exception
 	}
 	return text, series.Traceback
+}
+
+// Uncaught reads an exception as RunPod's worker reports it, "Uncaught exception | <class 'KeyError'>; 'x'; <traceback object at 0x7f5b>;".
+func Uncaught(b []byte) string {
+	name, said, ok := bytes.Cut(logline.Behind(b, "<class '"), []byte("'>; "))
+	if !ok || len(name) > 100 {
+		return ""
+	}
+	if i := bytes.Index(said, []byte("; <traceback object")); i >= 0 {
+		said = said[:i]
+	}
+	return strings.TrimSuffix(ExceptionText(string(name), slices.Concat(name, []byte(": "), said)), ".")
 }
