@@ -69,7 +69,7 @@ func TestWaitingLeads(t *testing.T) {
 	find := func(m *Measured) []finding.Finding {
 		var list []Finder
 		for _, f := range All {
-			if f.Doc == "a rank that its group waits for in collectives" || f.Doc == "devices that communicate and compute nothing meanwhile" {
+			if f.Doc == "a rank that its group waits for in collectives" || f.Doc == "devices that communicate without computing at the same time" {
 				list = append(list, f)
 			}
 		}
