@@ -242,9 +242,11 @@ func changes(kind finding.Kind, is func(*finding.Finding) bool) func(*Measured) 
 					f.Text += why
 					f.Brief += why
 				case change.OutputLength:
-					f.Text += m.Tail.Common.Askers(f.Since, func(m *request.Metrics) int64 { return m.CompletionTokens })
+					f.Text += m.Tail.Common.Askers(f.Since, "tokens", func(m *request.Metrics) int64 { return m.CompletionTokens })
+				case finding.StepYield:
+					f.Text += m.Tail.Common.Askers(f.Since, "decode steps", func(m *request.Metrics) int64 { _, steps := m.StepYield(); return steps })
 				case change.PromptLength:
-					f.Text += m.Tail.Common.Askers(f.Since, func(m *request.Metrics) int64 { return m.PromptTokens })
+					f.Text += m.Tail.Common.Askers(f.Since, "tokens", func(m *request.Metrics) int64 { return m.PromptTokens })
 				}
 				found = append(found, f)
 			}

@@ -338,33 +338,42 @@ func (t *Trait) String() string { return fmt.Sprintf("%s %s", t.Attribute, t.Val
 // excess of the earlier rate, and which finished requests have it. It returns "" if there is no such trait, or most
 // requests had it before.
 func (t *Traits) Senders(since trace.Time) (words string, have []bool) {
-	best, part := t.largestTrait(since, func(*request.Metrics) float64 { return 1 })
+	best, part, before := t.largestTrait(since, func(*request.Metrics) float64 { return 1 })
 	if best == nil {
 		return "", nil
 	}
-	return fmt.Sprintf("; %.0f %% of the added requests have %s", 100*part, best), best.in
+	if have = best.in; before > 0.5 {
+		have = nil // most of those that have it are not added
+	}
+	return fmt.Sprintf("; %.0f %% of the added requests have %s", 100*part, best), have
 }
 
-// Askers does the same for tokens in excess of the earlier rate. tokens returns the tokens of a request.
-func (t *Traits) Askers(since trace.Time, tokens func(*request.Metrics) int64) string {
-	best, part := t.largestTrait(since, func(m *request.Metrics) float64 { return float64(max(0, tokens(m))) })
+// Askers does the same for tokens, or decode steps, in excess of the earlier rate. number returns how many a request has.
+func (t *Traits) Askers(since trace.Time, what string, number func(*request.Metrics) int64) string {
+	best, part, _ := t.largestTrait(since, func(m *request.Metrics) float64 { return float64(max(0, number(m))) })
 	if best == nil {
 		return ""
 	}
-	return fmt.Sprintf("; %.0f %% of the added tokens are of requests with %s", 100*part, best)
+	return fmt.Sprintf("; %.0f %% of the added %s are of requests with %s", 100*part, what, best)
 }
 
 // largestTrait returns the trait with the largest share of the weight added since a time, and that share. It returns
-// nil if no trait has more than 0.7 of it, or that trait was common before.
-func (t *Traits) largestTrait(since trace.Time, weight func(*request.Metrics) float64) (best *Trait, part float64) {
-	part = 0.7
+// nil if no trait has more than 0.7 of it, or that trait was common before: had half of the weight, or up to three quarters and not
+// far more of what came in addition.
+func (t *Traits) largestTrait(since trace.Time, weight func(*request.Metrics) float64) (best *Trait, part, before float64) {
+	const most = 0.7
+	part = most
 	for i := range t.asked {
 		trait := &t.asked[i]
-		if had, has := t.added(trait, since, weight); had <= 0.5 && has > part {
-			best, part = trait, has
+		had, has := t.added(trait, since, weight)
+		if has = min(1, has); (1-has)*had > (1-most)*(1-had) || had > 0.75 {
+			continue
+		}
+		if has > part || best != nil && has == part && had < before {
+			best, part, before = trait, has, had
 		}
 	}
-	return best, min(1, part)
+	return best, part, before
 }
 
 // added returns the share of the weight that a trait had before a time, and its share of the weight in excess of the

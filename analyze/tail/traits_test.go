@@ -10,6 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/testkit/testset"
+	"github.com/sgtrace/sgtrace/trace"
 )
 
 // served returns 80 consecutive requests with two adapters and two priorities. Every fifth
@@ -141,6 +142,34 @@ func TestTraitsAtTheSameTime(t *testing.T) {
 		}
 		if cost := c.longer(func(int, int64) {}); cost < 0.95*float64(sum) || cost > 1.05*float64(sum)+10*ms {
 			t.Errorf("%d ns slower: costs %v ns, want %d", slower, cost, sum)
+		}
+	}
+}
+
+// Two of three requests ask for model A: that all added ones do, too, says who sends them, but not that most others do. A trait of all says nothing,
+// nor does one of two thirds if both models get twice as many requests.
+func TestWhoSendsMore(t *testing.T) {
+	for _, added := range []struct{ a, b int }{{300, 0}, {100, 50}} {
+		tr := &Traits{set: &request.Set{}}
+		model, all := Trait{Attribute: "model", Value: "A"}, Trait{Attribute: "top_p", Value: "1"}
+		send := func(n int, from trace.Time, isA bool) {
+			for i := range n {
+				tr.list = append(tr.list, cause.Attribution{Request: len(tr.set.Requests)})
+				tr.set.Requests = append(tr.set.Requests, request.Request{Start: from + trace.Time(100e9*i/n)})
+				model.in, all.in = append(model.in, isA), append(all.in, true)
+			}
+		}
+		send(100, 0, true)
+		send(50, 0, false)
+		send(100+added.a, 100e9, true)
+		send(50+added.b, 100e9, false)
+		tr.asked = []Trait{all, model}
+		want := ""
+		if added.b == 0 {
+			want = "; 100 % of the added requests have model A"
+		}
+		if words, have := tr.Senders(100e9); words != want || have != nil {
+			t.Errorf("%+v: %q, that %d have", added, words, len(have))
 		}
 	}
 }
