@@ -26,8 +26,9 @@ func (all *Changes) claim(c *Change, b *cause.Costs) finding.Claim {
 	}
 	over, alone := all.until(first), all.alone(c) // when the first shift ended, and its effects with it
 	var claim finding.Claim
-	// At From there is no baseline, nothing queues behind TTFT or TPOT, lateness knows who waits, and slow tokenizing only delays arrivals.
-	if c.Time > all.From && !first.isSeen() && first.Metric != LatenessChanged && first.Means != request.Tokenizing {
+	// At From there is no baseline, nothing queues behind TTFT or TPOT, lateness knows who waits, slow tokenizing only delays arrivals, and
+	// a slight change makes no queue.
+	if c.Time > all.From && !first.isSeen() && first.Metric != LatenessChanged && first.Means != request.Tokenizing && !first.slight() {
 		claim = b.Risen(cause.Span{From: c.Time, Until: over, Alone: alone, At: behind, Only: first.only()}, b.BySize, all.behind(c)...)
 	}
 	for i := range c.Shifts {
@@ -46,6 +47,12 @@ func (all *Changes) claim(c *Change, b *cause.Costs) finding.Claim {
 		}
 	}
 	return claim
+}
+
+// slight reports whether work takes longer by less than a tenth: where that alone makes as many wait again, servers were busy for more than
+// 0.8 of the time before, and requests waited all along.
+func (f *Shift) slight() bool {
+	return f.Metric == PaceChanged && f.After.value(f.Metric) < finding.Slight*f.Before.value(f.Metric)
 }
 
 // knowsWhoSees reports whether the claim of a shift at its place already includes what users see of it: a pace measures

@@ -207,3 +207,13 @@ func TestRouterThatEvensLoad(t *testing.T) {
 		t.Error("a change of latency is left out")
 	}
 }
+
+// Decode steps that take 2 % longer don't explain why requests queue; half as long again does.
+func TestSlightChanges(t *testing.T) {
+	for after, want := range map[int64]bool{11_900_000: true, 17_500_000: false} {
+		f := Shift{Metric: PaceChanged, Before: Level{P50: 11_700_000}, After: Level{P50: after}}
+		if got := f.slight(); got != want {
+			t.Errorf("from 11.7 ms to %d ns: slight: %v, want %v", after, got, want)
+		}
+	}
+}

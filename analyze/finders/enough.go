@@ -10,6 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/gpuloss"
 	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/analyze/serverlimit"
 	"github.com/sgtrace/sgtrace/analyze/tail"
 	"github.com/sgtrace/sgtrace/analyze/telemetry/failed"
 	"github.com/sgtrace/sgtrace/analyze/telemetry/held"
@@ -106,10 +107,11 @@ func asItsServer(pace, late *finding.Finding) bool {
 	return new(pace.At.Team()).Overlaps(&late.At) && slower > 0 && slower <= most*late.Metric.After && asItIsLate(pace, late)
 }
 
-// asSlower reports whether requests may wait at a limit because the servers there became
-// slower. If more requests had arrived, these would explain the limit instead.
+// asSlower reports whether requests may wait at a limit because the servers there became slower. If more requests had arrived, these
+// would explain the limit instead. Decode steps that take a little longer leave no server without time for prefills.
 func asSlower(limit, became *finding.Finding) bool {
-	return became.Metric.After > became.Metric.Before && limit.At.Overlaps(&became.At)
+	slight := workOf(&became.Metric) == "decode" && became.Metric.After < finding.Slight*became.Metric.Before
+	return became.Metric.After > became.Metric.Before && limit.At.Overlaps(&became.At) && !(slight && limit.Subkind == serverlimit.Prefills.String())
 }
 
 // wasAsFast reports whether a server that seems to have always been slow became slower at some

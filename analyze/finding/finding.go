@@ -234,6 +234,9 @@ const SlowLink = "link"
 // FewCompared is the least number of requests for comparing some of them with the others.
 const FewCompared = 20
 
+// Slight is the factor below which work that takes longer doesn't explain that requests queue.
+const Slight = 1.1
+
 // A cause stands out if it delays at least FewDelayed requests and one in DelayedOneIn.
 const (
 	FewDelayed   = 3
