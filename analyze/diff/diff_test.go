@@ -2,7 +2,9 @@ package diff
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -36,8 +38,8 @@ func (c *recorded) capture() *Collected {
 		if !c.bare {
 			s.RangeRows = append(s.RangeRows, profile.Range{Event: event(at, 900, fmt.Sprintf("step[DECODE bs=%d]", 1+i%2)), TID: 5})
 		}
-		for name, dur := range c.runs {
-			s.KernelRows = append(s.KernelRows, profile.Kernel{Event: event(at+10, dur(i), name)})
+		for _, name := range slices.Sorted(maps.Keys(c.runs)) { // in the same order in each step, as a program launches them
+			s.KernelRows = append(s.KernelRows, profile.Kernel{Event: event(at+10, c.runs[name](i), name)})
 		}
 		s.CopyRows = append(s.CopyRows, profile.Copy{Event: event(at+500, 40, "[CUDA memset]")})
 	}
