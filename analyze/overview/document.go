@@ -84,7 +84,7 @@ func (o *Overview) serverReport() *table.Table {
 		table.TextColumn("role", "role of the servers", func(s *Server) string { return s.Role.String() }),
 		table.TextColumn("hosts", "hosts, separated by commas", func(s *Server) string { return strings.Join(s.Hosts, ",") }),
 		table.CountColumn("ranks", "number of ranks that worked on requests", func(s *Server) int64 { return int64(s.Ranks) }),
-		table.TextColumn("size", "size of each parallel dimension, such as TP2 DP2", func(s *Server) string { return s.Size }),
+		table.TextColumn("size", "number of ranks along each parallel dimension, with its letters", func(s *Server) string { return s.Size }),
 	})
 }
 
