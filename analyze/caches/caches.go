@@ -22,9 +22,9 @@ import (
 
 // Caches are those of the servers of a set, and when they were emptied.
 type Caches struct {
-	set   *request.Set
-	from  trace.Time
-	found []emptied
+	set        *request.Set
+	from, last trace.Time // when the bulk of the requests begins, and when the last request came
+	found      []emptied
 }
 
 // A prompt is what of a prompt was cached when its request came to a server.
@@ -53,6 +53,7 @@ func Find(ranks *place.RankSet) *Caches {
 	for i := range c.set.AllRequests() {
 		r := &c.set.Requests[i]
 		m := &r.Metrics
+		c.last = max(c.last, r.Start)
 		if !bulk.Holds(r) || m.CachedTokens < 0 || m.PromptTokens <= 0 {
 			continue
 		}
@@ -194,7 +195,7 @@ func (c *Caches) Findings(b *cause.Costs) []finding.Finding {
 			Affected: finding.AffectedOf(c.set, order.Distinct(slices.Clone(e.requests))),
 			Evidence: []finding.Evidence{finding.Sentence("%s if caches were emptied at any times", words.Chance(e.pulses.P))},
 		}
-		if c.time(e.pulses.Begin(e.pulses.Count)) < c.last() {
+		if c.time(e.pulses.Begin(e.pulses.Count)) < c.last {
 			f.Until = c.time(e.pulses.Begin(e.pulses.Count-1) + e.pulses.Length)
 		}
 		for k := range e.pulses.Count {
@@ -205,14 +206,6 @@ func (c *Caches) Findings(b *cause.Costs) []finding.Finding {
 		out = append(out, f)
 	}
 	return b.Price(out)
-}
-
-// last returns when the last request came.
-func (c *Caches) last() (at trace.Time) {
-	for i := range c.set.AllRequests() {
-		at = max(at, c.set.Requests[i].Start)
-	}
-	return at
 }
 
 // sentence says how often caches are emptied, and where.

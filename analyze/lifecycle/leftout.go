@@ -55,6 +55,7 @@ func (o *observer) idlings(x *server) (list []idling) {
 			upper, _ := slices.BinarySearch(all, to)
 			return upper - lower
 		}
+		elsewhere := 1 - min(1, float64(len(jobs))/float64(max(1, during(life.first, life.last+1)))) // chance that a request comes to another one
 		end := jobs[0].last
 		for k := range jobs[1:] {
 			j := &jobs[1+k]
@@ -62,15 +63,9 @@ func (o *observer) idlings(x *server) (list []idling) {
 				end = max(end, j.start) // nobody knows what it does with that
 			}
 			if missed := during(end, j.start); missed > 0 {
-				list = append(list, idling{server: x, from: end, to: j.start, missed: missed})
+				list = append(list, idling{x, end, j.start, missed, math.Pow(elsewhere, float64(missed))})
 			}
 			end = max(end, j.start, j.last)
-		}
-		whole := float64(max(1, during(life.first, life.last+1)))
-		for i := range list {
-			if e := &list[i]; e.server == x && e.from >= life.first && e.to <= life.last {
-				e.chance = math.Pow(1-min(1, float64(len(jobs))/whole), float64(e.missed))
-			}
 		}
 	}
 	return list

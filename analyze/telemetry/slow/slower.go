@@ -97,29 +97,25 @@ type standard struct {
 	ok   bool
 }
 
-// standardFor returns the pace of the peers of a rank. In a large group, one rank more makes no difference, so all
-// members share the pace of the whole group: fitting it for each would take quadratic time.
-func (c *comparison) standardFor(r *telemetry.Rank) standard {
+// standardFor returns the pace of the peers of one of the ranks that would take as long for the same work. In a large group,
+// one rank more makes no difference, so all members share the pace of the whole group: fitting it for each would take quadratic time.
+func (c *comparison) standardFor(ranks, peers []*telemetry.Rank) standard {
 	const crowd = 20
-	ranks := likes(c.l, r)
-	measure := func() (s standard) {
-		lists := make([][]telemetry.Stretch, len(ranks))
-		for i, o := range ranks {
-			lists[i] = o.Stretches
-		}
-		s.pace, s.of, s.ok = measuredOf(lists...)
-		return s
-	}
 	if len(ranks) <= crowd {
-		ranks = without(ranks, r)
-		return measure()
+		return standardOf(peers)
 	}
 	key := make([]byte, 0, 4*len(ranks))
 	for _, o := range ranks {
 		key = binary.LittleEndian.AppendUint32(key, uint32(o.Place))
 	}
-	shared, _ := c.paces.LoadOrStore(string(key), sync.OnceValue(measure))
+	shared, _ := c.paces.LoadOrStore(string(key), sync.OnceValue(func() standard { return standardOf(ranks) }))
 	return shared.(func() standard)()
+}
+
+// standardOf returns the pace of some ranks.
+func standardOf(ranks []*telemetry.Rank) (s standard) {
+	s.pace, s.of, s.ok = measuredOf(order.Each(ranks, func(o *telemetry.Rank) []telemetry.Stretch { return o.Stretches })...)
+	return s
 }
 
 // likes returns the ranks that would take as long as r for the same work, including r: those of its role and engine
@@ -264,11 +260,12 @@ func longerTokens(list []block) (parts [][]block) {
 
 // slowerThanPeers finds a rank whose tokens take longer than on its peers.
 func (c *comparison) slowerThanPeers(r *telemetry.Rank) (f finding.Finding, ok bool) {
-	l, peers := c.l, peers(c.l, r)
+	l, ranks := c.l, likes(c.l, r)
+	peers := without(slices.Clone(ranks), r)
 	if len(peers) == 0 {
 		return f, false
 	}
-	than := c.standardFor(r)
+	than := c.standardFor(ranks, peers)
 	list := blocks(r.Stretches, &than.pace, &than.of)
 	if !than.ok || len(list) < judge.FewBuckets {
 		return f, false
