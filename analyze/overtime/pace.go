@@ -286,7 +286,7 @@ func (c *Collector) paceSince(t *Timeline, d *Device, w *pacedWork, lead *slowin
 		return nil // some have more to do for a while, or larger steps
 	}
 	if all {
-		why = "nearly all of them, " + asLowClock + ", or each had more to do"
+		why = cmp.Or(w.turns(x.Time, x.Until), "nearly all of them, "+asLowClock+", or each had more to do")
 		x.lost += c.lostByOthers(w, x, since)
 	}
 	if d.Stepped {
