@@ -117,7 +117,16 @@ func enclosing(events []profile.Slice, in []int32, at trace.Time) int32 {
 
 // addHCCL adds the collectives of HCCL, the library of Ascend: "hcom_allReduce__868_0_1" is the first recorded
 // one of group 868. All ranks use the same group number.
-func (c *collector) addHCCL(f *profile.Profile) {
+func (c *collector) addHCCL(f *profile.Profile, peers []parse.PeerTask) {
+	byGroup := map[int32][]parse.PeerTask{} // in order of time
+	for i := range peers {
+		if group, ok := c.planes[peers[i].Row]; ok {
+			byGroup[group] = append(byGroup[group], peers[i])
+		}
+	}
+	for _, list := range byGroup {
+		slices.SortStableFunc(list, func(a, b parse.PeerTask) int { return cmp.Compare(a.Time, b.Time) })
+	}
 	for i := range f.Events {
 		e := &f.Events[i]
 		if e.Place.Kind() != profile.KernelSlice {
@@ -130,6 +139,33 @@ func (c *collector) addHCCL(f *profile.Profile) {
 			continue
 		}
 		f.Collectives.Add(&profile.Collective{Event: int32(i), Row: e.Place.Row(), Time: e.Time, Dur: e.Dur, OnGPU: true, Seq: -1, In: -1, Out: -1, GroupSize: -1,
-			Name: c.opt.Syms.Intern("hcom_" + op), Op: c.opt.Syms.Intern(strings.ToLower(op)), Group: c.opt.Syms.Intern("HCCL " + group), Correlation: e.Correlation})
+			Name: c.opt.Syms.Intern("hcom_" + op), Op: c.opt.Syms.Intern(strings.ToLower(op)), Group: c.opt.Syms.Intern("HCCL " + group), Correlation: e.Correlation,
+			Tasks: c.tasksWithin(byGroup[e.Place.Row()], e)})
 	}
 }
+
+// tasksWithin sums up the tasks of a group that are within one of its collectives. A task that waits names the rank that it waits for.
+func (c *collector) tasksWithin(tasks []parse.PeerTask, e *profile.Slice) (t profile.CollectiveTasks) {
+	first, _ := slices.BinarySearchFunc(tasks, e.Time, func(x parse.PeerTask, at trace.Time) int { return cmp.Compare(x.Time, at) })
+	waited := map[int32]int64{} // by rank
+	for i := first; i < len(tasks) && tasks[i].Time < e.End(); i++ {
+		x := &tasks[i]
+		if x.From < 0 || x.From >= maxMember || x.To >= maxMember { // those that concern one rank only have no other, 2^32-1
+			continue
+		}
+		t.Member, t.AtLeast = int32(x.From)+1, max(t.AtLeast, int32(max(x.From, x.To))+1)
+		if isWait(c.opt.Syms.Name(x.Name)) && x.From != x.To {
+			waited[int32(x.To)+1] += x.Dur
+		}
+	}
+	for rank, ns := range waited {
+		if ns > t.AwaitedNs || ns == t.AwaitedNs && ns > 0 && rank < t.Awaited {
+			t.Awaited, t.AwaitedNs = rank, ns
+		}
+	}
+	t.AwaitedNs = min(t.AwaitedNs, e.Dur)
+	return t
+}
+
+// maxMember is more ranks than any group has.
+const maxMember = 1 << 20

@@ -25,6 +25,7 @@ type collector struct {
 	linked   bool // some events have correlations
 	external bool // some correlations are [parse.ByExternal]
 	chrome   bool
+	planes   map[int32]int32 // the rows of their groups for rows with tasks of Ascend's collectives; nil if there are none
 	total    int
 	header   int // number of members in the headers of docs
 }

@@ -43,7 +43,7 @@ func (c *collector) findDevices(f *profile.Profile) {
 		return
 	}
 	none, kernel, memcpy := c.opt.Syms.Intern(""), c.opt.Syms.Intern(profile.KernelCategory), c.opt.Syms.Intern(profile.CopyCategories[0])
-	grouped := placeGroups(f.Rows)
+	c.planes = placeGroups(f.Rows)
 	waits := map[trace.Sym]bool{}
 	for i := range f.Events {
 		s := &f.Events[i]
@@ -54,7 +54,7 @@ func (c *collector) findDevices(f *profile.Profile) {
 		wait, known := waits[s.Name]
 		if !known {
 			name := c.opt.Syms.Name(s.Name)
-			wait = isWait(name) || grouped && name == "SDMA"
+			wait = isWait(name) || c.planes != nil && name == "SDMA"
 			waits[s.Name] = wait
 		}
 		switch name := strings.ToLower(c.opt.Syms.Name(s.Name)); {
@@ -67,15 +67,33 @@ func (c *collector) findDevices(f *profile.Profile) {
 	}
 }
 
-// placeGroups turns rows of collectives into streams of the devices that ran them, and reports whether there
-// are any. If so, copies between devices on other streams are parts of these collectives.
-func placeGroups(rows []profile.Row) (any bool) {
+// placeGroups turns rows of collectives into streams of the devices that ran them. It returns the row of its group for each row with
+// tasks of collectives, nil if there are no groups. If there are any, copies between devices on other streams are parts of collectives, too.
+func placeGroups(rows []profile.Row) (planes map[int32]int32) {
+	isGroup := func(r *profile.Row) bool { return strings.HasPrefix(r.Name, groupRow) && onDevice(r) }
+	groups := map[int32]profile.Row{} // as recorded
 	for i := range rows {
-		r := &rows[i]
-		if !strings.HasPrefix(r.Name, groupRow) || !onDevice(r) {
-			continue
+		if isGroup(&rows[i]) {
+			groups[int32(i)] = rows[i]
 		}
-		any = true
+	}
+	if len(groups) == 0 {
+		return nil
+	}
+	planes = map[int32]int32{}
+	for i := range rows {
+		h, of := &rows[i], int32(-1)
+		for k, g := range groups { // a group's tasks are on the rows behind its own
+			if g.Process == h.Process && g.Part == h.Part && g.PID == h.PID && g.TID < h.TID && (of < 0 || g.TID > groups[of].TID) {
+				of = k
+			}
+		}
+		if _, own := groups[int32(i)]; of >= 0 && !own {
+			planes[int32(i)] = of
+		}
+	}
+	for i := range groups {
+		r := &rows[i]
 		of, last := int64(-1), int64(-1)
 		for j := range rows {
 			if h := &rows[j]; h.Process == hardware && h.Part == r.Part && (of < 0 || (h.PID^r.PID)%32 == 0) { // the pids of CANN's processes end in the device
@@ -89,7 +107,7 @@ func placeGroups(rows []profile.Row) (any bool) {
 			r.PID, r.TID = of, last+1+r.TID // numbered after its streams, as a group's row may have the number of a stream
 		}
 	}
-	return any
+	return planes
 }
 
 // isWait reports whether a device's task does no work: streams of Ascend wait for each other in tasks, and

@@ -61,6 +61,10 @@ func TestCollectivesOfAscend(t *testing.T) {
 		}
 		slice("hcom_allReduce__586_0_1", device(15, number), 0, 30, 40)
 		slice("Memcpy", device(15, number), 1, 30, 10)
+		for at, task := range []string{`"Notify_Wait" 1 5 20`, `"Notify_Wait" 1 3 6`, `"Notify_Wait" 1 5 4`, `"Notify_Wait" 1 4294967295 9`, `"Reduce_Inline" 1 7 30`, `"Notify_Wait" 1 3 500`} {
+			part := strings.Fields(task)
+			add(`{"ph":"X","name":%s,"pid":%d,"tid":1,"ts":"1704161511%06d.25","dur":%s,"args":{"src rank":%s,"dst rank":%s}}`, part[0], device(15, number), 30+8*at, part[3], part[1], part[2])
+		}
 		slice("AscendCL@hcom_allReduce_", device(7, number), 5, 5, 10)
 	}
 	slice("main", 437, 5, 0, 100)
@@ -87,7 +91,8 @@ func TestCollectivesOfAscend(t *testing.T) {
 		t.Errorf("devices and streams with work are %v, want %v", streams, want)
 	}
 	for i := range p.Collectives.Len() {
-		if c := p.Collectives.At(i); syms.Name(c.Op) != "allreduce" || syms.Name(c.Group) != "HCCL 586" || c.Dur != 40_000 || !c.OnGPU {
+		if c := p.Collectives.At(i); syms.Name(c.Op) != "allreduce" || syms.Name(c.Group) != "HCCL 586" || c.Dur != 40_000 || !c.OnGPU ||
+			c.Tasks != (profile.CollectiveTasks{Member: 2, Awaited: 6, AwaitedNs: 24_000, AtLeast: 8}) { // the last task is behind it
 			t.Errorf("collective %+v", c)
 		}
 	}

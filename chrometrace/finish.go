@@ -82,7 +82,9 @@ func (j joiner) collectives(f *profile.Profile) {
 		x.Event = j.event(x.Event, k)
 		return j.row(&x.Row, k) && j.time(&x.Time, k)
 	})...)
-	j.addHCCL(f)
+	j.addHCCL(f, joined(j, func(t *parse.Tables) *[]parse.PeerTask { return &t.Peers }, func(x *parse.PeerTask, k *keptBatch) bool {
+		return j.row(&x.Row, k) && j.time(&x.Time, k)
+	}))
 	asked := joined(j, func(t *parse.Tables) *[]profile.CollectiveAnnotation { return &t.Asked }, func(x *profile.CollectiveAnnotation, k *keptBatch) bool {
 		return j.row(&x.Row, k) && j.time(&x.Time, k)
 	})

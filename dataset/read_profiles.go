@@ -335,7 +335,8 @@ type collectiveCells struct {
 	name, op, group, ranks, dtype *cell
 	in, out, size, splits         *cell
 	held                          *cell
-	ofKind                        []*cell // all columns from the second line on
+	tasks                         [4]*cell // member, awaited, for how long, at least
+	ofKind                        []*cell  // all columns from the second line on
 }
 
 func newCollectiveCells(in *rows) *collectiveCells {
@@ -349,6 +350,7 @@ func newCollectiveCells(in *rows) *collectiveCells {
 	c.name, c.op, c.group, c.ranks, c.dtype = kind("name"), kind("op"), kind("group_name"), kind("group_ranks"), kind("dtype")
 	c.in, c.out, c.size, c.splits = kind("elements_in"), kind("elements_out"), kind("group_size"), kind("splits")
 	c.held = kind("held")
+	c.tasks = [4]*cell{kind("member"), kind("awaited"), kind("awaited_ns"), kind("at_least")}
 	return c
 }
 
@@ -356,7 +358,8 @@ func newCollectiveCells(in *rows) *collectiveCells {
 func (c *collectiveCells) kind() profile.Collective {
 	return profile.Collective{Event: profile.NoEvent, Row: int32(c.thread.int()), Name: c.name.sym(), OnGPU: c.onGPU.int() != 0, Op: c.op.sym(), Group: c.group.sym(),
 		Ranks: c.ranks.sym(), Dtype: c.dtype.sym(), In: c.in.int(), Out: c.out.int(), GroupSize: int32(c.size.int()), Splits: c.splits.sym(),
-		Step: profile.StepKind(stepKinds.number(c.step.text())), Held: c.held.int() != 0}
+		Step: profile.StepKind(stepKinds.number(c.step.text())), Held: c.held.int() != 0,
+		Tasks: profile.CollectiveTasks{Member: int32(c.tasks[0].int()), Awaited: int32(c.tasks[1].int()), AwaitedNs: c.tasks[2].int(), AtLeast: int32(c.tasks[3].int())}}
 }
 
 // collectives reads collectives, one run of the same kind at a time.

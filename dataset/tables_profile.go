@@ -73,6 +73,10 @@ type collectiveRow struct {
 	Out         int64  `parquet:"elements_out" doc:"output elements; -1 is unknown"`
 	GroupSize   int32  `parquet:"group_size" doc:"number of ranks; -1 is unknown"`
 	Splits      string `parquet:"splits,dict,optional" doc:"split sizes of an all-to-all"`
+	Member      int32  `parquet:"member,optional" doc:"number of the rank in its group, plus one, as its tasks show; null is unknown"`
+	Awaited     int32  `parquet:"awaited,optional" doc:"the same of the rank that it waited for longest"`
+	AwaitedNs   int64  `parquet:"awaited_ns,optional" unit:"ns" doc:"how long it waited for that rank"`
+	AtLeast     int32  `parquet:"at_least,optional" doc:"number of ranks in the group at least, as its tasks show; null is unknown"`
 	Correlation int64  `parquet:"correlation,optional" doc:"like slices.correlation"`
 	Step        string `parquet:"step,dict" redact:"own" doc:"kind of step that launched it: prefill, decode, other"`
 	Held        bool   `parquet:"held" doc:"a collective of hosts, as those of gloo, until the end of which the thread that asked for it waited"`

@@ -210,7 +210,7 @@ func (r *recording) sliceTable(f *file) *lazy[sliceRow] {
 func (r *recording) collective(c *profile.Collective, places []Place) {
 	r.collectives.write(collectiveRow{Start: int64(c.Time), Dur: c.Dur, Place: places[c.Row], Name: r.name(c.Name), OnGPU: c.OnGPU, CommsID: c.CommsID, Seq: c.Seq,
 		Op: r.name(c.Op), Group: r.name(c.Group), Ranks: r.name(c.Ranks), Dtype: r.name(c.Dtype), In: c.In, Out: c.Out, GroupSize: c.GroupSize,
-		Splits: r.name(c.Splits), Correlation: c.Correlation, Step: stepKinds[c.Step], Held: c.Held})
+		Splits: r.name(c.Splits), Member: c.Tasks.Member, Awaited: c.Tasks.Awaited, AwaitedNs: c.Tasks.AwaitedNs, AtLeast: c.Tasks.AtLeast, Correlation: c.Correlation, Step: stepKinds[c.Step], Held: c.Held})
 }
 
 func (r *recording) instant(x *profile.Instant, places []Place) {

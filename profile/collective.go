@@ -32,6 +32,8 @@ type Collective struct {
 	// Splits are the numbers of rows of a tensor that an all-to-all sends to each rank of the group, as text: "[12,
 	// 0, 3]". 0 is unknown, "[]" means equal parts.
 	Splits trace.Sym
+	// Tasks is what the producer recorded of the collective's tasks.
+	Tasks CollectiveTasks
 
 	// Correlation joins a kernel to the call that launched it; 0 is unknown. Step is the kind of the step that
 	// contains this call, StepOther if no step does.
@@ -39,6 +41,15 @@ type Collective struct {
 	Step        StepKind
 	// Held means that the thread that requested a collective of hosts waited until it ended.
 	Held bool
+}
+
+// CollectiveTasks are the tasks that a collective consists of on a device, as far as they are recorded. Ranks are numbers in
+// its group, plus one: 0 is unknown.
+type CollectiveTasks struct {
+	Member    int32 // its own rank
+	Awaited   int32 // the rank that it waited for longest
+	AwaitedNs int64
+	AtLeast   int32 // ranks in its group: it exchanged data with the last of them
 }
 
 // CommunicatorPrefix is the prefix of the names of groups that are only known by an id, which is unique among

@@ -25,6 +25,7 @@ type CollectiveMatch struct {
 	Op, Dtype, Group trace.Sym
 	In, Out          int64 // elements, the largest number on any rank
 	GroupSize        int32
+	AtLeast          int32 // as in [CollectiveTasks]
 	// Sync means that no rank leaves before the last one has come. Only then does a rank that is early wait. All
 	// leave together, unless Apart is set: then each leaves when it has its own part, as in a dispatch.
 	Sync, Apart bool

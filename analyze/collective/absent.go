@@ -24,8 +24,11 @@ const muchAbsent = 1.0 / 10
 // AbsentSubkind is the subkind of findings about ranks that wait for others without files.
 const AbsentSubkind = "absent ranks"
 
-// AbsentWait returns how long all ranks waited for ranks that are not in the files, as far as long kernels show it, in ns.
+// AbsentWait returns how long all ranks waited for ranks that are not in the files, as far as tasks or long kernels show it, in ns.
 func (c *Collectives) AbsentWait() (ns int64) {
+	if _, ns := c.awaitedAbsent(); ns > 0 {
+		return ns
+	}
 	for _, p := range c.longParts(func(p *PartKind) bool { return p.absent }) {
 		ns = distribution.AddTimes(ns, p.LongWait)
 	}
@@ -104,6 +107,10 @@ func tellLong(long []*PartKind) []finding.Evidence {
 // Absent returns the ranks that spend much of their GPU time in collectives waiting for ranks that are not in the files.
 func (c *Collectives) Absent(g *gpu.GPUs) ([]finding.Finding, finding.Check) {
 	check := finding.Check{What: "waits for ranks that are not in the files", Of: "collective kernel", N: c.Counts.kernels, Needed: fewestLong}
+	if found := c.byTasks(g); found != nil {
+		check.Needed = 1
+		return found, check
+	}
 	switch {
 	case c.Counts.kernels == 0:
 		check.Reason = "no collectives were recorded"

@@ -55,6 +55,27 @@ func TestAbsentRanks(t *testing.T) {
 	}
 }
 
+// Tasks of collectives name the rank that is waited for. It is reported if it has no file, and nothing is said of all data being transferred.
+func TestAwaitedByTasks(t *testing.T) {
+	const ms = 1_000_000
+	s := newSyncPoints("rank 0", "rank 1")
+	hccl := s.Syms.Intern("HCCL 586")
+	for i, task := range []profile.CollectiveTasks{{Member: 1, Awaited: 6, AwaitedNs: 30 * ms, AtLeast: 8}, {Member: 2, Awaited: 6, AwaitedNs: 20 * ms, AtLeast: 8}, {Member: 2, Awaited: 1, AwaitedNs: 40 * ms, AtLeast: 8}} {
+		s.part(int32(min(i, 1)), "allreduce", int64(i)*100*ms, 45*ms, true)
+		k := &s.met.Kernels[i]
+		k.Group, k.GroupSize, k.Tasks = hccl, -1, task
+	}
+	g := &gpu.GPUs{GPUs: []gpu.GPU{{RankIndex: 0, Last: 100 * ms}, {RankIndex: 1, Last: 150 * ms}}}
+	c := Measure(s.Set, 0, 0)
+	found, _ := c.Absent(g)
+	if len(found) != 1 || found[0].Cost != 0.2 || found[0].Text != "the recorded ranks spend 20 % of their GPU time in collectives waiting for rank 5 of `HCCL 586`, which is not in the files" || c.AbsentWait() != 50*ms {
+		t.Errorf("%+v, %d", found, c.AbsentWait())
+	}
+	if g.GPUs[1].Last = 450 * ms; len(c.byTasks(g)) > 0 {
+		t.Error("9 % of the time is not much")
+	}
+}
+
 // Waits of less than a hundredth of the time in collectives are not reported, and
 // neither is the time of a kernel that is the only one of its kind.
 func TestShortWaitsAreNotTold(t *testing.T) {

@@ -33,6 +33,10 @@ type Collectives struct {
 	Counts     collectiveCounts
 	// without counts the collectives of all ranks but one or two, by the missing ranks; -1 if there is no second one.
 	without map[[2]int32]absence
+	// recorded are the members of groups that have files, and awaited who waited for whom, as far as tasks of collectives show it.
+	recorded map[member]bool
+	awaited  map[member][]awaited
+	set      *profile.Set
 	// lengths is the total time of the groups, once for each of their ranks, in ns.
 	lengths int64
 }
@@ -238,7 +242,7 @@ func (w *collectiveWalk) add(x *profile.CollectiveMatch) {
 	case !e.byClock:
 		w.out.Counts.byDuration++
 	}
-	if int(x.GroupSize) > len(x.Arrivals) {
+	if int(max(x.GroupSize, x.AtLeast)) > len(x.Arrivals) {
 		w.out.Counts.partial++
 	}
 	if x.GroupSize <= 0 && len(w.set.MissingRanks) > 0 {

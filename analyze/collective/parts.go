@@ -124,8 +124,10 @@ func (t *partTable) settle() {
 func (c *Collectives) measureParts(set *profile.Set, from, to trace.Time) {
 	exchange := &exchange{set: set, sent: map[exchangeKey]*AllToAll{}, split: map[trace.Sym][]int64{}}
 	table := &partTable{set: set, bare: profile.BareNames(set.Syms), index: map[kindKey]*partTimes{}}
+	c.set = set
 	for p := range partsWithin(set, from, to) {
 		k := table.of(p)
+		c.addTasks(p)
 		if !c.OfHosts || k.meets {
 			c.Counts.addPart(p)
 		}

@@ -74,7 +74,7 @@ type namer struct {
 // name returns the name of a kind of collectives. usual is the group of kinds that do not name one.
 func (n *namer) name(kind *profile.Collective, usual string) callName {
 	key := *kind
-	key.Row = 0
+	key.Row, key.Tasks = 0, profile.CollectiveTasks{AtLeast: kind.Tasks.AtLeast}
 	what, ok := n.known[key]
 	if !ok {
 		what = int32(len(n.whats))

@@ -234,6 +234,7 @@ func waited(list []profile.Arrival, bound int64) bool {
 // merge adds what one rank recorded about a collective.
 func merge(x *profile.CollectiveMatch, p *profile.Collective) {
 	x.In, x.Out, x.GroupSize = max(x.In, p.In), max(x.Out, p.Out), max(x.GroupSize, p.GroupSize)
+	x.AtLeast = max(x.AtLeast, p.Tasks.AtLeast)
 	x.Op, x.Dtype, x.Group = cmp.Or(x.Op, p.Op), cmp.Or(x.Dtype, p.Dtype), cmp.Or(x.Group, p.Group)
 	x.Name, x.Step = cmp.Or(x.Name, p.Name), cmp.Or(x.Step, p.Step)
 }

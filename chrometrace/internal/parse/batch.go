@@ -40,11 +40,21 @@ type Tables struct {
 	Launches    []profile.Launch
 	OneBlock    []profile.OneBlock
 	Collectives []profile.Collective
+	Peers       []PeerTask
 	Steps       []profile.Step
 	Prints      []profile.Fingerprint // for the fingerprint
 	Asked       []profile.CollectiveAnnotation
 	Callers     []profile.CollectiveAnnotation // operators that pass a collective to a process group
 	Syncs       []profile.CollectiveAnnotation // calls that wait for a device, on threads started by libraries
+}
+
+// A PeerTask is a part of a collective in which one rank of its group sends something to another, or waits for it.
+type PeerTask struct {
+	Row      int32
+	Time     trace.Time
+	Dur      int64
+	From, To int64
+	Name     trace.Sym
 }
 
 // A Member is a key of a document with its value, as text.
@@ -103,6 +113,7 @@ func (b *Batch) take() *Batch {
 	out.Launches = slices.Clone(b.Launches)
 	out.OneBlock = slices.Clone(b.OneBlock)
 	out.Collectives = slices.Clone(b.Collectives)
+	out.Peers = slices.Clone(b.Peers)
 	out.Steps = slices.Clone(b.Steps)
 	out.Prints = slices.Clone(b.Prints)
 	out.Asked = slices.Clone(b.Asked)
@@ -115,7 +126,7 @@ func (b *Batch) take() *Batch {
 		Tables: Tables{
 			Events: b.Events[:0], Instants: b.Instants[:0], Samples: b.Samples[:0], Arrows: b.Arrows[:0],
 			Redundant: b.Redundant[:0], Launches: b.Launches[:0], OneBlock: b.OneBlock[:0],
-			Collectives: b.Collectives[:0], Steps: b.Steps[:0], Prints: b.Prints[:0],
+			Collectives: b.Collectives[:0], Peers: b.Peers[:0], Steps: b.Steps[:0], Prints: b.Prints[:0],
 			Asked: b.Asked[:0], Callers: b.Callers[:0], Syncs: b.Syncs[:0],
 		},
 	}

@@ -126,6 +126,8 @@ const (
 	argRank
 	argPID
 	argTID
+	argFrom
+	argTo
 	argRoles // number of roles
 )
 
@@ -159,6 +161,9 @@ var argNames = map[string]argRole{
 	"rank": argRank,
 	"pid":  argPID,
 	"tid":  argTID,
+	// Of the tasks of Ascend's collectives.
+	"src rank": argFrom,
+	"dst rank": argTo,
 }
 
 // minimalArgs are the arguments that ArgsMin keeps: without them, different events of one name look alike.

@@ -184,6 +184,9 @@ func (p *parser) complete() {
 	if ev.bind != nil {
 		p.bound(index, row)
 	}
+	if to := p.intArg(argTo); to >= 0 {
+		p.out.Peers = append(p.out.Peers, PeerTask{Row: row, Time: ev.ts, Dur: ev.dur, From: p.intArg(argFrom), To: to, Name: nm.sym})
+	}
 	switch cat.role {
 	case RoleLaunch:
 		if correlation != 0 && correlation < ByExternal {
