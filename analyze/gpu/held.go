@@ -29,8 +29,9 @@ type Held struct {
 }
 
 // outsideCalls are parts of the names of calls that let kernels wait for something other than work of
-// the device: for a value in memory, a function of the host, or another process or API.
-var outsideCalls = []string{"WaitValue", "BatchMemOp", "LaunchHostFunc", "StreamAddCallback", "ExternalSemaphore", "IpcOpenEventHandle"}
+// the device: for a value in memory, a function of the host, or another process or API, such as what was drawn on buffers before
+// these are mapped for kernels.
+var outsideCalls = []string{"WaitValue", "GraphicsMapResources", "BatchMemOp", "LaunchHostFunc", "StreamAddCallback", "ExternalSemaphore", "IpcOpenEventHandle"}
 
 // waitsOutside reports whether a call of a name is one of outsideCalls.
 func waitsOutside(name string) bool {

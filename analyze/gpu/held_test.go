@@ -65,6 +65,7 @@ func TestHeld(t *testing.T) {
 		{"kernels of a graph", heldRun{1000, "cudaGraphLaunch", one, gemm, nil, 0}, 0, 0},
 		{"two devices of a process", heldRun{1000, "cudaLaunchKernel", func(i int) int32 { return int32(i % 2) }, gemm, nil, 0}, 0, 0},
 		{"each kernel is the first of its name", heldRun{1000, "cudaLaunchKernel", one, func(i int) string { return fmt.Sprint("gemm", i) }, nil, 0}, 0, 0},
+		{"they may wait for what the process draws", heldRun{1000, "cudaLaunchKernel", one, gemm, []string{"cudaGraphicsMapResources"}, 0}, 0, 0},
 		{"they may wait for a value", heldRun{1000, "cudaLaunchKernel", one, gemm, []string{"cuStreamWaitValue32_v2"}, 0}, 0, 0},
 		{"a graph that is not in the files", heldRun{1000, "cudaLaunchKernel", one, gemm, []string{"hipGraphLaunch"}, 0}, 0, 0},
 		{"every tenth kernel is not in the files", heldRun{1000, "cudaLaunchKernel", one, gemm, nil, 10}, 0, 0},
