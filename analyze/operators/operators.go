@@ -257,6 +257,7 @@ func (c *collector) visitCalls(t *thread) {
 const (
 	fewOperators = 3
 	maxOfAll     = 0.5
+	beside       = 0.1 // from here on, the time that ranks spend in no operator is said
 )
 
 // An ownTime is how long threads were in an operator itself, ns.
@@ -268,7 +269,7 @@ type ownTime struct {
 // Largest finds the operators that take most of the time of processors. It is for captures in which no
 // device ran. Shares are exact, whatever the number of calls.
 func Largest(set *profile.Set, opt profilewalk.Options) ([]finding.Finding, finding.Check) {
-	list, calls := ownTimes(set, opt)
+	list, calls, recorded := ownTimes(set, opt)
 	check := finding.Check{What: "operators that take most of the time", Of: "call", N: calls, Needed: 1}
 	total := distribution.SumTimes(order.Each(list, func(o ownTime) int64 { return o.time }))
 	if total == 0 {
@@ -292,41 +293,63 @@ func Largest(set *profile.Set, opt profilewalk.Options) ([]finding.Finding, find
 	if n == 1 {
 		takes = "operator takes"
 	}
-	f := finding.Finding{Subkind: "operators", Cost: share,
+	ofRanks := min(1, distribution.Fraction(total, recorded)) // threads may be in operators at the same time
+	f := finding.Finding{Subkind: "operators", Cost: share * ofRanks,
 		Text:   fmt.Sprintf("no work of a device was recorded, and %d %s %.0f %% of the time of all operators on processors: %s", n, takes, 100*share, strings.Join(parts, ", ")),
 		Metric: finding.Metric{Name: "time of operators", Unit: table.Share, Before: math.NaN(), After: share}}
-	f.Evidence = []finding.Evidence{finding.Sentence("%s in all, in %s; the time of an operator excludes those that it calls", words.Nearly(total), words.Counted(calls, "call"))}
+	in := "in all"
+	if ofRanks < 1-beside {
+		in = fmt.Sprintf("or %.0f %% of the time from the first operator to the last", 100*ofRanks)
+	}
+	f.Evidence = []finding.Evidence{finding.Sentence("%s %s, in %s; the time of an operator excludes those that it calls", words.Nearly(total), in, words.Counted(calls, "call"))}
 	return []finding.Finding{f}, check
 }
 
-// ownTimes returns the operators of all ranks, the longest time first, and the number of their calls.
-func ownTimes(set *profile.Set, opt profilewalk.Options) (list []ownTime, calls int) {
+// ownTimes returns the operators of all ranks, the longest time first, the number of their calls, and for how long ranks were recorded:
+// from their first operator to their last, in total.
+func ownTimes(set *profile.Set, opt profilewalk.Options) (list []ownTime, calls int, recorded int64) {
 	type sums struct {
 		times map[trace.Sym]int64
 		calls int
+		spans map[int32][2]trace.Time // by rank
 	}
 	streams := make([]sums, len(set.Streams))
 	Each(set, opt, func(i int) Visitor {
 		s := &streams[i]
-		s.times = map[trace.Sym]int64{}
+		s.times, s.spans = map[trace.Sym]int64{}, map[int32][2]trace.Time{}
 		return Visitor{
-			Call: func(_ int32, name trace.Sym, _ trace.Time, self int64) {
+			Call: func(rank int32, name trace.Sym, at trace.Time, self int64) {
 				s.times[name] = distribution.AddTimes(s.times[name], self)
 				s.calls++
+				s.spans[rank] = joined(s.spans, rank, [2]trace.Time{at, at + trace.Time(self)})
 			},
 			Work: func(*profile.Kernel, trace.Sym) {},
 		}
 	})
-	times := map[trace.Sym]int64{}
+	times, spans := map[trace.Sym]int64{}, map[int32][2]trace.Time{}
 	for i := range streams {
+		for rank, span := range streams[i].spans {
+			spans[rank] = joined(spans, rank, span)
+		}
 		for name, t := range streams[i].times {
 			times[name] = distribution.AddTimes(times[name], t)
 		}
 		calls += streams[i].calls
 	}
+	for _, span := range spans {
+		recorded = distribution.AddTimes(recorded, distribution.Between(span[0], span[1]))
+	}
 	for name, t := range times {
 		list = append(list, ownTime{set.Syms.Name(name), t})
 	}
 	slices.SortFunc(list, func(a, b ownTime) int { return cmp.Or(cmp.Compare(b.time, a.time), cmp.Compare(a.name, b.name)) })
-	return list, calls
+	return list, calls, recorded
+}
+
+// joined extends the span of a rank, if it has one.
+func joined(spans map[int32][2]trace.Time, rank int32, span [2]trace.Time) [2]trace.Time {
+	if of, ok := spans[rank]; ok {
+		return [2]trace.Time{min(of[0], span[0]), max(of[1], span[1])}
+	}
+	return span
 }

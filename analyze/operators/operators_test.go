@@ -67,6 +67,22 @@ func TestOperatorsInWindow(t *testing.T) {
 	compare(t, 0, "window", o.Names, want)
 }
 
+// What an operator costs is a share of the time of its rank, which is not always in operators.
+func TestLargestOfRankTime(t *testing.T) {
+	for gap, want := range map[trace.Time]float64{0: 0.72, 900_000: 0.072} {
+		syms := trace.NewSymbols()
+		frame := func(name string, from, to trace.Time) profile.Frame {
+			return profile.Frame{Event: profile.Event{Start: from, End: to, Name: syms.Intern(name)}}
+		}
+		s := &testset.RowStream{FrameRows: []profile.Frame{frame("aten::mm", 0, 72_000), frame("aten::add", gap+72_000, gap+100_000)}}
+		found, _ := Largest(testset.SetOf(syms, []string{"rank 0"}, s), profilewalk.Options{})
+		if len(found) != 1 || math.Abs(found[0].Cost-want) > 1e-9 || !strings.Contains(found[0].Text, "1 operator takes 72 % of the time of all operators") ||
+			strings.Contains(found[0].Evidence[0].Text, "100 us or 10 % of the time from the first operator to the last") != (gap > 0) {
+			t.Errorf("%d: %+v", gap, found)
+		}
+	}
+}
+
 // For data that was not recorded, the report says what would have recorded it.
 func TestMissingIsTold(t *testing.T) {
 	syms := trace.NewSymbols()
