@@ -15,7 +15,10 @@ import (
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	formats "github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/format/inventory"
+	"github.com/sgtrace/sgtrace/format/logline"
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/series"
+	"github.com/sgtrace/sgtrace/trace"
 )
 
 // toyFormat is a format that exists only in this test: a line with a rank, then lines with a
@@ -145,6 +148,66 @@ func TestOneLineAddsAFormat(t *testing.T) {
 		r := sgtrace(t, dir, test.args...)
 		if r.status != exitOK || !strings.Contains(r.out+r.err, test.want) {
 			t.Errorf("%s: status %d, want %q in\n%s%s", strings.Join(test.args, " "), r.status, test.want, r.out, r.err)
+		}
+	}
+}
+
+// toyLog is a log that exists only in this test: lines with a stamp, and with the load of a server.
+var toyLog = &formats.Format{
+	Name: "a toy log", Noun: "toy log", Doc: "load as text", For: "'sgtrace report'", Series: true, Text: true,
+	Sniff: func(head []byte) bool { return bytes.Contains(head, []byte(" toy: running ")) },
+	Index: func(in *formats.Input, opt *formats.Options) (*formats.Source, error) {
+		content, err := in.Open()
+		if err != nil {
+			return nil, err
+		}
+		f, around := opt.Series.Fill(in.Name, "toy log"), logline.New()
+		place := f.Place(series.Place{Server: f.Server(series.Server{Name: in.Name, Engine: "Toy"}), Rank: trace.NoRank, GPU: series.NoGPU})
+		src := f.Source()
+		src.Zone.By = "stamps with a zone"
+		src.Bytes, err = logline.Read(content, in.Name, opt.Diags, func(line []byte, n int64) {
+			src.Lines = int(n)
+			f.Line(n)
+			rest := around.Bare(line)
+			at, length, ok := around.Outer.Zoned(rest)
+			if !ok {
+				return
+			}
+			for _, x := range [...]struct {
+				key    string
+				metric series.MetricID
+			}{{" running ", series.Running}, {" queued ", series.Queued}} {
+				if v, ok := logline.After(rest[length:], x.key); ok {
+					f.Add(f.Series(x.metric, place), at, v)
+				}
+			}
+			src.Read++
+		})
+		return &formats.Source{}, err
+	},
+}
+
+// A log of servers takes one row, too.
+func TestOneLineAddsALog(t *testing.T) {
+	before := inputs.Formats
+	t.Cleanup(func() { inputs.Formats = before })
+	inputs.Formats = append(inputs.Formats[:len(before):len(before)], toyLog)
+	dir := t.TempDir()
+	text := ""
+	for i := range 60 {
+		text += fmt.Sprintf("2026-08-17T20:53:%02d.000Z toy: running %d queued %d\n", i, 5+i%3, i%2)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "toy.log"), []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct{ args, want string }{
+		{"inspect toy.log", "toy log"},
+		{"report toy.log", "at most 7 running, 1 waiting"},
+		{"report --timeline toy.log", "queued"},
+	} {
+		r := sgtrace(t, dir, strings.Fields(test.args)...)
+		if r.status != exitOK || !strings.Contains(r.out+r.err, test.want) {
+			t.Errorf("%s: status %d, want %q in\n%s%s", test.args, r.status, test.want, r.out, r.err)
 		}
 	}
 }
