@@ -162,7 +162,7 @@ func (s *savings) searchAll(level float64) []Shift {
 	like := Shift{Location: s.place, Metric: s.metric}
 	found := shifts(changes, at, s.level, like)
 	if len(found) == 0 && s.metric.isLength() { // requests of one tenant may be longer, and not most of them
-		limit := changepoint.Limit(values)
+		limit := changepoint.TailLimit(values)
 		long := func(from, to int) float64 {
 			n := order.Count(values[from:to], func(v float64) bool { return v >= limit })
 			return distribution.Ratio(float64(n), float64(to-from))

@@ -261,7 +261,7 @@ func (d *durations) search(w *observer, level float64) []Shift {
 	if d.metric == LatenessChanged {
 		return found
 	}
-	limit := int64(changepoint.Limit(values))
+	limit := int64(changepoint.TailLimit(values))
 	beyond := func(from, to int) Level {
 		l := d.level(from, to)
 		l.Share = d.beyond(from, to, limit)

@@ -95,7 +95,7 @@ func (d *Diff) gaugeLoad(m *metric.Metric) *Gauge {
 	}
 	l := compare.Amounts(of[0], of[1], d.locate.captures())
 	g := &Gauge{Before: l.Before, After: l.After, Change: l.Change.Change,
-		how: compare.How(of[0].Pieces, of[1].Pieces, d.locate.captures()), samples: [2]significance.Sample{of[0].Sample(), of[1].Sample()},
+		how: compare.ChooseTest(of[0].Pieces, of[1].Pieces, d.locate.captures()), samples: [2]significance.Sample{of[0].Sample(), of[1].Sample()},
 		pieces: [2]int{len(of[0].Pieces), len(of[1].Pieces)}}
 	kind := Request
 	if m.Ratio == nil { // from profilers

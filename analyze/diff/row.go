@@ -206,7 +206,7 @@ func (n *diffNumber) compare(before, after *diffMeasure, captures bool) signific
 
 // how chooses the test for a number.
 func (n *diffNumber) how(before, after *diffMeasure, captures bool) significance.How {
-	how := compare.How(before.work, after.work, captures)
+	how := compare.ChooseTest(before.work, after.work, captures)
 	if n.name == "p99" && how == significance.ByRanks {
 		return significance.ByScatter
 	}
@@ -269,7 +269,7 @@ func (r *diffRows) measure(side int, groups []*diffGroup, units []float64) (m di
 	if m.N = d.N; d.N == 0 {
 		return m, approximate
 	}
-	m.Mean, m.mean = d.Mean, neighbors.Mean(each)
+	m.Mean, m.mean = d.MeanTenths, neighbors.Mean(each)
 	if r.few() || r.captures() {
 		m.medians, m.tails = quantilesOf(t, groups, pieces)
 		t.Of(list...)

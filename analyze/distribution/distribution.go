@@ -18,10 +18,10 @@ type Distribution struct {
 	N        int64
 	Total    int64 // math.MaxInt64 if the sum exceeds it
 	Min, Max int64
-	// Mean, Median, and StdDev are in tenths, rounded half away from zero. The median of an even number of
-	// values is the mean of the two middle ones; StdDev is that of the sample, and 0 for a single value.
-	Mean, Median, StdDev int64
-	P90, P95, P99        int64 // nearest rank
+	// These are in tenths of ns or bytes, rounded half away from zero. The median of an even number of values is
+	// the mean of the two middle ones; the deviation is that of the sample, and 0 for a single value.
+	MeanTenths, MedianTenths, StdDevTenths int64
+	P90, P95, P99                          int64 // nearest rank
 }
 
 // A Tally merges samples and describes them. It reuses its scratch space.
@@ -110,7 +110,7 @@ func (m *moments) distribution(at func(i uint64) int64) Distribution {
 	}
 	return Distribution{
 		N: int64(m.n), Total: m.total(), Min: at(0), Max: at(m.n - 1),
-		Mean: m.mean(), Median: median, StdDev: m.stdDev(),
+		MeanTenths: m.mean(), MedianTenths: median, StdDevTenths: m.stdDev(),
 		P90: rank(90), P95: rank(95), P99: rank(99),
 	}
 }

@@ -28,15 +28,15 @@ func defined(v []int64) Distribution {
 		i, _ := new(big.Int).SetString(new(big.Rat).Mul(r, big.NewRat(10, 1)).FloatString(0), 10)
 		return i.Int64()
 	}
-	d := Distribution{N: n, Total: math.MaxInt64, Min: v[0], Max: v[n-1], Mean: tenth(mean),
-		Median: tenth(new(big.Rat).SetFrac(new(big.Int).Add(big.NewInt(v[(n-1)/2]), big.NewInt(v[n/2])), big.NewInt(2))),
-		P90:    request.NearestRank(v, 90), P95: request.NearestRank(v, 95), P99: request.NearestRank(v, 99)}
+	d := Distribution{N: n, Total: math.MaxInt64, Min: v[0], Max: v[n-1], MeanTenths: tenth(mean),
+		MedianTenths: tenth(new(big.Rat).SetFrac(new(big.Int).Add(big.NewInt(v[(n-1)/2]), big.NewInt(v[n/2])), big.NewInt(2))),
+		P90:          request.NearestRank(v, 90), P95: request.NearestRank(v, 95), P99: request.NearestRank(v, 99)}
 	if sum.IsInt64() {
 		d.Total = sum.Int64()
 	}
 	if n > 1 {
 		variance, _ := squares.Quo(squares, big.NewRat(n-1, 1)).Float64()
-		d.StdDev = int64(math.Round(10 * math.Sqrt(variance)))
+		d.StdDevTenths = int64(math.Round(10 * math.Sqrt(variance)))
 	}
 	return d
 }
@@ -92,7 +92,7 @@ func TestForgedTimes(t *testing.T) {
 	}
 	s.Add(0, in)
 	d, _ := new(Tally).Of(s)
-	if d.N != 6 || d.Total != math.MaxInt64 || d.Min != 0 || d.Max != math.MaxInt64 || d.Mean != math.MaxInt64 || d.Median != math.MaxInt64 || d.StdDev <= 0 {
+	if d.N != 6 || d.Total != math.MaxInt64 || d.Min != 0 || d.Max != math.MaxInt64 || d.MeanTenths != math.MaxInt64 || d.MedianTenths != math.MaxInt64 || d.StdDevTenths <= 0 {
 		t.Errorf("%+v", d)
 	}
 }

@@ -158,7 +158,7 @@ func (m *Measured) besideClocks(late []finding.Finding) {
 	}
 	uses := m.uses()
 	for i := range late {
-		text, equal := hardware.Beside(m.Of.Series, uses, late[i].At)
+		text, equal := hardware.CompareClock(m.Of.Series, uses, late[i].At)
 		if text == "" {
 			continue
 		}

@@ -285,9 +285,9 @@ func (m *Measured) waitsIn(name string, f *finding.Finding) {
 	}
 	part := func(ns int64) float64 { return 100 * distribution.Fraction(ns, length) }
 	share := distribution.Fraction(late.Blame, blame)
-	f.Text = fmt.Sprintf("in %s, %s %.0f %% of the time in collectives, %.0f %% of that for %s", name, gpuloss.Wait(m.GPUs), part(waiting), 100*share, late.Rank.Rank)
+	f.Text = fmt.Sprintf("in %s, %s %.0f %% of the time in collectives, %.0f %% of that for %s", name, gpuloss.GPUsWait(m.GPUs), part(waiting), 100*share, late.Rank.Rank)
 	if share < evenly/float64(ranks) {
-		f.Text = fmt.Sprintf("in %s, %s %.0f %% of the time in collectives, for each other: %.0f %% of that for %s, and no more for any other", name, gpuloss.Wait(m.GPUs), part(waiting), 100*share, late.Rank.Rank)
+		f.Text = fmt.Sprintf("in %s, %s %.0f %% of the time in collectives, for each other: %.0f %% of that for %s, and no more for any other", name, gpuloss.GPUsWait(m.GPUs), part(waiting), 100*share, late.Rank.Rank)
 	}
 	f.Metric.Name, f.Metric.After = "waiting in collectives in "+name, distribution.Fraction(waiting, length)
 	f.Cost = distribution.Fraction(waiting, m.GPUs.Length())

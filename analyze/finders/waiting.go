@@ -46,7 +46,7 @@ const mostlyWaiting = 0.5
 
 // newWaits explains waiting; it returns nil if communication is hidden, or mostly transfers, or if too little of it is known.
 func newWaits(m *Measured, collector *gaps.Collector) *waits {
-	w := &waits{waited: m.Collectives.Waited(), length: m.GPUs.Length(), communication: gpuloss.Exposed(m.GPUs)}
+	w := &waits{waited: m.Collectives.Waited(), length: m.GPUs.Length(), communication: gpuloss.ExposedInWords(m.GPUs)}
 	hidden := int64(0)
 	for i := range m.GPUs.GPUs {
 		g := &m.GPUs.GPUs[i]
@@ -56,7 +56,7 @@ func newWaits(m *Measured, collector *gaps.Collector) *waits {
 	}
 	// Even if everything hidden were waiting, the rest of the waiting is exposed.
 	w.waiting, w.atMost = min(max(0, w.waited.Wait-hidden), w.exposed), min(w.waited.Wait, w.exposed)
-	much := distribution.Fraction(w.exposed, w.length) >= gpuloss.MuchExposed(m.GPUs)
+	much := distribution.Fraction(w.exposed, w.length) >= gpuloss.MinExposed(m.GPUs)
 	if !much || !w.waited.Covered.Enough() || float64(w.waiting) < mostlyWaiting*float64(w.exposed) || len(w.waited.Groups) == 0 {
 		return nil
 	}
@@ -331,7 +331,7 @@ func orAbsent(w *collective.Waited) string {
 func (w *waits) lead(found []finding.Finding, m *Measured) []finding.Finding {
 	f := &found[0]
 	transfer := *f
-	f.Text, f.Cost = w.text(gpuloss.Wait(m.GPUs)), distribution.Fraction(w.waiting, w.length)
+	f.Text, f.Cost = w.text(gpuloss.GPUsWait(m.GPUs)), distribution.Fraction(w.waiting, w.length)
 	f.Metric.Name, f.Metric.After = waitMetric, f.Cost
 	f.Evidence = append(w.evidence(m.Gaps), f.Evidence...)
 	if !w.waited.ByClock {
@@ -349,10 +349,10 @@ func (w *waits) lead(found []finding.Finding, m *Measured) []finding.Finding {
 		f.Rank = told[0].name
 		m.playWithout(f, &collective.Change{Rank: m.Chain.Rank(f.Rank), Since: told[0].spell.From, Until: told[0].spell.To}, true)
 	}
-	if rest := distribution.Fraction(w.exposed-w.atMost, w.length); rest >= gpuloss.MuchExposed(m.GPUs) {
+	if rest := distribution.Fraction(w.exposed-w.atMost, w.length); rest >= gpuloss.MinExposed(m.GPUs) {
 		transfer.Cost, transfer.Metric.After = rest, rest
 		transfer.Metric.Name, transfer.Subkind = "exposed transfers", transferSubkind
-		transfer.Text = fmt.Sprintf("%s %.0f %% of the time on transfers of collectives that do not overlap with compute%s", gpuloss.Spend(m.GPUs), 100*rest, orAbsent(&w.waited))
+		transfer.Text = fmt.Sprintf("%s %.0f %% of the time on transfers of collectives that do not overlap with compute%s", gpuloss.GPUsSpend(m.GPUs), 100*rest, orAbsent(&w.waited))
 		found = append(found, transfer)
 	}
 	return found

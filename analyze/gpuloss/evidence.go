@@ -62,11 +62,11 @@ func devices(g *gpu.GPUs) string {
 // are begins a sentence: "the 8 GPUs are".
 func are(g *gpu.GPUs) string { return devices(g) + " " + words.IsOrAre(len(g.GPUs)) }
 
-// Spend begins a sentence: "the 8 GPUs spend".
-func Spend(g *gpu.GPUs) string { return do(g, "spend") }
+// GPUsSpend begins a sentence: "the 8 GPUs spend".
+func GPUsSpend(g *gpu.GPUs) string { return do(g, "spend") }
 
-// Wait begins a sentence: "the 8 GPUs wait".
-func Wait(g *gpu.GPUs) string { return do(g, "wait") }
+// GPUsWait begins a sentence: "the 8 GPUs wait".
+func GPUsWait(g *gpu.GPUs) string { return do(g, "wait") }
 
 func do(g *gpu.GPUs, verb string) string {
 	if len(g.GPUs) == 1 {

@@ -83,7 +83,7 @@ func Exposure(g *gpu.GPUs, waiting []finding.Evidence) ([]finding.Finding, findi
 	if check.State() != finding.LookedAt {
 		return nil, check
 	}
-	found := judge(g, &t, &largePart{of: (*gpuTime).exposed, time: (*gpuTime).whole, least: MuchExposed(g), tell: exposureFinding,
+	found := judge(g, &t, &largePart{of: (*gpuTime).exposed, time: (*gpuTime).whole, least: MinExposed(g), tell: exposureFinding,
 		devices: spread(g, "exposed_ns", func(g *gpu.GPU) int64 { return g.Exposed(kernelname.ClassCommunication) })})
 	for i := range found {
 		found[i].Evidence = append(found[i].Evidence, waiting...)
@@ -91,8 +91,8 @@ func Exposure(g *gpu.GPUs, waiting []finding.Evidence) ([]finding.Finding, findi
 	return found, check
 }
 
-// MuchExposed returns the share of GPU time from which on exposed communication is a finding.
-func MuchExposed(g *gpu.GPUs) float64 {
+// MinExposed returns the share of GPU time from which on exposed communication is a finding.
+func MinExposed(g *gpu.GPUs) float64 {
 	if len(g.Served) > 0 {
 		return muchExposedServing
 	}
@@ -106,12 +106,12 @@ const ExposedMetric = "exposed communication"
 // exposureFinding says how much communication nothing hides.
 func exposureFinding(g *gpu.GPUs, t *gpuTime) finding.Finding {
 	share := t.part(t.comm)
-	text := fmt.Sprintf("%s %.0f %% of the time on %s", Spend(g), 100*share, Exposed(g))
+	text := fmt.Sprintf("%s %.0f %% of the time on %s", GPUsSpend(g), 100*share, ExposedInWords(g))
 	return shareFinding("communication", ExposedMetric, share, text)
 }
 
-// Exposed names exposed communication. If only communication was recorded, nothing shows whether compute hides it.
-func Exposed(g *gpu.GPUs) string {
+// ExposedInWords names exposed communication. If only communication was recorded, nothing shows whether compute hides it.
+func ExposedInWords(g *gpu.GPUs) string {
 	if g.OnlyCommunication() {
 		return "communication"
 	}
@@ -125,7 +125,7 @@ func ExposedCopies(g *gpu.GPUs) ([]finding.Finding, finding.Check) {
 	if check.State() != finding.LookedAt || share < muchCopied {
 		return nil, check
 	}
-	text := fmt.Sprintf("%s %.0f %% of the time copying memory while no kernel runs (normal in serving: under 5 %%)", Spend(g), 100*share)
+	text := fmt.Sprintf("%s %.0f %% of the time copying memory while no kernel runs (normal in serving: under 5 %%)", GPUsSpend(g), 100*share)
 	if !slices.ContainsFunc(g.GPUs, func(d gpu.GPU) bool { return d.Kernels > 0 }) {
 		text = "no kernel was recorded: " + devices(g) + " only copied or filled memory"
 	}
@@ -308,9 +308,9 @@ func (t *gpuTime) largest() []gpu.Reason {
 	return list
 }
 
-// Worst returns the rank whose device spent the largest share of its time on what a finding of this
+// WorstRank returns the rank whose device spent the largest share of its time on what a finding of this
 // package is about, and the class of work that shows it. "" is no rank.
-func Worst(g *gpu.GPUs, subkind string) (rank string, shows kernelname.Class) {
+func WorstRank(g *gpu.GPUs, subkind string) (rank string, shows kernelname.Class) {
 	shows = kernelname.ClassCompute
 	of := (*gpu.GPU).IdleTime
 	switch subkind {

@@ -17,7 +17,7 @@ func TestWorst(t *testing.T) {
 		subkind, rank string
 		shows         kernelname.Class
 	}{{"communication", "TP0", kernelname.ClassCommunication}, {"copies", "TP1", kernelname.ClassMemory}, {"host", "TP2", kernelname.ClassCompute}} {
-		if rank, shows := Worst(g, c.subkind); rank != c.rank || shows != c.shows {
+		if rank, shows := WorstRank(g, c.subkind); rank != c.rank || shows != c.shows {
 			t.Errorf("%s: %s, %v", c.subkind, rank, shows)
 		}
 	}

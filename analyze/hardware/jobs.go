@@ -123,10 +123,10 @@ func (s *Slow) during() bool {
 	return u != nil && s.Since-every <= u.To && (s.Until == 0 || s.Until+every >= u.From)
 }
 
-// Beside describes what metrics show of the clock of a rank's GPU while it was recorded, compared with
+// CompareClock describes what metrics show of the clock of a rank's GPU while it was recorded, compared with
 // GPUs of other ranks or of its host. equal reports whether it was as high. text is "" if they show
 // nothing.
-func Beside(set *series.Set, uses []Use, rank place.Location) (text string, equal bool) {
+func CompareClock(set *series.Set, uses []Use, rank place.Location) (text string, equal bool) {
 	devices := devices(set)
 	join(devices, uses)
 	i := slices.IndexFunc(devices, func(d *Device) bool { return d.use != nil && place.Named(d.use.Rank) == rank })

@@ -88,7 +88,7 @@ func TestClockOfRank(t *testing.T) {
 		if len(found) == 0 || !strings.HasPrefix(found[0].Text, "the SM clock of TP3's GPU was 1,") || (found[0].At.RankName() == "TP3") != lower {
 			t.Fatalf("%+v", found)
 		}
-		text, equal := Beside(scraped(1, slow, true, true), uses, place.Named("TP3"))
+		text, equal := CompareClock(scraped(1, slow, true, true), uses, place.Named("TP3"))
 		if equal == lower || !strings.Contains(text, "GPU 3 of node1, by host and index") {
 			t.Errorf("%q, %v", text, equal)
 		}

@@ -212,7 +212,7 @@ func (s *CopySums) memory() *table.Table {
 		if r.Speeds.N == 0 {
 			return math.NaN()
 		}
-		return float64(r.Speeds.Median) / 1e7 // tenths of bytes per ms
+		return float64(r.Speeds.MedianTenths) / 1e7 // tenths of bytes per ms
 	})
 	fields := append(profilewalk.RankFields(s.ByRank, row),
 		profilewalk.ShareField("share of the total time of all rows", func(r *MemorySum) float64 { return r.Share }),

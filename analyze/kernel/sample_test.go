@@ -45,10 +45,10 @@ func TestTooManyValues(t *testing.T) {
 				t.Errorf("small group:\n got %+v\nwant %+v", g, w)
 			}
 			about := func(a, b int64) bool { return math.Abs(float64(a-b)) <= 0.004*float64(b) }
-			if !about(g.Distribution.Median, w.Distribution.Median) || !about(g.Distribution.P90, w.Distribution.P90) || !about(g.Distribution.P95, w.Distribution.P95) || !about(g.Distribution.P99, w.Distribution.P99) {
+			if !about(g.Distribution.MedianTenths, w.Distribution.MedianTenths) || !about(g.Distribution.P90, w.Distribution.P90) || !about(g.Distribution.P95, w.Distribution.P95) || !about(g.Distribution.P99, w.Distribution.P99) {
 				t.Errorf("percentiles:\n got %+v\nwant %+v", g, w)
 			}
-			g.Distribution.Median, g.Distribution.P90, g.Distribution.P95, g.Distribution.P99 = w.Distribution.Median, w.Distribution.P90, w.Distribution.P95, w.Distribution.P99
+			g.Distribution.MedianTenths, g.Distribution.P90, g.Distribution.P95, g.Distribution.P99 = w.Distribution.MedianTenths, w.Distribution.P90, w.Distribution.P95, w.Distribution.P99
 			if g.Distribution != w.Distribution || g.Share != w.Share || g.Row != w.Row {
 				t.Errorf("sums:\n got %+v\nwant %+v", g, w)
 			}
@@ -103,7 +103,7 @@ func TestTooManyValuesOfRanges(t *testing.T) {
 			t.Errorf("%s: %d rows are approximate, with less memory %d", name, none, some)
 		}
 		for i, g := range got {
-			if w := exact[i]; g.N != w.N || g.Total != w.Total || g.Mean != w.Mean || g.StdDev != w.StdDev || math.Abs(float64(g.P99-w.P99)) > 0.004*float64(w.P99) {
+			if w := exact[i]; g.N != w.N || g.Total != w.Total || g.MeanTenths != w.MeanTenths || g.StdDevTenths != w.StdDevTenths || math.Abs(float64(g.P99-w.P99)) > 0.004*float64(w.P99) {
 				t.Errorf("%s:\n got %+v\nwant %+v", name, g, w)
 			}
 		}

@@ -71,12 +71,12 @@ func TestKernelsByHand(t *testing.T) {
 	if len(rows) != 2 {
 		t.Fatalf("rows %+v", rows)
 	}
-	gemm := distribution.Distribution{N: 5, Total: 600, Mean: 1200, Median: 1000, Min: 50, Max: 200, StdDev: 758, P90: 200, P95: 200, P99: 200}
+	gemm := distribution.Distribution{N: 5, Total: 600, MeanTenths: 1200, MedianTenths: 1000, Min: 50, Max: 200, StdDevTenths: 758, P90: 200, P95: 200, P99: 200}
 	if r := rows[0]; r.Row.Name != "gemm" || r.Row.Ranks != 2 || r.Distribution != gemm || r.Share != 600.0/650 {
 		t.Errorf("gemm: %+v", r)
 	}
 	// 10 10 30: mean 16.66..., deviations 6.66... 6.66... 13.33..., the root of 133.33...
-	add := distribution.Distribution{N: 3, Total: 50, Mean: 167, Median: 100, Min: 10, Max: 30, StdDev: 115, P90: 30, P95: 30, P99: 30}
+	add := distribution.Distribution{N: 3, Total: 50, MeanTenths: 167, MedianTenths: 100, Min: 10, Max: 30, StdDevTenths: 115, P90: 30, P95: 30, P99: 30}
 	if r := rows[1]; r.Row.Name != "add" || r.Row.Ranks != 1 || r.Distribution != add {
 		t.Errorf("add: %+v", r)
 	}
@@ -114,7 +114,7 @@ func TestWindowAndNames(t *testing.T) {
 func TestCallsByHand(t *testing.T) {
 	rows := SumCalls(smallSet(), profilewalk.Options{}).Rows
 	// 10 20 10 20 20
-	launch := distribution.Distribution{N: 5, Total: 80, Mean: 160, Median: 200, Min: 10, Max: 20, StdDev: 55, P90: 20, P95: 20, P99: 20}
+	launch := distribution.Distribution{N: 5, Total: 80, MeanTenths: 160, MedianTenths: 200, Min: 10, Max: 20, StdDevTenths: 55, P90: 20, P95: 20, P99: 20}
 	if r := rows[0]; r.Row.Name != "cudaLaunchKernel" || r.Distribution != launch || r.Row.Ranks != 2 {
 		t.Errorf("%+v", r)
 	}
@@ -132,14 +132,14 @@ func TestCopiesByHand(t *testing.T) {
 		}
 	}
 	// 1000 bytes in 30 ns are 33.333 bytes per ns.
-	if median := sums.Memory[1].Speeds.Median; median != 333_333_330 {
+	if median := sums.Memory[1].Speeds.MedianTenths; median != 333_333_330 {
 		t.Errorf("median %d tenths of bytes per ms", median)
 	}
 	if len(sums.Rows) != 1 {
 		t.Fatalf("%+v", sums.Rows)
 	}
 	r := sums.Rows[0]
-	if r.Time.Total != 70 || r.Time.Mean != 350 || r.Size.N != 1 || r.Size.Total != 1000 || r.Size.Mean != 10000 || r.Size.StdDev != 0 {
+	if r.Time.Total != 70 || r.Time.MeanTenths != 350 || r.Size.N != 1 || r.Size.Total != 1000 || r.Size.MeanTenths != 10000 || r.Size.StdDevTenths != 0 {
 		t.Errorf("%+v", r)
 	}
 	if notes := sums.Reports()[0].Footnotes; !slices.Contains(notes, "operations of unknown size: 1") {
@@ -162,7 +162,7 @@ func TestRangesByHand(t *testing.T) {
 	}
 	// 50 to 250 twice, and the copy from 500 to 530. Launch 4 extends beyond its range.
 	layer := sums.Rows[1]
-	if layer.Row.Name != "layer" || layer.Time.N != 3 || layer.Time.Total != 580 || layer.Projected.Total != 430 || layer.Projected.Median != 2000 ||
+	if layer.Row.Name != "layer" || layer.Time.N != 3 || layer.Time.Total != 580 || layer.Projected.Total != 430 || layer.Projected.MedianTenths != 2000 ||
 		layer.Ops != 5 || layer.Levels != 3 || layer.Children != 0 || layer.RangeTime != 580 {
 		t.Errorf("%+v", layer)
 	}

@@ -186,9 +186,9 @@ func (b *timelineBuilder) addStages(p *request.Part, t int, m *meter, onRank boo
 	}
 }
 
-// MaxHeld is the largest share of its time that a request may wait for the prefills of others for the
+// MaxHeldShare is the largest share of its time that a request may wait for the prefills of others for the
 // rest to show how long a token takes.
-const MaxHeld = 0.9
+const MaxHeldShare = 0.9
 
 // A Prefill is when a server computed the prompt of a request, or those of a batch.
 type Prefill struct {

@@ -72,11 +72,11 @@ func (t *Timeline) Report() *table.Table {
 
 // goodColumns returns the columns of requests that met an SLO.
 func goodColumns(series func(*pointRow) *Series) []table.Field[pointRow] {
-	of := func(r *pointRow) (g Good, known bool) {
+	of := func(r *pointRow) (g GoodCount, known bool) {
 		if good := series(r).Good; good != nil {
 			return good[r.bucket], true
 		}
-		return Good{}, false
+		return GoodCount{}, false
 	}
 	return []table.Field[pointRow]{
 		table.CountColumn("met slo", "requests that arrived and met the SLO", func(r *pointRow) int64 {

@@ -42,11 +42,11 @@ type Series struct {
 	TTFT, TPOT []Spread   // of the requests that arrived; everywhere only
 	// Good counts the requests that arrived and met an SLO. It is set for everywhere only, if an SLO
 	// was given.
-	Good []Good
+	Good []GoodCount
 }
 
 // A Good is how many requests met an SLO, and for how many that is known.
-type Good struct{ Met, Judged int64 }
+type GoodCount struct{ Met, Judged int64 }
 
 // A Point is a place in one bucket. Unknown numbers are NaN, unknown counts request.Unknown.
 type Point struct {

@@ -116,7 +116,7 @@ func withoutPrefills(answers []paced, prefills []request.Interval) []paced {
 	for _, x := range answers {
 		held := covered.Overlap(x.at, x.at+trace.Time(x.cost))
 		part := distribution.Fraction(held, x.cost)
-		if part > load.MaxHeld {
+		if part > load.MaxHeldShare {
 			continue
 		}
 		x.ns, x.cost, x.held = int64((1-part)*float64(x.ns)), x.cost-held, held

@@ -93,7 +93,7 @@ func (g *Goodput) Mark(t *load.Timeline) {
 	if t.N() == 0 {
 		return
 	}
-	counts := make([]load.Good, t.N())
+	counts := make([]load.GoodCount, t.N())
 	for i := range g.set.AllRequests() {
 		if r := &g.set.Requests[i]; r.Start >= t.From && r.End <= t.To {
 			switch at := t.At(r.Start); g.states[i] {

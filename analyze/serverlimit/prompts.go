@@ -157,7 +157,7 @@ func (l *Limits) promptEffect(limit float64, saved map[int]int64) string {
 // longFrom returns the number of tokens from which prompts are far longer than the others, and the mean of the
 // others; 0 if none are.
 func longFrom(tokens []float64) (limit, usual float64) {
-	for _, limit := range [...]float64{changepoint.Limit(tokens), outliersFrom(tokens)} {
+	for _, limit := range [...]float64{changepoint.TailLimit(tokens), outliersFrom(tokens)} {
 		below, sum, n := 0.0, 0.0, 0
 		for _, x := range tokens {
 			if x < limit {

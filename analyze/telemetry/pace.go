@@ -7,15 +7,15 @@ import "math"
 // step.
 type Pace [5]float64
 
-// Parts returns the factors of the coefficients of a Pace for the time per token of a stretch.
-func Parts(x *Stretch) [5]float64 {
+// PaceFactors returns the factors of the coefficients of a Pace for the time per token of a stretch.
+func PaceFactors(x *Stretch) [5]float64 {
 	a := x.Accepted
 	return [5]float64{1 / a, x.Running / a, x.KV / a, x.Prompts / a, x.Prefills / a}
 }
 
 // Takes returns the predicted time per token of a stretch, in s.
 func (p *Pace) Takes(x *Stretch) (s float64) {
-	for i, v := range Parts(x) {
+	for i, v := range PaceFactors(x) {
 		s += p[i] * v
 	}
 	return s
@@ -68,7 +68,7 @@ func leastSquares(list []*Stretch) (p Pace) {
 func solve(list []*Stretch, use [5]bool) (p Pace) {
 	var a [5][6]float64
 	for _, x := range list {
-		parts, w := Parts(x), 1/(x.Token*x.Token)
+		parts, w := PaceFactors(x), 1/(x.Token*x.Token)
 		for i := range 5 {
 			for k := range 5 {
 				a[i][k] += w * parts[i] * parts[k]

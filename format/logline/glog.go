@@ -86,9 +86,9 @@ func rankBefore(b []byte) int32 {
 	return -1
 }
 
-// OfRank parses the rank that PyTorch puts before each line of the traceback of an uncaught exception,
+// CutRank parses the rank that PyTorch puts before each line of the traceback of an uncaught exception,
 // "[rank0]:     param = ..". A progress bar may precede the first one.
-func OfRank(b []byte) (rank int32, rest []byte, ok bool) {
+func CutRank(b []byte) (rank int32, rest []byte, ok bool) {
 	const most = len("[rank1234567]:")
 	line := b
 	if bytes.HasSuffix(line, []byte(" (most recent call last):")) {
@@ -107,8 +107,8 @@ func (g *Glog) Time(year int) trace.Time {
 	return at
 }
 
-// Written returns the modification time of the file at path; for a pipe, whose path is "", the current time.
-func Written(path string) time.Time {
+// ModTime returns the modification time of the file at path; for a pipe, whose path is "", the current time.
+func ModTime(path string) time.Time {
 	if info, err := os.Stat(path); err == nil {
 		return info.ModTime()
 	}
@@ -117,7 +117,7 @@ func Written(path string) time.Time {
 
 // LastYear returns the last year in which a day was before the file at path was written.
 func LastYear(path string, month time.Month, day int) int {
-	written := Written(path)
+	written := ModTime(path)
 	year := written.Year()
 	if time.Date(year, month, day, 0, 0, 0, 0, time.UTC).After(written.Add(24 * time.Hour)) {
 		year--
@@ -129,5 +129,5 @@ func LastYear(path string, month time.Month, day int) int {
 // written, as if that clock were UTC.
 func LastDay(path string, clock trace.Time) trace.Time {
 	const day = trace.Time(24 * time.Hour)
-	return (trace.Time(Written(path).UnixNano()) - clock) / day * day
+	return (trace.Time(ModTime(path).UnixNano()) - clock) / day * day
 }

@@ -38,8 +38,8 @@ func IsKernelLog(head []byte) bool {
 		bytes.Contains(head, []byte("Killed process")) && killed.Match(head) || started.Match(head) || bytes.Contains(head, isFabric) && fabric.Match(head)
 }
 
-// OfKernel reports whether a line of a journal is from the kernel.
-func OfKernel(line []byte) bool {
+// IsKernelLine reports whether a line of a journal is from the kernel.
+func IsKernelLine(line []byte) bool {
 	const looked = 200
 	before, _, ok := bytes.Cut(line[:min(len(line), looked)], []byte(" kernel:"))
 	return ok && !bytes.Contains(before, []byte(": ")) || human.Match(line) // after ": ", a message means a kernel of a GPU

@@ -45,9 +45,9 @@ func monthToSecond(line []byte) []byte {
 	return nil
 }
 
-// Turned returns the lines of a log that has the newest first from the oldest on, with their numbers. If a traceback goes
+// OldestFirst returns the lines of a log that has the newest first from the oldest on, with their numbers. If a traceback goes
 // on in the line after its beginning, the store kept records of several lines, and those without a stamp stay behind theirs.
-func Turned(text []byte) (lines [][]byte, numbers []int64) {
+func OldestFirst(text []byte) (lines [][]byte, numbers []int64) {
 	lines = bytes.Split(bytes.TrimSuffix(text, []byte("\n")), []byte("\n"))
 	records := false
 	for i := range lines[1:] {

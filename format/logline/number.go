@@ -54,7 +54,7 @@ var powers = func() (p [19]float64) {
 	return p
 }()
 
-// After returns the number after a key; ok is false, and the number -1, if there is none.
+// After returns the number after a key; ok is false if there is none.
 func After(b []byte, key string) (float64, bool) {
 	i := bytes.Index(b, []byte(key))
 	if i < 0 {

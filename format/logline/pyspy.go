@@ -50,7 +50,7 @@ func (r *CollectiveReader) Spied(b []byte, at trace.Time) bool {
 		}
 		r.closeSpy()
 		s.dump = r.dump(recorder.PySpy, recorder.Unknown)
-		s.dump.PID, s.dump.Title, s.dump.Time = n, Title(title), at
+		s.dump.PID, s.dump.Title, s.dump.Time = n, ProcessTitle(title), at
 		s.dump.Of = RankIn(s.dump.Title)
 		return true
 	case s.dump == nil:
@@ -71,8 +71,8 @@ func (r *CollectiveReader) Spied(b []byte, at trace.Time) bool {
 	return false
 }
 
-// Title returns the name of a process without its arguments, which may be keys.
-func Title(b []byte) string {
+// ProcessTitle returns the name of a process without its arguments, which may be keys.
+func ProcessTitle(b []byte) string {
 	first, _, _ := bytes.Cut(bytes.TrimSpace(b), []byte(" "))
 	const most = 120
 	return strings.ToValidUTF8(string(first[:min(len(first), most)]), "")

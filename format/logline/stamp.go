@@ -29,10 +29,10 @@ func IsStamp(b []byte) bool {
 	return len(b) >= DateTime && b[0] == '2' && b[4] == '-' && b[7] == '-' && (b[10] == ' ' || b[10] == 'T') && b[13] == ':' && b[16] == ':'
 }
 
-// Leveled returns the start of a line's stamp that is followed by a level, as programs in Rust write it,
+// IndexLeveledStamp returns the start of a line's stamp that is followed by a level, as programs in Rust write it,
 // "2026-02-26 13:00:06  WARN ", or by a record; -1 if there is none. Stamps before it are those of a log
 // collector.
-func Leveled(b []byte) int {
+func IndexLeveledStamp(b []byte) int {
 	const looked = 400
 	b = b[:min(len(b), looked)]
 	for from := 0; ; {

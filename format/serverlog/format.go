@@ -179,7 +179,7 @@ func (r *reader) readTurned(content io.Reader) (all io.Reader, done bool, err er
 	if err != nil || len(text) > most {
 		return io.MultiReader(bytes.NewReader(text), content), false, err
 	}
-	lines, numbers := logline.Turned(text)
+	lines, numbers := logline.OldestFirst(text)
 	r.f.Source().Bytes = int64(len(text))
 	r.begin(bytes.Join(lines[:min(len(lines), ofHead)], []byte("\n")))
 	for i, line := range lines {

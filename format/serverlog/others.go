@@ -22,7 +22,7 @@ func (r *reader) without(b []byte, w logline.Wrapping) {
 		if r.now != 0 {
 			r.access(rest, r.now, r.spot())
 		}
-	case logline.OfKernel(b):
+	case logline.IsKernelLine(b):
 		r.ofKernel(b)
 	case r.clocked(rest, b[:len(b)-len(rest)]), r.vllm(b), r.tensorRT(b), r.logfmt(rest), r.tabs(b), r.tabs(rest), r.dynamo(b), r.ownFormat(b):
 	case requestlog.IsRecord(b):
@@ -189,7 +189,7 @@ func (r *reader) ucx(b []byte) bool {
 // dynamo reads a line in the format of Dynamo's workers: `2026-04-27T23:03:15.250907Z  INFO
 // metrics_reporter.report_decode_stats: Decode batch, ..`. It does not name the rank.
 func (r *reader) dynamo(b []byte) bool {
-	i := logline.Leveled(b)
+	i := logline.IndexLeveledStamp(b)
 	if i < 0 {
 		return false
 	}

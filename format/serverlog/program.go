@@ -67,7 +67,7 @@ func isLeveled(line []byte, around *logline.Unwrapper) bool {
 	if _, ok := tabbedOf(line); ok {
 		return true
 	}
-	if i := logline.Leveled(line); i >= 0 && logline.LevelOf(bytes.TrimLeft(line[i+logline.DateTime:], ".,0123456789Z ")) != nil {
+	if i := logline.IndexLeveledStamp(line); i >= 0 && logline.LevelOf(bytes.TrimLeft(line[i+logline.DateTime:], ".,0123456789Z ")) != nil {
 		return true
 	}
 	if line[0] == '[' && logline.IsStamp(line[1:]) {

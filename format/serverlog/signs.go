@@ -30,7 +30,7 @@ var signs = []sign{
 	{text: "generating GPU P2P access cache in", kind: series.Starting, says: "tries which GPUs reach each other"},
 	{text: "Load weight begin", kind: series.Starting, says: "loads weights"},
 	{text: "Load weight end", kind: series.Starting, reads: errortext.Weights},
-	{text: "KV Cache is allocated", kind: series.Starting, reads: errortext.Pool},
+	{text: "KV Cache is allocated", kind: series.Starting, reads: errortext.PoolSize},
 	{text: "ZMQ send buffer full, dropping", kind: series.Complaint, says: series.Warns + "its traces lack spans, as their exporter does not keep up"}, // with SGLANG_TRACE_ASYNC=1
 	{text: "is larger than the profiled value -", kind: series.Complaint, says: series.Warns + "no memory of the device is left for its KV cache, as its weights take that"},
 	{text: "Memory pool end", kind: series.Starting, says: "has its KV cache"},
@@ -105,7 +105,7 @@ var signs = []sign{
 	{text: "Profiling starts", kind: series.Note, says: "a profile is taken from here on"},
 	{text: "Stop profiling", kind: series.Halt, says: "a profile is written"},
 	{text: "Profiling done"},
-	{text: "LONG GARBAGE COLLECTION DETECTED", kind: series.Halt, sets: errortext.Garbage},
+	{text: "LONG GARBAGE COLLECTION DETECTED", kind: series.Halt, sets: errortext.GarbageCollection},
 	{text: "slow scheduler pass: ", kind: series.Halt, more: slowPass},
 	{text: "LoRA adapter loading starts", kind: series.Halt, says: "a LoRA adapter is loaded"},
 	{text: "LoRA adapter loading completes"},

@@ -72,7 +72,7 @@ func (r *reader) unstamped(b, around []byte) bool {
 		return true
 	}
 	r.printed.Mismatch(b) // also an exception
-	b, grouped := errortext.InGroup(b)
+	b, grouped := errortext.CutGroupBar(b)
 	if r.printed.LastWords(b, r.now) {
 		return true
 	}
@@ -82,7 +82,7 @@ func (r *reader) unstamped(b, around []byte) bool {
 	process, _ := logline.Process(around)
 	from := string(process)
 	r.comesFrom(around)
-	n, b, ofRank := logline.OfRank(b)
+	n, b, ofRank := logline.CutRank(b)
 	if ofRank {
 		from = fmt.Sprintf("%s[rank%d]", from, n)
 		if p := r.f.Set.Places[r.spot()]; rankOfWorker(string(process)) == trace.NoRank {
@@ -210,7 +210,7 @@ func (r *reader) traced(b []byte, from string) bool {
 	if bytes.Contains(b, []byte("out of memory")) && first.x.Kind == series.Exception && ofPool.In(b) == 0 {
 		first.x.Kind = series.OutOfMemory
 	}
-	if kind, of := errortext.Plainly(name, message); of != "" {
+	if kind, of := errortext.ExceptionMeaning(name, message); of != "" {
 		first.x.Kind, text = kind, of
 	}
 	if first.canceled = strings.HasSuffix(name, "CancelledError"); first.canceled || text != name && bytes.HasSuffix(bytes.TrimRight(b, " "), colon[:1]) {

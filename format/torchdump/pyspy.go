@@ -155,7 +155,7 @@ func addThread(d *recorder.FlightDump, t *pySpyThread, set *recorder.InFlight) {
 		return
 	}
 	if p := t.Process; p != nil && d.Title == "" {
-		d.Title = logline.Title([]byte(p.CommandLine))
+		d.Title = logline.ProcessTitle([]byte(p.CommandLine))
 		d.Of = logline.RankIn(d.Title)
 	}
 	state := "idle"

@@ -43,7 +43,7 @@ func TestFalseAlarms(t *testing.T) {
 		cases["level, "+name] = func(r *rand.Rand) []Change { return Levels(noise(r), o) }
 		cases["tail, "+name] = func(r *rand.Rand) []Change {
 			x := noise(r)
-			return Excesses(x, Limit(x), o)
+			return Excesses(x, TailLimit(x), o)
 		}
 	}
 	for name, search := range cases {
@@ -102,7 +102,7 @@ var planted = map[string]struct {
 				x[i] += 20
 			}
 		}
-		return Excesses(x, Limit(x), o)
+		return Excesses(x, TailLimit(x), o)
 	}, 90},
 }
 
@@ -194,7 +194,7 @@ func TestShortAndEmpty(t *testing.T) {
 			"one time": Rates(make([]float64, n), 0, 0, o),
 			"shares":   Shares(make([]bool, n), o),
 			"levels":   Levels(x, o),
-			"excesses": Excesses(x, Limit(x), o),
+			"excesses": Excesses(x, TailLimit(x), o),
 		} {
 			for _, c := range got {
 				if c.At < 1 || c.At >= n {
@@ -251,10 +251,10 @@ func TestLimit(t *testing.T) {
 			values[i] *= 4
 		}
 	}
-	if got := Limit(values); got != 4*280 {
+	if got := TailLimit(values); got != 4*280 {
 		t.Errorf("behind a gap: %g, want %d", got, 4*280)
 	}
-	if got := Limit(values[:180]); got != 100+162 {
+	if got := TailLimit(values[:180]); got != 100+162 {
 		t.Errorf("without a gap: %g, want the highest tenth", got)
 	}
 }

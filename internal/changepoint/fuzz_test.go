@@ -31,7 +31,7 @@ func FuzzFind(f *testing.F) {
 		times := slices.Sorted(slices.Values(values))
 		find := map[string]func() []Change{
 			"levels":   func() []Change { return Levels(values, o) },
-			"excesses": func() []Change { return Excesses(values, Limit(values), o) },
+			"excesses": func() []Change { return Excesses(values, TailLimit(values), o) },
 			"shares":   func() []Change { return Shares(is, o) },
 			"rates": func() []Change {
 				if len(times) == 0 {

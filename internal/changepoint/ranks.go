@@ -37,9 +37,9 @@ func Excesses(values []float64, limit float64, o Options) []Change {
 	return find(e, o)
 }
 
-// Limit returns the observation at which the tail begins: the one above the widest gap in the highest quarter,
+// TailLimit returns the observation at which the tail begins: the one above the widest gap in the highest quarter,
 // if that gap is a factor of 1.5 or more, else the highest tenth. Observations are positive.
-func Limit(values []float64) float64 {
+func TailLimit(values []float64) float64 {
 	const (
 		fewest = 8
 		wide   = 1.5

@@ -242,7 +242,7 @@ func (w *observer) decodeWork(decodes, others []Piece, prefills []load.Prefill) 
 			continue
 		}
 		held := computing.mean(p.From, p.To)
-		if held > load.MaxHeld {
+		if held > load.MaxHeldShare {
 			continue
 		}
 		p.NS, p.Burden = float64(p.To-p.From)/p.Units, Burden{running.mean(p.From, p.To), context.mean(p.From, p.To)}

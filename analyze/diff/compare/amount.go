@@ -30,15 +30,15 @@ func (l *Amount) Sample() significance.Sample {
 func Amounts(before, after *Amount, captures bool) Load {
 	b, a := before.Sample(), after.Sample()
 	l := Load{Name: before.Name, Before: b.Quantity.Value, After: a.Quantity.Value}
-	l.Change.Change = How(before.Pieces, after.Pieces, captures).Compare(b, a)
+	l.Change.Change = ChooseTest(before.Pieces, after.Pieces, captures).Compare(b, a)
 	if (l.Before == 0) != (l.After == 0) {
 		l.Change.Change.P = Appeared(before.Pieces, after.Pieces)
 	}
 	return l
 }
 
-// How chooses the test for quantities made of the given pieces.
-func How(before, after []significance.Piece, captures bool) significance.How {
+// ChooseTest chooses the test for quantities made of the given pieces.
+func ChooseTest(before, after []significance.Piece, captures bool) significance.How {
 	switch {
 	case captures:
 		return significance.ByCapture

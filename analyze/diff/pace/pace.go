@@ -91,7 +91,7 @@ func compareSteps(of key, sides [2]*steps, captures bool) Pace {
 			samples[model][side] = usual.sample(common[side])
 		}
 		s := &samples[model]
-		p.How = compare.How(s[0].Pieces, s[1].Pieces, captures)
+		p.How = compare.ChooseTest(s[0].Pieces, s[1].Pieces, captures)
 		by[model] = p.How.Compare(s[0], s[1])
 	}
 	best := 0

@@ -64,7 +64,7 @@ func findOnly(sides [2]*steps, common [2][]step) (found onlyServers) {
 			return usual.sample(order.Only(list, func(st step) bool { return is(st.server) }))
 		}
 		b, a = of(common[0], was), of(common[1], is)
-		return b, a, compare.How(b.Pieces, a.Pieces, false).Compare(b, a)
+		return b, a, compare.ChooseTest(b.Pieces, a.Pieces, false).Compare(b, a)
 	}
 	before := func(server int16) func(int16) bool {
 		at := slices.Index(sides[0].servers, names[server])

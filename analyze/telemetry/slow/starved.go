@@ -32,7 +32,7 @@ func starved(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bool
 	}
 	for i := 1; i < len(r.Stretches); i++ {
 		x := &r.Stretches[i]
-		takes, of := p.Takes(x), telemetry.Parts(x)
+		takes, of := p.Takes(x), telemetry.PaceFactors(x)
 		prompts := p[3]*of[3] + p[4]*of[4]
 		if prompts < starving*takes || takes > far*x.Token || x.Token > far*takes {
 			run.n = 0

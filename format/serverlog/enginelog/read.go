@@ -90,9 +90,9 @@ func index(in *format.Input, opt *format.Options) (*format.Source, error) {
 		r.f.Line(n)
 		r.take(r.around.Bare(b))
 	})
-	shift := trace.Time(logline.Written(in.Path).UnixNano()) - r.up
+	shift := trace.Time(logline.ModTime(in.Path).UnixNano()) - r.up
 	if len(r.aged) > 0 {
-		opt.Diags.Add(trace.LogUptimes.Of(in.Name, logline.Written(in.Path).UTC().Format(time.DateTime)))
+		opt.Diags.Add(trace.LogUptimes.Of(in.Name, logline.ModTime(in.Path).UTC().Format(time.DateTime)))
 	}
 	for i := range r.aged {
 		x := &r.aged[i]
@@ -268,7 +268,7 @@ func (r *reader) complain(b []byte, server int32) {
 func endOf(b []byte) (kind series.InstantKind, says string) {
 	if n, ok := logline.After(b, "signaled to shutdown with signal "); ok {
 		code := strconv.Itoa(-int(n))
-		return series.Exception, "a shard ended with exit code " + code + errortext.Meant(code)
+		return series.Exception, "a shard ended with exit code " + code + errortext.ExitCodeMeaning(code)
 	}
 	switch {
 	case bytes.HasPrefix(b, []byte("Shard ")) && bytes.HasSuffix(b, []byte(" crashed")):

@@ -43,9 +43,9 @@ func RaisedName(b []byte) string {
 	return ExceptionName(b)
 }
 
-// InGroup returns the text after the bar in a line of an exception group, "  |   File ..", nothing for a separator, and
+// CutGroupBar returns the text after the bar in a line of an exception group, "  |   File ..", nothing for a separator, and
 // whether the line belongs to a group.
-func InGroup(b []byte) ([]byte, bool) {
+func CutGroupBar(b []byte) ([]byte, bool) {
 	line := bytes.TrimLeft(b, " ")
 	rest, ok := bytes.CutPrefix(line, []byte("| "))
 	switch {
@@ -156,9 +156,9 @@ func Chains(b []byte) bool {
 	return bytes.HasPrefix(b, []byte("During handling of the above exception, ")) || bytes.HasPrefix(b, []byte("The above exception was the direct cause "))
 }
 
-// Plainly returns the meaning of an exception about another process, and the kind of event; "" for others. In vLLM's
+// ExceptionMeaning returns the meaning of an exception about another process, and the kind of event; "" for others. In vLLM's
 // engine, "RPC call to execute_model timed out."; in Ray, the end of a worker that was killed.
-func Plainly(name string, message []byte) (series.InstantKind, string) {
+func ExceptionMeaning(name string, message []byte) (series.InstantKind, string) {
 	call, rest, ok := bytes.Cut(logline.Behind(message, "RPC call to "), []byte(" timed out"))
 	switch {
 	case ok && len(rest) <= 2 && len(call) > 0 && len(call) <= 60:

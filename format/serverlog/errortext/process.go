@@ -18,11 +18,11 @@ func Exited(b []byte) string {
 	if len(code) > 4 || strings.Trim(code, "-0123456789") != "" || code == "0" {
 		return ""
 	}
-	return "a process ended with exit code " + code + Meant(code)
+	return "a process ended with exit code " + code + ExitCodeMeaning(code)
 }
 
-// Meant returns the meaning of an exit code.
-func Meant(code string) string {
+// ExitCodeMeaning returns the meaning of an exit code.
+func ExitCodeMeaning(code string) string {
 	if text := exits[code]; text != "" {
 		return " (" + text + ")"
 	}
@@ -55,7 +55,7 @@ func FailedChild(b []byte) string {
 // EndedChild describes the end of a process that torchrun started. It omits the pid, which is of no use any more, and
 // differs each time that a job restarts.
 func EndedChild(code string) string {
-	return "its process ended with exit code " + code + Meant(code) + ", says torchrun"
+	return "its process ended with exit code " + code + ExitCodeMeaning(code) + ", says torchrun"
 }
 
 // BuiltKernel reads how long AITER took to build kernels.
@@ -91,7 +91,7 @@ func ExitedWorker(b []byte) string {
 	if !ok {
 		return "a worker died"
 	}
-	return "a worker died with exit code " + strconv.Itoa(int(code)) + Meant(strconv.Itoa(int(code)))
+	return "a worker died with exit code " + strconv.Itoa(int(code)) + ExitCodeMeaning(strconv.Itoa(int(code)))
 }
 
 // DeadWorker reads "Worker proc VllmWorker-3 died unexpectedly", or the same about "Engine core proc EngineCore_DP0".

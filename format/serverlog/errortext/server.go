@@ -11,8 +11,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Pool reads the size of a KV cache.
-func Pool(b []byte) string {
+// PoolSize reads the size of a KV cache.
+func PoolSize(b []byte) string {
 	if n, ok := logline.After(b, "#tokens: "); ok {
 		return fmt.Sprintf("has a KV cache for %.0f tokens", n)
 	}
@@ -73,7 +73,7 @@ func Crashed(b []byte) string {
 		text = logline.Word(b[i+len("Subprocess "):]) + " crashed"
 	}
 	if code, ok := logline.After(b, "exit code "); ok {
-		text += " with exit code " + strconv.Itoa(int(code)) + Meant(strconv.Itoa(int(code)))
+		text += " with exit code " + strconv.Itoa(int(code)) + ExitCodeMeaning(strconv.Itoa(int(code)))
 	}
 	return text
 }
@@ -89,8 +89,8 @@ func LostPeer(b []byte, x *series.Instant) string {
 	return "lost the connection to a prefill server"
 }
 
-// Garbage reads how long Python collected garbage, which stops all threads of the process.
-func Garbage(b []byte, x *series.Instant) string {
+// GarbageCollection reads how long Python collected garbage, which stops all threads of the process.
+func GarbageCollection(b []byte, x *series.Instant) string {
 	s, ok := logline.After(b, "Duration: ")
 	if !ok {
 		return "garbage was collected for long"

@@ -13,7 +13,7 @@ import (
 // status_code=503}: smg::core::worker: src/core/worker.rs:978: ", and the message.
 func (r *reader) text(b []byte, x *said) bool {
 	const looked = 1200
-	i := logline.Leveled(b)
+	i := logline.IndexLeveledStamp(b)
 	if i < 0 {
 		return false
 	}

@@ -89,7 +89,7 @@ func drawnFinding(f *finding.Finding, m *finders.Measured) drawing.Finding {
 		d.Name += naming.Separator + f.At.String()
 	case place.Everywhere:
 		if f.Kind == finding.GPU && m.GPUs != nil {
-			d.Rank, d.Shows = gpuloss.Worst(m.GPUs, f.Subkind)
+			d.Rank, d.Shows = gpuloss.WorstRank(m.GPUs, f.Subkind)
 		}
 	}
 	return d
