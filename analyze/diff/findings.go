@@ -129,7 +129,7 @@ var operatorKinds = [...]Kind{Operator, OperatorGPU}
 func (d *Collected) addOperators(set *profile.Set, window *profilewalk.Options, pieces *compare.Pieces, names []string) {
 	streams := make([]*profilewalk.ByName[diffGroup], len(set.Streams))
 	operators.Each(set, *window, func(i int) operators.Visitor {
-		by := profilewalk.NewByName[diffGroup](set, window)
+		by := profilewalk.NewByName[diffGroup](set)
 		streams[i] = by
 		return operators.Visitor{
 			Call: func(rank int32, name trace.Sym, at trace.Time, self int64) {

@@ -153,7 +153,7 @@ func graphSetting(streams []launching) []setup.Setting {
 
 // readWork reads the kernels and copies of one stream, and the host calls that wait for devices.
 func (d *Collected) readWork(set *profile.Set, number int, s profile.Stream, window *profilewalk.Options, pieces *compare.Pieces, work *stepWork, launches *launching) *profilewalk.ByName[diffGroup] {
-	by := profilewalk.NewByName[diffGroup](set, window)
+	by := profilewalk.NewByName[diffGroup](set)
 	put := func(e *profile.Event, kind uint8, piece int) {
 		by.Of(e.Rank, e.Name, kind).add(piece, pieces.N(), e.Dur(), d.in)
 	}

@@ -46,18 +46,17 @@ func SumCopies(set *profile.Set, opt profilewalk.Options) *CopySums {
 	streams := make([]*profilewalk.ByName[copies], len(set.Streams))
 	in := opt.Store()
 	profilewalk.EachStream(set, func(i int, stream profile.Stream) {
-		b := profilewalk.NewByName[copies](set, &opt)
+		b := profilewalk.NewByName[copies](set)
 		for c := range profile.Within(stream, opt.From, opt.To).Copies {
 			if !opt.Keeps(&c.Event) {
 				continue
 			}
-			if g := b.Of(c.Rank, c.Name, 0); g != nil {
-				g.time.Add(c.Dur(), in)
-				if c.Bytes >= 0 {
-					g.size.Add(c.Bytes, in)
-				}
-				g.addMemory(c, in)
+			g := b.Of(c.Rank, c.Name, 0)
+			g.time.Add(c.Dur(), in)
+			if c.Bytes >= 0 {
+				g.size.Add(c.Bytes, in)
 			}
+			g.addMemory(c, in)
 		}
 		streams[i] = b
 	})
@@ -122,10 +121,9 @@ func SumCalls(set *profile.Set, opt profilewalk.Options) *NameSums {
 	s.sum(set, &opt, func(stream profile.Stream, b *profilewalk.ByName[timed], in *distribution.Store) {
 		for c := range stream.Calls {
 			if opt.Keeps(&c.Event) {
-				if g := b.Of(c.Rank, c.Name, 0); g != nil {
-					g.time.Add(c.Dur(), in)
-					g.results.Add(c.Result)
-				}
+				g := b.Of(c.Rank, c.Name, 0)
+				g.time.Add(c.Dur(), in)
+				g.results.Add(c.Result)
 			}
 		}
 	})

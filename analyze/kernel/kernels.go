@@ -47,9 +47,7 @@ func SumKernels(set *profile.Set, opt profilewalk.Options) *NameSums {
 				kind = 1
 			}
 			if opt.Keeps(&k.Event) {
-				if g := b.Of(k.Rank, k.Name, kind); g != nil {
-					g.time.Add(k.Dur(), in)
-				}
+				b.Of(k.Rank, k.Name, kind).time.Add(k.Dur(), in)
 			}
 		}
 	})
@@ -61,7 +59,7 @@ func (s *NameSums) sum(set *profile.Set, opt *profilewalk.Options, add func(prof
 	streams := make([]*profilewalk.ByName[timed], len(set.Streams))
 	in := opt.Store()
 	profilewalk.EachStream(set, func(i int, stream profile.Stream) {
-		streams[i] = profilewalk.NewByName[timed](set, opt)
+		streams[i] = profilewalk.NewByName[timed](set)
 		add(stream, streams[i], in)
 	})
 	s.ByRank, s.ranks = opt.ByRank, len(set.Ranks)

@@ -58,13 +58,9 @@ type launchGroup struct {
 // joinLaunches collects the launches of a stream.
 func joinLaunches(set *profile.Set, stream profile.Stream, opt *profilewalk.Options, in *distribution.Store) *launcher {
 	l := &launcher{threads: newThreadIndex(len(set.Ranks)), calls: make([]profilewalk.Paged[call], len(set.Ranks)), long: map[*call]int64{}}
-	keep := profilewalk.ByName[struct{}]{Syms: set.Syms, Names: opt.Names, Ranks: make([]profilewalk.Paged[int32], 1)}
 	j := profilewalk.Joiner{Call: l.addCall, Orphan: func(*profile.Kernel) { l.orphans++ }}
 	j.Work = func(k *profile.Kernel) bool {
-		if !opt.Keeps(&k.Event) || opt.Names != nil && keep.Of(0, k.Name, 0) == nil {
-			return true
-		}
-		return l.addKernel(k, in)
+		return !opt.Keeps(&k.Event) || l.addKernel(k, in)
 	}
 	j.Run(profile.Within(stream, opt.From, opt.To), opt)
 	l.calls, l.long = nil, nil

@@ -69,7 +69,7 @@ func SumRanges(set *profile.Set, opt profilewalk.Options) *RangeSums {
 func sumRanges(set *profile.Set, stream profile.Stream, opt *profilewalk.Options, in *distribution.Store) (*profilewalk.ByName[ranges], openRanges) {
 	n := newNest(set, stream, opt)
 	projections := n.project(set, stream, opt)
-	sums := profilewalk.NewByName[ranges](set, opt)
+	sums := profilewalk.NewByName[ranges](set)
 	group := func(class int32) *ranges {
 		c := &n.classes[class]
 		return sums.Of(n.threads.keys[c.thread].rank, c.name, uint8(c.style))
@@ -77,22 +77,16 @@ func sumRanges(set *profile.Set, stream profile.Stream, opt *profilewalk.Options
 	n.levels(func(i, level, parent int32) {
 		s, p := &n.spans[i], &projections[i]
 		g := group(s.class)
-		if g != nil {
-			g.time.Add(int64(s.end-s.start), in)
-		}
+		g.time.Add(int64(s.end-s.start), in)
 		if p.ops == 0 {
 			return
 		}
-		if g != nil {
-			g.projected.Add(int64(p.last-p.first), in)
-			g.of = distribution.AddTimes(g.of, int64(s.end-s.start))
-			g.ops += int64(p.ops)
-			g.levels += int64(level)
-		}
+		g.projected.Add(int64(p.last-p.first), in)
+		g.of = distribution.AddTimes(g.of, int64(s.end-s.start))
+		g.ops += int64(p.ops)
+		g.levels += int64(level)
 		if parent != none {
-			if g := group(n.spans[parent].class); g != nil {
-				g.contained++
-			}
+			group(n.spans[parent].class).contained++
 		}
 	})
 	return sums, n.open

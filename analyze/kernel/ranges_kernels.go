@@ -150,7 +150,7 @@ func (r *runs) each(f func(place int32, dur int64)) {
 type rangeRows struct {
 	streams []*attribution
 	rows    []rangeRow
-	of      [][]int32 // by stream and class: index of rows, none if it is left out
+	of      [][]int32 // by stream and class: index of rows
 	words   int       // of bits, one for every rank
 }
 
@@ -160,10 +160,6 @@ func newRangeRows(set *profile.Set, streams []*attribution, opt *profilewalk.Opt
 	for _, a := range streams {
 		of := make([]int32, len(a.classes))
 		for i, c := range a.classes {
-			of[i] = none
-			if opt.Names != nil && !opt.Names.MatchString(set.Syms.Name(c.name)) {
-				continue
-			}
 			row := rangeRow{pooledThread, c.name, c.style}
 			if opt.ByRank {
 				row.thread = a.threads[c.thread]
@@ -232,11 +228,7 @@ func (s *rangeSummer) add(stream int, span int32, dur int64) {
 	a, of, counted := s.streams[stream], s.of[stream], s.counted[stream]
 	for ; span != none; span = a.links[span].parent {
 		class := a.links[span].class
-		row := of[class]
-		if row == none {
-			continue
-		}
-		slot := s.slot(row)
+		slot := s.slot(of[class])
 		slot.sample.Add(dur, s.in)
 		if counted[span] != s.current {
 			counted[span] = s.current

@@ -2,7 +2,6 @@ package profilewalk
 
 import (
 	"cmp"
-	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -18,9 +17,6 @@ type Options struct {
 	// ByRank makes one row for every rank and name. Otherwise the events of all ranks are pooled: percentiles are
 	// those of all values, not means of means.
 	ByRank bool
-	// Names matches the names to keep, of kernels, calls, operations, or ranges; nil is all. Shares are relative to
-	// what is kept.
-	Names *regexp.Regexp
 	// Open keeps ranges that were never closed.
 	Open bool
 	// From and To keep only events that overlap [From, To]; 0 is open.
@@ -55,40 +51,24 @@ const NoRank = -1
 
 // A ByName has a group of events for every rank, name, and kind of one stream.
 type ByName[G any] struct {
-	Syms   *trace.Symbols
-	Names  *regexp.Regexp
 	Ranks  []Paged[int32] // by rank: index of the group by name and kind, plus one
 	Keys   []Key
 	Groups []G
 }
 
-// NewByName returns an empty ByName that only keeps names that opt matches.
-func NewByName[G any](set *profile.Set, opt *Options) *ByName[G] {
-	return &ByName[G]{Syms: set.Syms, Names: opt.Names, Ranks: make([]Paged[int32], len(set.Ranks))}
+// NewByName returns an empty ByName for the ranks of a set.
+func NewByName[G any](set *profile.Set) *ByName[G] {
+	return &ByName[G]{Ranks: make([]Paged[int32], len(set.Ranks))}
 }
 
-// leftOut marks a name that is not kept.
-const leftOut = -1
-
-// Of returns the group of a name, or nil if the name is not kept. It is valid until the next call.
+// Of returns the group of a name. It is valid until the next call.
 func (b *ByName[G]) Of(rank int32, name trace.Sym, kind uint8) *G {
 	at := b.Ranks[rank].At(int64(name)<<kindBits | int64(kind))
 	if *at == 0 {
-		*at = b.add(Key{rank, name, kind})
-	}
-	if *at == leftOut {
-		return nil
+		b.Keys, b.Groups = append(b.Keys, Key{rank, name, kind}), append(b.Groups, *new(G))
+		*at = int32(len(b.Groups))
 	}
 	return &b.Groups[*at-1]
-}
-
-func (b *ByName[G]) add(key Key) int32 {
-	if b.Names != nil && !b.Names.MatchString(b.Syms.Name(key.Name)) {
-		return leftOut
-	}
-	var group G
-	b.Keys, b.Groups = append(b.Keys, key), append(b.Groups, group)
-	return int32(len(b.Groups))
 }
 
 // A Member is a group of one stream, with the key of its row.
