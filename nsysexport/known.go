@@ -8,6 +8,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/nsysexport/rows"
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
 // known is the information in an export about its processes and threads, by number. As there may be very many,
@@ -99,13 +100,13 @@ func commsByProcess(src *rows.Source) map[int32][]rows.Comm {
 
 // hints returns hints at the rank of a process: its communicators of NCCL, the largest first, then the
 // environment.
-func (r *profiler) hints(pid int32) []profile.Hint {
-	var hints []profile.Hint
+func (r *profiler) hints(pid int32) []naming.Hint {
+	var hints []naming.Hint
 	for _, c := range r.comms()[pid] {
 		if c.Rank < c.Size {
-			hints = append(hints, profile.Hint{From: "NCCL", Rank: c.Rank, Size: c.Size})
+			hints = append(hints, naming.Hint{From: "NCCL", Rank: c.Rank, Size: c.Size})
 		}
 	}
-	slices.SortStableFunc(hints, func(a, b profile.Hint) int { return cmp.Compare(b.Size, a.Size) })
+	slices.SortStableFunc(hints, func(a, b naming.Hint) int { return cmp.Compare(b.Size, a.Size) })
 	return append(hints, r.src.Environment...)
 }

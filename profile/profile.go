@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/trace"
+	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
 // A Profile is what a profiler recorded. Times are nanoseconds on the clock of the host that wrote it, with the
@@ -82,20 +83,14 @@ type Meta struct {
 	Devices []Device
 	// Recorded are the optional recordings of the profiler, which slow the host down: "shapes", "stacks".
 	Recorded []string
-	PID      int64  // the process; 0 is unknown, or there are several
-	OnGPU    bool   // according to an export, the process used an accelerator
-	Hints    []Hint // hints at the rank, in case there is no better source; best first
+	PID      int64         // the process; 0 is unknown, or there are several
+	OnGPU    bool          // according to an export, the process used an accelerator
+	Hints    []naming.Hint // hints at the rank, in case there is no better source; best first
 	// GPU is the only accelerator that the process used, in the machine's numbering; -1 is unknown, or there are
 	// several.
 	GPU int32
 	// Attributes are the other top-level values that are not lists or objects, in the order of the file.
 	Attributes []trace.Attribute
-}
-
-// A Hint is a rank in some group of processes, which need not be the whole world.
-type Hint struct {
-	From       string // "NCCL", "environment"
-	Rank, Size int32
 }
 
 // A Device is an accelerator that the process could see.

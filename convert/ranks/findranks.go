@@ -88,7 +88,7 @@ func describeProcess(in *naming.Input, c *Capture, processes int) {
 	in.PID, in.Shared = cmp.Or(c.File.Meta.PID, machinePID), processes > 1 || !c.usesGPU()
 	for _, h := range c.File.Meta.Hints {
 		if h.From != "environment" || !in.Shared {
-			in.Hints = append(in.Hints, naming.Hint(h))
+			in.Hints = append(in.Hints, h)
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/profile/kernelname"
 	"github.com/sgtrace/sgtrace/trace"
+	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
 // A recorder makes profiles from the rows of one input, applying the filter of its options. It is not safe for concurrent
@@ -99,7 +100,7 @@ func (p *process) Unnumbered() { p.unnumbered = true }
 func (p *process) ranked(rank, size int32) {
 	if rank >= 0 {
 		p.p.Meta.WorldSize = size
-		p.p.Meta.Hints = append(p.p.Meta.Hints, profile.Hint{From: "environment", Rank: rank, Size: size})
+		p.p.Meta.Hints = append(p.p.Meta.Hints, naming.Hint{From: "environment", Rank: rank, Size: size})
 	}
 }
 

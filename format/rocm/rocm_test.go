@@ -20,6 +20,7 @@ import (
 	"github.com/sgtrace/sgtrace/testkit/testexport"
 	"github.com/sgtrace/sgtrace/testkit/testinput"
 	"github.com/sgtrace/sgtrace/trace"
+	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
 // index reads a file.
@@ -189,7 +190,7 @@ func TestEveryRow(t *testing.T) {
 			}
 		}
 		for i, p := range src.Profiles {
-			if f.format == rocm.Rocpd && !slices.Equal(p.Meta.Hints, []profile.Hint{{From: "environment", Rank: int32(f.ranks[i]), Size: 2}}) {
+			if f.format == rocm.Rocpd && !slices.Equal(p.Meta.Hints, []naming.Hint{{From: "environment", Rank: int32(f.ranks[i]), Size: 2}}) {
 				t.Errorf("%s: hints %v", f.name, p.Meta.Hints)
 			}
 			if f.format != rocm.RPD && (len(p.Steps) != len(r.Ranks[0].Ranges) || p.Steps[0].Kind != profile.StepDecode) {

@@ -14,6 +14,7 @@ import (
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/profile/recorder"
 	"github.com/sgtrace/sgtrace/trace"
+	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
 // A process is a process in the records. A process with several devices has several ranks in a communicator: each of them
@@ -91,11 +92,11 @@ func (r *builder) record(list []*member) *profile.Profile {
 	for _, m := range list {
 		total += len(m.ops)
 		if m.rank < m.size {
-			r.p.Meta.Hints = append(r.p.Meta.Hints, profile.Hint{From: "NCCL", Rank: m.rank, Size: m.size})
+			r.p.Meta.Hints = append(r.p.Meta.Hints, naming.Hint{From: "NCCL", Rank: m.rank, Size: m.size})
 		}
 		r.p.Meta.Blur = max(r.p.Meta.Blur, m.blur)
 	}
-	slices.SortStableFunc(r.p.Meta.Hints, func(a, b profile.Hint) int { return cmp.Compare(b.Size, a.Size) })
+	slices.SortStableFunc(r.p.Meta.Hints, func(a, b naming.Hint) int { return cmp.Compare(b.Size, a.Size) })
 	r.p.Collectives.Grow(total)
 	for _, m := range list {
 		r.member(m)

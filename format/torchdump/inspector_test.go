@@ -14,6 +14,7 @@ import (
 	"github.com/sgtrace/sgtrace/profile/recorder"
 	"github.com/sgtrace/sgtrace/testkit/testinput"
 	"github.com/sgtrace/sgtrace/trace"
+	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
 func readInspectorText(text string) ([]*profile.Profile, *format.Options, error) {
@@ -66,7 +67,7 @@ func TestLayouts(t *testing.T) {
 		if got := strings.Join(collectives(p, opt), "; "); got != c.want {
 			t.Errorf("got  %s\nwant %s", got, c.want)
 		}
-		if p.Meta.Host != "n1" || p.Meta.PID != 438776 || len(p.Meta.Hints) != 1 || p.Meta.Hints[0] != (profile.Hint{From: "NCCL", Rank: 4, Size: 8}) {
+		if p.Meta.Host != "n1" || p.Meta.PID != 438776 || len(p.Meta.Hints) != 1 || p.Meta.Hints[0] != (naming.Hint{From: "NCCL", Rank: 4, Size: 8}) {
 			t.Errorf("%+v", p.Meta)
 		}
 		if d := opt.Flight.Dumps; len(d) != 1 || d[0].Rank != 4 || d[0].By != recorder.Inspector || len(d[0].Ops) != 1 || !opt.Flight.Empty() {

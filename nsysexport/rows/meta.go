@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
+	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
 // Meta is an export's description of itself.
@@ -166,7 +166,7 @@ var variableKey = regexp.MustCompile(`^PROCESS_\d+:ENVIRONMENT_VARIABLE$`)
 
 // environment returns the ranks in the environment of the program, best first. If several programs differ,
 // there are none.
-func (s *Source) environment(c *connection) []profile.Hint {
+func (s *Source) environment(c *connection) []naming.Hint {
 	values := map[string]int64{}
 	s.scanOn(c, &metaCapture, func(cur *cursor) bool {
 		if !variableKey.MatchString(cur.text(0)) {
@@ -183,12 +183,12 @@ func (s *Source) environment(c *connection) []profile.Hint {
 		values[name] = n
 		return true
 	})
-	var hints []profile.Hint
+	var hints []naming.Hint
 	for _, v := range rankVariables {
 		rank, ok := values[v.rank]
 		size, known := values[v.size]
 		if ok && known && rank >= 0 && rank < size {
-			hints = append(hints, profile.Hint{From: FromEnvironment, Rank: int32(rank), Size: int32(size)})
+			hints = append(hints, naming.Hint{From: FromEnvironment, Rank: int32(rank), Size: int32(size)})
 		}
 	}
 	return hints

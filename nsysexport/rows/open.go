@@ -8,8 +8,8 @@ import (
 	"sync"
 
 	"github.com/sgtrace/sgtrace/nsysexport/storage"
-	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
+	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
 // Options control how a file is read.
@@ -41,7 +41,7 @@ type Source struct {
 	// Unread are the tables with rows that no method reads.
 	Unread []Table
 	// Environment is the rank according to environment variables.
-	Environment []profile.Hint
+	Environment []naming.Hint
 	// Options are those passed to [Open], with tables of symbols and diagnostics filled in.
 	Options Options
 
