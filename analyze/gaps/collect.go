@@ -3,6 +3,7 @@ package gaps
 import (
 	"cmp"
 	"slices"
+	"sort"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
@@ -132,21 +133,13 @@ func (d *deviceGaps) addLate(g *gpu.IdleGap) {
 
 // lateAt returns the index of the late gap that contains t, including its end but not its beginning, or
 // else of the next one. near is a guess.
-func (d *deviceGaps) lateAt(t trace.Time, near int) (at int, found bool) {
+func (d *deviceGaps) lateAt(t trace.Time, near int) int {
 	for i := near; i < min(near+2, len(d.late)); i++ {
 		if g := &d.late[i]; g.Gap.From < t && t <= g.Gap.To {
-			return i, true
+			return i
 		}
 	}
-	return slices.BinarySearchFunc(d.late, t, func(g lateGap, t trace.Time) int {
-		if g.Gap.To < t {
-			return -1
-		}
-		if g.Gap.From >= t {
-			return 1
-		}
-		return 0
-	})
+	return sort.Search(len(d.late), func(i int) bool { return d.late[i].Gap.To >= t })
 }
 
 // blamed returns the index of a thread in by. Successive calls are mostly of the same thread.

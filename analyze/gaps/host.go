@@ -146,7 +146,7 @@ func (h *rankHost) findLaunches(devices []*deviceGaps) {
 				continue
 			}
 			for n, d := range devices {
-				at, _ := d.lateAt(f.From, near[n])
+				at := d.lateAt(f.From, near[n])
 				near[n] = at
 				for ; at < len(d.late) && d.late[at].Gap.From < f.To; at++ {
 					if d.late[at].launch == f.From && max(d.late[at].launched, 1) == int64(f.To-f.From) {

@@ -188,10 +188,10 @@ func (h *Hang) sayEnded(s *Stuck, say func(string, ...any)) {
 	}
 }
 
-// head returns the operation that a rank waits in, and the name of its group; nil and "" if there is none.
-func (h *Hang) head(r *Rank) (op *recorder.Op, group string) {
+// group returns the name of the group of the operation that a rank waits in; "" if there is none.
+func (r *Rank) group() string {
 	if r.Head == nil || r.head == nil {
-		return r.Head, ""
+		return ""
 	}
-	return r.Head, r.head.title()
+	return r.head.title()
 }

@@ -117,7 +117,7 @@ func (h *Hang) rankTable() *table.Table {
 		table.CountColumn("rank", "global rank in the job", func(r *Rank) int64 { return int64(r.Rank) }),
 		table.TextColumn("state", "`waits` (in a collective), `entered another` (than most ranks), `did not enter` (what others wait in), `no dump`, `in flight` (in an operation that is not compared), `nothing in flight`, or, from NCCL's log, which does not say what ended, `as far as the others`", h.where),
 		table.TextColumn("op", "first operation that it has in flight", op(head, name)),
-		table.TextColumn("group", "process group of that operation", func(r *Rank) string { _, g := h.head(r); return g }),
+		table.TextColumn("group", "process group of that operation", (*Rank).group),
 		{Column: table.Column{Name: "seq", Unit: table.Count, Doc: "sequence number of that operation in its group; empty for a send or a receive"},
 			Cell: func(r *Rank) table.Cell {
 				if r.Head == nil || r.Head.IsP2P() {

@@ -21,7 +21,7 @@ func TestFlame(t *testing.T) {
 			want := map[string]int64{}
 			for row := range s.Rows(of) {
 				if !row.activity().waits() {
-					frames := row.names(0)
+					frames := row.names()
 					for k := range frames {
 						want[strings.Join(frames[:k+1], "|")] += row.self()
 					}

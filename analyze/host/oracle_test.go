@@ -283,5 +283,5 @@ func TestSumIsTheTimeCovered(t *testing.T) {
 }
 
 // stack returns the row's whole stack, and total its time including the stacks that extend it.
-func (r Row) stack() string { return table.FoldStack(r.names(0)) }
+func (r Row) stack() string { return table.FoldStack(r.names()) }
 func (r Row) total() int64  { return r.s.totals[r.of][r.at] }

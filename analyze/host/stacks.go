@@ -130,10 +130,10 @@ func (s *Stacks) name(at int32) string {
 	return s.syms.Name(n.name)
 }
 
-// names returns the names of the frames of a stack, the outermost first, from a depth on.
-func (r Row) names(from int32) []string {
+// names returns the names of the frames of a stack, the outermost first.
+func (r Row) names() []string {
 	t := r.s.tree
-	list := make([]string, max(0, t.depth[r.at]-from))
+	list := make([]string, t.depth[r.at])
 	at := r.at
 	for i := len(list) - 1; i >= 0; i-- {
 		list[i] = r.s.name(at)
@@ -180,7 +180,7 @@ func (s *Stacks) report(of TimeOf) *table.Table {
 	}
 	var fields []table.Field[int32]
 	if s.byRank {
-		fields = append(fields, text("rank", "rank, or name of a process that is not a rank", func(r Row) string { return r.names(0)[0] }))
+		fields = append(fields, text("rank", "rank, or name of a process that is not a rank", func(r Row) string { return r.names()[0] }))
 	}
 	fields = append(fields,
 		table.ShareColumn("time", "self as a share of that of all rows; empty for waits", func(at *int32) float64 {
@@ -197,7 +197,7 @@ func (s *Stacks) report(of TimeOf) *table.Table {
 	}
 	frame := text("frame", "innermost frame", func(r Row) string { return Short(s.name(r.at)) })
 	callers := text("callers", "frames around it, innermost first", Row.callers)
-	stack := text("stack", "all frames, outermost first, joined by semicolons", func(r Row) string { return table.FoldStack(r.names(0)) })
+	stack := text("stack", "all frames, outermost first, joined by semicolons", func(r Row) string { return table.FoldStack(r.names()) })
 	frame.Most, callers.Most, stack.Detail = maxFrame, table.MaxName, true
 	t := table.New(fmt.Sprintf("sgtrace.report.stacks.%s/v1", names[of]), titles[of], s.rows[of], append(fields, frame, callers, stack))
 	t.Folding = &table.Folding{Stack: "stack", Weight: "self"}

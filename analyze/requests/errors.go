@@ -276,7 +276,6 @@ type Loss struct {
 
 // A ProcLoss is the loss of one process.
 type ProcLoss struct {
-	Proc        int // index into Set.Procs
 	Name        string
 	Lost, Shown int
 }
@@ -303,7 +302,7 @@ func FindLoss(s *request.Set) *Loss {
 	for p, n := range lost {
 		if n > 0 {
 			where := place.NewLocation(s, p)
-			l.Procs = append(l.Procs, ProcLoss{p, where.String(), n, s.Shown[p]})
+			l.Procs = append(l.Procs, ProcLoss{where.String(), n, s.Shown[p]})
 		}
 	}
 	slices.SortStableFunc(l.Procs, func(x, y ProcLoss) int { return cmp.Compare(y.Lost, x.Lost) })

@@ -32,9 +32,8 @@ type Delays struct {
 type Delay struct {
 	Cause      cause.Cause
 	Requests   []int // indexes into Set.Requests, sorted by start
-	Usual      int64 // ns that at least half of all requests have; 0 for causes that grow with every token
 	Limit      int64 // ns: median E2E of the population of most of the delayed requests
-	Total, Max int64 // ns beyond Usual, of all requests and of the worst one
+	Total, Max int64 // ns beyond what at least half of all requests have (0 for causes that grow with every token), of all requests and of the worst one
 	Where      Place
 	StandsOut  bool // more than a few requests are delayed
 }

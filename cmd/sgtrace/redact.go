@@ -131,14 +131,10 @@ func (c *command) redacted(write func(w io.Writer) error) func(w io.Writer) erro
 }
 
 // flushScrubbed writes the last, incomplete line of each output.
-func (c *command) flushScrubbed() error {
-	var first error
+func (c *command) flushScrubbed() {
 	for _, w := range [...]io.Writer{c.out, c.err} {
 		if s, ok := w.(*redact.Writer); ok {
-			if err := s.Flush(); first == nil {
-				first = err
-			}
+			s.Flush()
 		}
 	}
-	return first
 }

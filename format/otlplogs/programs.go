@@ -27,7 +27,6 @@ type programs struct {
 
 // A program is a program that logged, or Kubernetes.
 type program struct {
-	name   string
 	pieces []piece
 	held   []byte
 }
@@ -67,7 +66,7 @@ func (p *programs) add(name string, x any) {
 	if err != nil {
 		return // an invalid number, which no line has
 	}
-	to := order.Memo(p.of, name, func() *program { return &program{name: name} })
+	to := order.Memo(p.of, name, func() *program { return &program{} })
 	before := len(to.held)
 	to.held = append(append(to.held, b...), '\n')
 	p.held += len(to.held) - before

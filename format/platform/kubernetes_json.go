@@ -46,7 +46,7 @@ type object struct {
 
 type about struct{ Kind, Name string }
 
-type source struct{ Component, Host string }
+type source struct{ Host string }
 
 // A stamp is a time in RFC 3339, or null.
 type stamp trace.Time

@@ -141,8 +141,8 @@ func (d *reader) readFrames(r io.Reader) error {
 			Frames []struct {
 				Schema struct {
 					Fields []struct {
-						Name, Type string
-						Labels     map[string]string
+						Type   string
+						Labels map[string]string
 					}
 				}
 				Data struct{ Values []json.RawMessage }

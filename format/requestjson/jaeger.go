@@ -154,7 +154,7 @@ func traceOf(raw []byte) (hi, lo uint64, ok bool) {
 func (r *jaegerReader) flush() {
 	resources := map[string]trace.ArgList{}
 	for id, p := range r.processes {
-		resources[id] = r.Filler.Attribute(r.attributes(nil, p.Tags, 0), "service.name", p.ServiceName, 0)
+		resources[id] = r.Filler.Attribute(r.attributes(p.Tags, 0), "service.name", p.ServiceName, 0)
 	}
 	for i := range r.spans {
 		r.add(&r.spans[i], resources[r.spans[i].ProcessID], r.offsets[i])
@@ -183,7 +183,7 @@ func (r *jaegerReader) add(s *jaegerSpan, resource trace.ArgList, at int64) {
 		to.Links = append(to.Links, spantable.Link{TraceHi: hi, TraceLo: lo, ID: id})
 	}
 	rest := order.Only(s.Tags, func(t jaegerTag) bool { return !jaegerField(&to, t) })
-	to.Attrs = r.attributes(nil, rest, at)
+	to.Attrs = r.attributes(rest, at)
 	for _, l := range s.Logs {
 		if r.Filler.Prescans() {
 			break
@@ -227,12 +227,12 @@ func (r *jaegerReader) event(at trace.Time, fields []jaegerTag, offset int64) sp
 			rest = append(rest, f)
 		}
 	}
-	e.Args = r.Filler.Table.Args.Put(r.attributes(nil, rest, offset))
+	e.Args = r.Filler.Table.Args.Put(r.attributes(rest, offset))
 	return e
 }
 
-// attributes appends tags to a list. Numbers keep their digits instead of going through a float.
-func (r *jaegerReader) attributes(list trace.ArgList, tags []jaegerTag, at int64) trace.ArgList {
+// attributes returns tags as attributes. Numbers keep their digits instead of going through a float.
+func (r *jaegerReader) attributes(tags []jaegerTag, at int64) (list trace.ArgList) {
 	for _, t := range tags {
 		var value any
 		word := text(t.Value)

@@ -66,7 +66,6 @@ type rocpdReader struct {
 	counted   map[[2]int64][]counted // by scope and event
 	tracks    lookup[rocpdTrack]
 	pids      map[[2]int64]*process // by scope and pid in the operating system
-	machines  map[string]bool
 	nameless  int
 	rows      int
 }
@@ -100,7 +99,7 @@ func readRocpd(in *format.Input, opt *format.Options, to *recorder) error {
 	if err != nil {
 		return err
 	}
-	r := &rocpdReader{rocpdTables: newRocpdTables(db), in: in, opt: opt, to: to, counted: map[[2]int64][]counted{}, pids: map[[2]int64]*process{}, machines: map[string]bool{}}
+	r := &rocpdReader{rocpdTables: newRocpdTables(db), in: in, opt: opt, to: to, counted: map[[2]int64][]counted{}, pids: map[[2]int64]*process{}}
 	r.events.append, r.strings.append = memory.Append[rocpdEvent], memory.Append[trace.Sym]
 	r.metadata()
 	r.names()
@@ -169,7 +168,6 @@ func (r *rocpdReader) process(scope int32, pid int64, on rocpdNode) *process {
 		p = r.to.newProcess(pid, on.host)
 		p.boot(on.machine)
 		r.pids[key] = p
-		r.machines[on.machine] = true
 	}
 	return p
 }

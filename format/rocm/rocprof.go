@@ -74,10 +74,7 @@ type rocprofSymbol struct {
 	name      trace.Sym
 	registers int64
 }
-type rocprofKind struct {
-	Kind       string
-	Operations []string
-}
+type rocprofKind struct{ Operations []string }
 type handle struct{ Handle int64 }
 type extent struct{ X, Y, Z int64 }
 

@@ -50,7 +50,6 @@ var csvTables = []string{"kernel_trace", "memory_copy_trace", "hip_api_trace", "
 
 // csvReader reads the tables of one prefix.
 type csvReader struct {
-	in      *format.Input
 	opt     *format.Options
 	to      *recorder
 	procs   map[string]*process       // by Guid, "" if there is none
@@ -77,7 +76,7 @@ func readCSV(in *format.Input, opt *format.Options, to *recorder) error {
 	if in.Found && lead != in.Path {
 		return readBeside{}
 	}
-	r := &csvReader{in: in, opt: opt, to: to, procs: map[string]*process{}, counted: map[csvDispatch]*dispatch{}}
+	r := &csvReader{opt: opt, to: to, procs: map[string]*process{}, counted: map[csvDispatch]*dispatch{}}
 	r.pid, _ = strconv.ParseInt(strings.TrimSuffix(filepath.Base(prefix), "_"), 10, 64)
 	beside := func(table string) error {
 		path := prefix + table + ".csv"

@@ -42,10 +42,10 @@ func (r *reader) access(b []byte, at trace.Time, place int32) {
 // asked are the responses of an HTTP server since the last batch, which was at place: an accepted request has a batch of
 // its own.
 type asked struct {
-	place            int32
-	since, first, at trace.Time
-	requests         int32
-	line             int64 // of the first one
+	place        int32
+	since, first trace.Time
+	requests     int32
+	line         int64 // of the first one
 }
 
 // soon is the longest time between a request's last batch and its response.
@@ -65,6 +65,5 @@ func (r *reader) answers(b []byte, at trace.Time, place int32) {
 		if x.requests++; x.first == 0 {
 			x.first, x.line = at, r.line
 		}
-		x.at = at
 	}
 }

@@ -67,7 +67,6 @@ type stateAnswer struct {
 // A serverInfo is a server's description of itself. Its API keys are not read.
 type serverInfo struct {
 	Timestamp string
-	Version   string
 	Loads     []loadAnswer
 	Mode      string `json:"disaggregation_mode"`
 	TP        int    `json:"tp_size"`
@@ -140,11 +139,11 @@ func indexState(in *format.Input, opt *format.Options) (*format.Source, error) {
 		if a.Status < 0 {
 			what = endpoint(a.Path) + " did not answer"
 		}
-		r.instant(series.Unhealthy, what, series.NoGPU)
+		r.unhealthy(what)
 	case len(s.Loads) > 0:
 		r.loads(s)
 	case s.Tokenizer != "" && a.OK != nil && len(s.Internal) == 0:
-		r.instant(series.Unhealthy, "/server_info has nothing of the scheduler: it does not answer", series.NoGPU)
+		r.unhealthy("/server_info has nothing of the scheduler: it does not answer")
 	}
 	return &format.Source{}, nil
 }
@@ -174,14 +173,12 @@ func roleOf(s *serverInfo) string {
 	return "unified"
 }
 
-// instant adds an instant at the time of the bundle.
-func (r *stateReader) instant(kind series.InstantKind, text string, dp int16) {
-	rank := trace.NoRank
-	rank.DP = dp
+// unhealthy adds an instant at the time of the bundle.
+func (r *stateReader) unhealthy(text string) {
 	r.f.Source().Zone.Local = r.at != 0
-	place := r.f.Place(series.Place{Server: r.server, Rank: rank, GPU: series.NoGPU})
+	place := r.f.Place(series.Place{Server: r.server, Rank: trace.NoRank, GPU: series.NoGPU})
 	r.f.Within(60e9) // endpoints are asked one after the other
-	r.f.Instant(series.Instant{Time: r.at, Place: place, Kind: kind, Count: 1}, text)
+	r.f.Instant(series.Instant{Time: r.at, Place: place, Kind: series.Unhealthy, Count: 1}, text)
 }
 
 // loads adds the loads of DP ranks.

@@ -102,23 +102,23 @@ func TestCalmIsTheSameRun(t *testing.T) {
 		t.Fatalf("%d requests, %d without the fault", len(r.Requests), len(calm.Requests))
 	}
 	before, after := int64(0), int64(0)
-	for i, e := range extra(r, calm) {
+	for i, ns := range extra(r, calm) {
 		q, o := r.Requests[i], calm.Requests[i]
 		if q.ID != o.ID || q.Arrival != o.Arrival || q.Prompt != o.Prompt || q.Output != o.Output {
 			t.Fatalf("request %d is another one without the fault", i)
 		}
 		if q.End < r.Start+int64(r.Config.Faults[0].At) {
-			before += max(e.Ns, -e.Ns)
+			before += max(ns, -ns)
 		} else {
-			after += e.Ns
+			after += ns
 		}
 	}
 	if before != 0 || after <= 0 {
 		t.Errorf("requests before the fault take %d ns longer, those after it %d ns", before, after)
 	}
-	for _, e := range extra(calm, play(t, calm.Config)) {
-		if e.Ns != 0 {
-			t.Fatalf("the same run twice differs by %d ns", e.Ns)
+	for _, ns := range extra(calm, play(t, calm.Config)) {
+		if ns != 0 {
+			t.Fatalf("the same run twice differs by %d ns", ns)
 		}
 	}
 }

@@ -103,7 +103,6 @@ type Request struct {
 	Extra                  bool // caused by a fault: a retry, or a tenant's flood
 	Outcome                Outcome
 	Halves                 []*Half // unified; or prefill, then decode
-	gaveUp                 bool
 	draws                  draws
 }
 

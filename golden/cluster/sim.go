@@ -153,7 +153,6 @@ func (s *sim) giveUp(q *Request) {
 	if q.Outcome != Open || len(q.Halves) == 0 || q.answering().Finish != "" {
 		return
 	}
-	q.gaveUp = true
 	for _, v := range s.servers {
 		v.cancel(q)
 	}

@@ -87,9 +87,9 @@ func (s *Scenario) truth(r *Run, compare bool) (*Truth, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, e := range extra(r, calm) {
-		t.ExtraNs += e.Ns
-		if e.Ns >= ms {
+	for _, ns := range extra(r, calm) {
+		t.ExtraNs += ns
+		if ns >= ms {
 			t.ExtraRequests++
 		}
 	}
@@ -123,12 +123,6 @@ func (t *Truth) place(r *Run) {
 // pair reports whether the fault concerns two servers.
 func (f *Fault) pair() bool { return f.Other != 0 }
 
-// RequestExtra is the additional time that a request took because of the faults.
-type RequestExtra struct {
-	Request *Request
-	Ns      int64
-}
-
 // took returns how long a user waited for a request.
 func (r *Run) took(q *Request) int64 {
 	if q.Outcome != Open {
@@ -141,9 +135,9 @@ func (r *Run) took(q *Request) int64 {
 	return last - q.Arrival
 }
 
-// extra compares the requests of a run with those that finished in another run of the same seed, request by request. It
+// extra returns how many ns longer each request of a run took than in another run of the same seed, where it finished. It
 // ignores requests caused by a fault, except for clients' retries.
-func extra(r, calm *Run) (extra []RequestExtra) {
+func extra(r, calm *Run) (extra []int64) {
 	took := map[int]int64{}
 	for _, q := range calm.Requests {
 		if q.Outcome == Finished {
@@ -153,7 +147,7 @@ func extra(r, calm *Run) (extra []RequestExtra) {
 	for _, q := range r.Requests {
 		usual, ok := took[q.Number]
 		if again := q.Number >= firstRetry; again || ok && !q.Extra {
-			extra = append(extra, RequestExtra{q, r.took(q) - usual})
+			extra = append(extra, r.took(q)-usual)
 		}
 	}
 	return extra

@@ -11,8 +11,7 @@ import (
 // ExpertCounts are a server's counts of one recording: the sum of the dumps of its ranks.
 type ExpertCounts struct {
 	ExpertDump // File is the first one
-	// Files and Ranks are those in the sum; a file of all ranks has no rank.
-	Files []string
+	// Ranks are those in the sum; a file of all ranks has no rank.
 	Ranks []int32
 	// Times is how often each token is in Counts: ranks that share an attention all count all tokens.
 	Times uint32
@@ -69,7 +68,6 @@ func addUp(dumps []*ExpertDump) *ExpertCounts {
 	slices.SortStableFunc(dumps, func(a, b *ExpertDump) int { return cmp.Compare(a.Rank, b.Rank) })
 	r := &ExpertCounts{ExpertDump: *dumps[0]}
 	for _, d := range dumps {
-		r.Files = append(r.Files, d.File)
 		if d.Rank >= 0 {
 			r.Ranks = append(r.Ranks, d.Rank)
 		}

@@ -31,9 +31,9 @@ func (c *Complaints) Add(text string, x series.Instant) bool {
 	return c.add(complaint{x: x, text: text})
 }
 
-// Warn keeps a warning, and reports whether it did.
-func (c *Complaints) Warn(text string, x series.Instant) bool {
-	return c.add(complaint{x: x, text: text, mild: true})
+// Warn keeps a warning.
+func (c *Complaints) Warn(text string, x series.Instant) {
+	c.add(complaint{x: x, text: text, mild: true})
 }
 
 func (c *Complaints) add(one complaint) bool {

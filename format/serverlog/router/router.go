@@ -160,7 +160,7 @@ func (r *reader) take(b []byte) {
 
 // An awaited is a server that a router waits for when it starts.
 type awaited struct {
-	first, last trace.Time
+	first       trace.Time
 	line, times int
 	why         string
 }
@@ -174,7 +174,7 @@ func (r *reader) await(x *said, s *sign) {
 	a := order.Memo(r.awaited, r.place(of, ""), func() *awaited {
 		return &awaited{first: x.at, line: int(r.line), why: errortext.Reason(x.message, s.text)}
 	})
-	a.last, a.times = x.at, a.times+1
+	a.times++
 }
 
 // tellAwaited reports the servers that a router still waited for at the end of its log.

@@ -34,7 +34,6 @@ type Report struct {
 	Tables  []string // tables that it may print, the main one first
 	// Formats are accepted by --format in addition to the formats of every table.
 	Formats []table.Format
-	NoMain  bool // no table is the main one: for CSV, --table must choose
 
 	Events           []string // categories of the events that it walks over, in PyTorch's terms
 	Arguments        []string // categories of events whose arguments it needs: sizes of copies, shapes of operators
