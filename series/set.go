@@ -134,6 +134,14 @@ type Sample struct {
 	mark  uint32 // the line, and the resolution of the time
 }
 
+// Growth returns how much a counter grew between two of its values: if it fell, it was reset to 0 in between.
+func Growth(before, after float64) float64 {
+	if after < before {
+		return after
+	}
+	return after - before
+}
+
 const lineBits = 24
 
 // Line returns the last bits of the line number, which distinguishes samples on different log lines with

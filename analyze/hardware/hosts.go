@@ -113,12 +113,8 @@ func growth(set *series.Set, of counter) map[hostOrPod][]step {
 			if last = s; before.Time == 0 || s.Time <= before.Time || s.Value < 0 {
 				continue
 			}
-			grew := s.Value - before.Value
-			if grew < 0 { // the counter was reset
-				grew = s.Value
-			}
 			at := order.Memo(by[w], s.Time, func() *step { return &step{from: before.Time, to: s.Time} })
-			at.grew += grew
+			at.grew += series.Growth(before.Value, s.Value)
 		}
 	}
 	out := map[hostOrPod][]step{}

@@ -138,11 +138,7 @@ func (m *Metrics) points(i int) []metricPoint {
 			if last = p; before.Time == 0 || p.Time <= before.Time {
 				continue
 			}
-			grown := p.Value - before.Value
-			if grown < 0 {
-				grown = p.Value // the counter restarted
-			}
-			value = grown / (float64(p.Time-before.Time) / 1e9)
+			value = series.Growth(before.Value, value) / (float64(p.Time-before.Time) / 1e9)
 		}
 		b := m.Grid.Of(p.Time)
 		if b < 0 || b >= len(out) {

@@ -205,8 +205,7 @@ func middles(bounds, counts []float64) (took float64) {
 	return took
 }
 
-// counter returns the growth of some counters of a server between scrapes; nil if there are none. A counter that
-// falls was restarted.
+// counter returns the growth of some counters of a server between scrapes; nil if there are none.
 func (l *Logged) counter(server int32, is func(*series.Series) bool) (list []Scraped) {
 	for _, i := range l.counts()[server].counters {
 		if !is(&l.Set.List[i]) {
@@ -215,11 +214,7 @@ func (l *Logged) counter(server int32, is func(*series.Series) bool) (list []Scr
 		var last series.Sample
 		for s := range l.Set.Each(i) {
 			if last.Time != 0 && s.Time > last.Time {
-				n := s.Value - last.Value
-				if n < 0 {
-					n = s.Value
-				}
-				list = append(list, Scraped{From: last.Time, To: s.Time, N: n})
+				list = append(list, Scraped{From: last.Time, To: s.Time, N: series.Growth(last.Value, s.Value)})
 			}
 			last = s
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/telemetry/judge"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/internal/changepoint"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
 	"gonum.org/v1/gonum/stat/combin"
@@ -36,8 +37,7 @@ type curve struct {
 // measure, so they have no cost.
 func Shown(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 	check := finding.Check{What: "curves of exports", Of: "curve", Needed: 1}
-	by := map[string][]*curve{}
-	var names []string
+	var by order.Groups[string, []*curve]
 	alone := !slices.ContainsFunc(l.Set.List, func(s series.Series) bool { return s.Metric != l.Set.List[0].Metric })
 	for i := range l.Set.List {
 		c := shownCurve(l, i, alone)
@@ -45,18 +45,14 @@ func Shown(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 			continue
 		}
 		check.N++
-		key := l.Set.Metric(l.Set.List[i].Metric).Name
-		if by[key] == nil {
-			names = append(names, key)
-		}
-		by[key] = append(by[key], c)
+		order.Add(&by, l.Set.Metric(l.Set.List[i].Metric).Name, c)
 	}
 	if check.N == 0 {
 		check.Reason = "no input is an export of a few curves alone"
 	}
 	var out []finding.Finding
-	for _, name := range names {
-		if f, ok := changed(by[name]); ok {
+	for _, list := range by.List {
+		if f, ok := changed(list); ok {
 			out = append(out, f)
 		}
 	}
@@ -91,10 +87,7 @@ func shownCurve(l *telemetry.Logged, i int, alone bool) *curve {
 		}
 		value := x.Value
 		if m.Kind == series.Counter {
-			if value -= before.Value; value < 0 { // the counter restarted
-				value = x.Value
-			}
-			value /= float64(x.Time-before.Time) / 1e9
+			value = series.Growth(before.Value, value) / (float64(x.Time-before.Time) / 1e9)
 		}
 		c.times, c.values = append(c.times, x.Time), append(c.values, value)
 	}

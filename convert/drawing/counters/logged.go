@@ -263,18 +263,13 @@ func before(points []series.Sample) []series.Sample {
 	return points[:len(points)-1]
 }
 
-// rates returns how much a counter grows per second, from each sample to the next; a counter that falls was
-// reset to 0.
+// rates returns how much a counter grows per second, from each sample to the next.
 func rates(points []series.Sample) []series.Sample {
 	out := make([]series.Sample, 0, len(points))
 	for i := range max(1, len(points)) - 1 {
 		a, b := points[i], points[i+1]
-		grown := b.Value - a.Value
-		if grown < 0 {
-			grown = b.Value
-		}
 		if b.Time > a.Time {
-			a.Value = grown / (float64(b.Time-a.Time) / 1e9)
+			a.Value = series.Growth(a.Value, b.Value) / (float64(b.Time-a.Time) / 1e9)
 			out = append(out, a)
 		}
 	}
