@@ -88,15 +88,20 @@ func (r *rows) next() bool {
 		if x.at++; x.batch != nil && x.at < x.batch.N || x.reader == nil {
 			continue
 		}
-		if x.batch, r.err = x.reader.Next(); r.err != nil {
-			if r.err == io.EOF {
-				r.err = io.ErrUnexpectedEOF
-			}
+		if !r.fill(x) {
 			return false
 		}
 		x.at = 0
 	}
 	return true
+}
+
+// fill reads the next batch of a column.
+func (r *rows) fill(x *cell) bool {
+	if x.batch, r.err = x.reader.Next(); r.err == io.EOF {
+		r.err = io.ErrUnexpectedEOF
+	}
+	return r.err == nil
 }
 
 // run advances past the current run to the next rows that have equal values in the columns alike. It must
@@ -111,10 +116,7 @@ func (r *rows) run(alike []*cell) bool {
 			continue
 		}
 		if x.at += r.width; x.batch == nil || x.at == x.batch.N {
-			if x.batch, r.err = x.reader.Next(); r.err != nil {
-				if r.err == io.EOF {
-					r.err = io.ErrUnexpectedEOF
-				}
+			if !r.fill(x) {
 				return false
 			}
 			x.at, x.until = 0, 0

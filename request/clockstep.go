@@ -25,19 +25,16 @@ type ClockStep struct {
 // explains the most contradictions; between equals, it is one whose rows skip the time by which it was set
 // forward, or else the later one.
 func (s *Set) ClockSteps() (list []ClockStep) {
-	index := map[ClockKey]int{}
-	var keys []ClockKey
-	for p := range s.Procs {
-		key := s.ClockKey(p)
-		if _, ok := index[key]; !ok {
-			index[key] = len(keys)
-			keys = append(keys, key)
-		}
+	var clocks order.Groups[ClockKey, struct{}]
+	of := make([]int, len(s.Procs))
+	for p := range of {
+		of[p] = clocks.At(s.ClockKey(p))
 	}
+	keys := clocks.Keys
 	if len(keys) < 2 {
 		return nil
 	}
-	clockOf := func(p int) int { return index[s.ClockKey(p)] }
+	clockOf := func(p int) int { return of[p] }
 	bounds := s.ClockBounds(clockOf)
 	defer memory.Free(bounds)
 	jumps := align.Jumps(bounds)

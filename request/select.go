@@ -116,13 +116,7 @@ func (sel *Selection) overlaps(from, to trace.Time) bool {
 func (s *Set) selectRequests(sel *Selection) error {
 	keep := s.Requests
 	filter := func(f func(r *Request) bool) {
-		var out []Request
-		for i := range keep {
-			if f(&keep[i]) {
-				out = append(out, keep[i])
-			}
-		}
-		keep = out
+		keep = order.OnlyRows(keep, f)
 	}
 	if len(sel.RIDs) > 0 {
 		match, err := s.matchRIDs(sel.RIDs)

@@ -225,7 +225,7 @@ func Measure(set *profile.Set, opt Options) *GPUs {
 		}
 		kernels = r.kernels.moveTo(kernels, set, int32(i))
 		g.Steps = append(g.Steps, groupSteps(set, int32(i), r.steps)...)
-		if steps := filter(r.steps, func(s *profilewalk.Step) bool { return s.OfServer() && !s.Again }); len(steps) > 0 {
+		if steps := order.OnlyRows(r.steps, func(s *profilewalk.Step) bool { return s.OfServer() && !s.Again }); len(steps) > 0 {
 			graphs := groupGraphs(set, int32(i), steps)
 			g.Served = append(g.Served, RankSteps{set.Ranks[i], captured[i], steps, graphs})
 			g.Graphs = append(g.Graphs, graphs...)

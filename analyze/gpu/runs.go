@@ -43,10 +43,10 @@ func (g *GPUs) divide(set *profile.Set, walks []*gpuWalk, ranks []rankWork) {
 		in := func(r recordings) bool { return slices.ContainsFunc(runs, r.beginIn) }
 		of := func(rank int32) bool { return in(ranks[rank].aligned) }
 		part := &GPUs{Runs: runs, classes: g.classes, Recorded: g.Recorded, GraphCapture: g.GraphCapture, several: g.several, perSecond: g.perSecond}
-		part.GPUs = filter(g.GPUs, func(d *GPU) bool { return of(d.RankIndex) })
-		part.Steps = filter(g.Steps, func(t *StepTime) bool { return of(t.rankIndex) })
-		part.Graphs = filter(g.Graphs, func(u *GraphUse) bool { return of(u.rankIndex) })
-		part.Calls = sumCalls(filter(walks, func(w **gpuWalk) bool { return in((*w).recorded(set)) }))
+		part.GPUs = order.OnlyRows(g.GPUs, func(d *GPU) bool { return of(d.RankIndex) })
+		part.Steps = order.OnlyRows(g.Steps, func(t *StepTime) bool { return of(t.rankIndex) })
+		part.Graphs = order.OnlyRows(g.Graphs, func(u *GraphUse) bool { return of(u.rankIndex) })
+		part.Calls = sumCalls(order.Only(walks, func(w *gpuWalk) bool { return in(w.recorded(set)) }))
 		if len(part.GPUs) > 0 {
 			g.parts = append(g.parts, part)
 		}
@@ -108,16 +108,6 @@ func (w *gpuWalk) recorded(set *profile.Set) recordings {
 		all = append(all, r.recorded.onReference(set, int32(i))...)
 	}
 	return all.union()
-}
-
-func filter[T any](list []T, keep func(*T) bool) []T {
-	var out []T
-	for i := range list {
-		if keep(&list[i]) {
-			out = append(out, list[i])
-		}
-	}
-	return out
 }
 
 // Divided reports whether there are several runs, of different ranks.

@@ -307,10 +307,7 @@ func (c *HostClock) String() string {
 		}
 		how = append(how, within)
 	}
-	if len(how) > 0 {
-		text += " (" + strings.Join(how, ", ") + ")"
-	}
-	return text
+	return text + words.Aside(strings.Join(how, ", "))
 }
 
 // absenceWarnings are about ranks without a trace.

@@ -111,14 +111,9 @@ func crowdedWaits(names, hosts []string, waits [][]int64, src Source) *Figure {
 	if slices.Contains(hosts, "") {
 		groups, what = names, "ranks"
 	}
-	var sides []string
-	index := map[string]int{}
-	for _, g := range groups {
-		if _, known := index[g]; !known {
-			index[g] = len(sides)
-			sides = append(sides, g)
-		}
-	}
+	var by order.Groups[string, struct{}]
+	of := order.Each(groups, by.At) // of each rank: the index of its group
+	sides := by.Keys
 	type pair struct {
 		r, s int
 		wait int64
@@ -130,7 +125,7 @@ func crowdedWaits(names, hosts []string, waits [][]int64, src Source) *Figure {
 	}
 	for r, row := range waits {
 		for s, wait := range row {
-			a, b := index[groups[r]], index[groups[s]]
+			a, b := of[r], of[s]
 			if r != s && wait > longest[a][b].wait {
 				longest[a][b] = pair{r, s, wait}
 			}

@@ -115,11 +115,7 @@ func (m *Moment) title() string {
 	if rest := len(m.Live) - known; rest > 0 {
 		parts = append(parts, fmt.Sprintf("%d in no recorded stage", rest))
 	}
-	title := fmt.Sprintf("Requests under way at %s %s: %d", words.At(m.At, "2006-01-02 15:04:05.999"), words.ZoneAt(m.At), len(m.Live))
-	if len(parts) > 0 {
-		title += " (" + strings.Join(parts, ", ") + ")"
-	}
-	return title
+	return fmt.Sprintf("Requests under way at %s %s: %d%s", words.At(m.At, "2006-01-02 15:04:05.999"), words.ZoneAt(m.At), len(m.Live), words.Aside(strings.Join(parts, ", ")))
 }
 
 // Report makes the table of the requests in progress.

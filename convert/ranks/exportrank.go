@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -127,20 +128,15 @@ func (c *Capture) usesGPU() bool { return c.File.Meta.OnGPU }
 func (m *Assignment) countRanks(captures []*Capture) {
 	exports := processesOfExports(captures)
 	hosts := map[string][]*Capture{}
-	var names []string
 	for _, c := range exports {
 		if !c.usesGPU() {
 			continue
 		}
 		host := cmp.Or(c.known.Host, "file "+c.File.Name)
-		if hosts[host] == nil {
-			names = append(names, host)
-		}
 		hosts[host] = append(hosts[host], c)
 	}
-	slices.Sort(names)
 	var uncounted [][]*Capture
-	for _, host := range names {
+	for _, host := range slices.Sorted(maps.Keys(hosts)) {
 		all := hosts[host]
 		communicates := slices.ContainsFunc(all, func(c *Capture) bool { return c.File.Collectives.Len() > 0 || c.File.Meta.Backend != "" })
 		// If the ranks of some are known, the others are unlikely to be the first ranks.

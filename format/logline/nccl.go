@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile/recorder"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -284,27 +285,21 @@ func (r *CollectiveReader) endNCCL() {
 		pid  int64
 		dev  int32
 	}
-	of := map[device][]*joined{}
-	var list []device
+	var of order.Groups[device, []*joined]
 	for _, j := range r.order {
 		if j.key == "" && j.group.Member < 0 && j.n == 0 {
 			continue
 		}
-		d := device{j.host, j.pid, j.device}
-		if of[d] == nil {
-			list = append(list, d)
-		}
-		of[d] = append(of[d], j)
+		order.Add(&of, device{j.host, j.pid, j.device}, j)
 	}
-	for _, key := range list {
-		all := of[key]
+	for i, all := range of.List {
 		slices.SortStableFunc(all, byMost)
 		rank := all[0].group.Member
 		if i := slices.IndexFunc(all, func(j *joined) bool { return j.global >= 0 }); i >= 0 {
 			rank = all[i].global
 		}
 		d := r.dump(recorder.NCCL, rank)
-		d.Host, d.PID = key.host, key.pid
+		d.Host, d.PID = of.Keys[i].host, of.Keys[i].pid
 		for _, j := range all {
 			j.add(d)
 		}

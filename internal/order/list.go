@@ -40,6 +40,16 @@ func Only[X any](list []X, is func(X) bool) (some []X) {
 	return some
 }
 
+// OnlyRows is [Only] for the rows of a table, of which it copies only these.
+func OnlyRows[X any](rows []X, is func(*X) bool) (some []X) {
+	for i := range rows {
+		if is(&rows[i]) {
+			some = append(some, rows[i])
+		}
+	}
+	return some
+}
+
 // Count returns the number of elements for which is holds.
 func Count[X any](list []X, is func(X) bool) (n int) {
 	for _, x := range list {

@@ -79,10 +79,14 @@ func (r *Redactor) name(kind, text string) string {
 	if text == "" || r.isName(text) {
 		return text
 	}
-	name := kind + "-" + strings.ToLower(letters.EncodeToString(r.digest(kind, []byte(text))))[:digits]
+	return r.make(kind + "-" + strings.ToLower(letters.EncodeToString(r.digest(kind, []byte(text))))[:digits])
+}
+
+// make returns a name, which r recognizes from now on.
+func (r *Redactor) make(name string) string {
 	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.made[name] = true
-	r.mu.Unlock()
 	return name
 }
 
@@ -103,11 +107,7 @@ func (r *Redactor) Host(host string) string {
 	if short == "" || domain == "" || strings.Trim(host, "0123456789.") == "" { // an IP address has no domain
 		return r.name("host", host)
 	}
-	name := r.name("host", short) + "." + r.name("domain", domain)
-	r.mu.Lock()
-	r.made[name] = true
-	r.mu.Unlock()
-	return name
+	return r.make(r.name("host", short) + "." + r.name("domain", domain))
 }
 
 // Request returns the name of an ID: of a request, a trace, or a server instance.
@@ -124,11 +124,7 @@ func (r *Redactor) Path(path string) string {
 	if r.isName(path) {
 		return path
 	}
-	name := r.name("path", path) + extension(path)
-	r.mu.Lock()
-	r.made[name] = true
-	r.mu.Unlock()
-	return name
+	return r.make(r.name("path", path) + extension(path))
 }
 
 // extension returns the last extensions of a path, if they are known ones.

@@ -11,6 +11,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/telemetry/judge"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/internal/changepoint"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/internal/significance"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/series"
@@ -53,26 +54,17 @@ func load(r *telemetry.Rank, b int) float64 {
 
 // groups returns the ranks that may share work: the DP ranks of a server, or the servers of a role. Logs do not show
 // whether the latter do; they may serve different models.
-func groups(l *telemetry.Logged) (list [][]*telemetry.Rank) {
-	by := map[string][]*telemetry.Rank{}
-	var keys []string
+func groups(l *telemetry.Logged) [][]*telemetry.Rank {
+	var by order.Groups[string, []*telemetry.Rank]
 	for i := range l.Ranks {
 		r := &l.Ranks[i]
 		key := fmt.Sprint(r.Server)
 		if !isOfSeveral(l, r) {
 			key = "role " + r.Where.Role.String()
 		}
-		if by[key] == nil {
-			keys = append(keys, key)
-		}
-		by[key] = append(by[key], r)
+		order.Add(&by, key, r)
 	}
-	for _, k := range keys {
-		if len(by[k]) > 1 {
-			list = append(list, by[k])
-		}
-	}
-	return list
+	return order.Only(by.List, func(ranks []*telemetry.Rank) bool { return len(ranks) > 1 })
 }
 
 // isOfSeveral reports whether a rank is one of several DP ranks of a server. vLLM numbers them from 0 even if there
