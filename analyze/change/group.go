@@ -104,7 +104,7 @@ func follows(lead, f *Shift, lag trace.Time) bool {
 		return false // one slow server does not slow down another that has no more to do
 	case lead.Metric == PaceChanged && f.Metric != PaceChanged && (lead.rises() != f.rises() || f.Metric.isLoad()):
 		return false
-	case lead.Metric == PaceChanged && lead.isSlow():
+	case lead.Metric == PaceChanged && isGradual(lead.Shape):
 		return true // a gradual change may push a series over its threshold at any time
 	case f.Metric.isLoad():
 		return lead.Metric.isLoad() && f.around(lead, early)

@@ -125,11 +125,6 @@ const (
 // toSecond is the layout of a time that is known to about a second.
 const toSecond = "15:04:05"
 
-// isSlow reports whether a pace changes gradually, not at one moment.
-func (f *Shift) isSlow() bool {
-	return isGradual(f.Shape)
-}
-
 func isGradual(s changepoint.Shape) bool {
 	return s == changepoint.Ramped || s == changepoint.Bent || s == changepoint.Sloped
 }

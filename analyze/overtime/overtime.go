@@ -183,7 +183,7 @@ func (c *Collector) Device(rank, device int32) gpu.DeviceWatch {
 	c.mu.Unlock()
 	w := &watch{of: c, device: d}
 	if c.opt.Everything {
-		w.queue = newQueue(c.grid)
+		w.queue = &queue{grid: c.grid, area: load.NewArea(c.grid)}
 	}
 	return w
 }

@@ -117,8 +117,6 @@ type queue struct {
 	calls  []trace.Time // their launches
 }
 
-func newQueue(g *load.Grid) *queue { return &queue{grid: g, area: load.NewArea(g)} }
-
 // add adds a piece of work. They come in order of their starts.
 func (q *queue) add(launched, started trace.Time) {
 	if started > launched {

@@ -47,10 +47,6 @@ type classifier struct {
 	names []role // by symbol; noRole means not examined yet
 }
 
-func newClassifier(syms *trace.Symbols) *classifier {
-	return &classifier{syms: syms}
-}
-
 // role returns the role of a device event; noRole for annotations and waits.
 func (c *classifier) role(s *profile.Slice) role {
 	switch s.Place.Kind() {

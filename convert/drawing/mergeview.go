@@ -91,7 +91,7 @@ func joinable(f *profile.Profile) joinedSlices {
 // they can be drawn only once.
 func Draw(in *inputs.Loaded, of *ranks.Assignment, aligned *clocks.Alignment, opt Options) *trace.Trace {
 	b := trace.NewBuilder(in.Spans.Syms, in.Spans.Args, in.Diags)
-	d := &merging{in: in, of: of, clocks: aligned, b: b, layout: opt.Ranks, classes: newClassifier(in.Spans.Syms), drawn: map[*inputs.ProcessProfile]*drawnFile{}}
+	d := &merging{in: in, of: of, clocks: aligned, b: b, layout: opt.Ranks, classes: &classifier{syms: in.Spans.Syms}, drawn: map[*inputs.ProcessProfile]*drawnFile{}}
 	used := of.CapturesByFile()
 	for i, f := range of.Files {
 		d.drawn[f] = &drawnFile{joined: joinable(f.Profile), pending: used[f]}

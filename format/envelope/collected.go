@@ -100,7 +100,7 @@ func openCollected(in *bufio.Reader) (io.Reader, func(), error) {
 	first, rest, whole := bytes.Cut(bytes.TrimLeft(head, " \t\r\n"), []byte("\n"))
 	entries := entriesOf(first)
 	if len(entries) != 1 {
-		return newCollected(newDocument(in), false)
+		return newCollected(&document{in: bufio.NewReaderSize(in, recordBytes)}, false)
 	}
 	if whole {
 		for line := range bytes.Lines(rest) {

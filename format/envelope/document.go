@@ -25,10 +25,6 @@ type document struct {
 	first   int64 // offset of the first of them
 }
 
-func newDocument(in *bufio.Reader) *document {
-	return &document{in: bufio.NewReaderSize(in, recordBytes)}
-}
-
 // around is the context of a value: the pod of its entries, and whether it is from Loki, whose entries are
 // pairs of a time and a text.
 type around struct {

@@ -181,14 +181,6 @@ func ratios(list []block) (out []float64) {
 	return out
 }
 
-// speeds returns the predicted time per token divided by the recorded one.
-func speeds(list []block) (out []float64) {
-	for _, b := range list {
-		out = append(out, 1/b.ratio)
-	}
-	return out
-}
-
 func taken(list []block) (out []float64) {
 	for _, b := range list {
 		out = append(out, b.took)
@@ -351,7 +343,7 @@ func becameSlower(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok
 		return f, false
 	}
 	changes := changepoint.Levels(ratios(list), changepoint.Options{Alpha: judge.Surely})
-	if c, levels := falls(speeds(list)); levels != nil && len(changes) == 0 {
+	if c, levels := falls(order.Each(list, func(b block) float64 { return 1 / b.ratio })); levels != nil && len(changes) == 0 {
 		changes = append(changes, c)
 	}
 	for _, c := range changes {

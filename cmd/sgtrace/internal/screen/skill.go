@@ -2,7 +2,6 @@ package screen
 
 import (
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -117,11 +116,6 @@ Keys carry units (` + "`_ns`, `_unix_ns`, `_bytes`" + `); unknown is ` + "`null`
 - ` + "`sgtrace help agents`" + ` has the rules for programs, ` + "`sgtrace help schema`" + ` the JSON Schema, ` + "`sgtrace help formats CODE`" + ` what a message means
 `
 
-// Skill returns docs/SKILL.md, which tells agents how to use the program, with tables of its inputs, reports, commands, and findings.
-func Skill(app *cli.App) string {
-	return strings.NewReplacer("{inputs}", inputTable(), "{reports}", reportTable(), "{commands}", commandTable(app), "{questions}", questions(), "{findings}", findingTable()).Replace(skillText)
-}
-
 // tableOf writes a Markdown table with a header and one line for each element of list.
 func tableOf[T any](head string, list []T, line func(T) string) string {
 	lines := []string{head, "|" + strings.Repeat("---|", strings.Count(head, "|")-1)}
@@ -165,10 +159,11 @@ func findingTable() string {
 	return tableOf("| kind | what |", finders.All, func(f finders.Finder) string { return fmt.Sprintf("| `%s` | %s |", f.Kind, f.Doc) })
 }
 
-// skill prints the skill as a file for programs.
+// skill prints docs/SKILL.md, which tells agents how to use the program, with tables of its inputs, reports, commands, and findings.
 func skill(h *Helper, _ []string) error {
 	app := h.App()
 	app.Setup()
-	_, err := io.WriteString(h.Out, Skill(app))
+	fill := strings.NewReplacer("{inputs}", inputTable(), "{reports}", reportTable(), "{commands}", commandTable(app), "{questions}", questions(), "{findings}", findingTable())
+	_, err := fill.WriteString(h.Out, skillText)
 	return err
 }
