@@ -8,6 +8,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/lifecycle"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/telemetry/failed"
+	"github.com/sgtrace/sgtrace/analyze/telemetry/held"
 	"github.com/sgtrace/sgtrace/analyze/telemetry/slow"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -29,7 +30,7 @@ func tookOver(found []finding.Finding) (list []finding.Consequence) {
 			finding.Consequence{Cause: of.kind, CauseSubkind: of.subkind, Effect: finding.Lifecycle, Subkinds: []string{failed.Silent, failed.Ended}, Around: true, Enough: sameServer, Costs: true},
 			finding.Consequence{Cause: of.kind, CauseSubkind: of.subkind, Effect: finding.Imbalance, Subkinds: []string{""}, Around: true, Enough: hasMoreLeft, Costs: true},
 			finding.Consequence{Cause: of.kind, CauseSubkind: of.subkind, Effect: finding.Load, Subkinds: []string{slow.Demand, finding.Waits}, Around: true, Enough: forAnother, Costs: true},
-			finding.Consequence{Cause: of.kind, CauseSubkind: of.subkind, Effect: finding.Limit, Subkinds: slow.LimitSubkinds, Around: true, Enough: forAnother, Costs: true},
+			finding.Consequence{Cause: of.kind, CauseSubkind: of.subkind, Effect: finding.Limit, Subkinds: held.LimitSubkinds, Around: true, Enough: forAnother, Costs: true},
 			finding.Consequence{Cause: of.kind, CauseSubkind: of.subkind, Effect: finding.Change, Subkinds: slow.LatencySubkinds, Around: true, Enough: forAnother, Costs: true})
 	}
 	if len(list) == 0 {
@@ -38,7 +39,7 @@ func tookOver(found []finding.Finding) (list []finding.Consequence) {
 	return append([]finding.Consequence{
 		{Cause: finding.Lifecycle, CauseSubkind: failed.Restarted, Effect: finding.Lifecycle, Subkinds: []string{failed.Stop}, Around: true, Enough: onThatHost},
 		{Cause: finding.Lifecycle, CauseSubkind: failed.Hang, Effect: finding.Lifecycle, Subkinds: []string{failed.Hang}, Around: true, Enough: sameMoment},
-		{Cause: finding.Load, CauseSubkind: slow.Demand, Effect: finding.Limit, Subkinds: slow.LimitSubkinds, Around: true, Enough: onThatHost, Costs: true},
+		{Cause: finding.Load, CauseSubkind: slow.Demand, Effect: finding.Limit, Subkinds: held.LimitSubkinds, Around: true, Enough: onThatHost, Costs: true},
 		{Cause: finding.Load, CauseSubkind: slow.Demand, Effect: finding.Change, Subkinds: []string{slow.Latency}, Around: true, Enough: onThatHost, Costs: true},
 		{Cause: finding.Errors, CauseSubkind: failed.Died, Effect: finding.Lifecycle, Subkinds: []string{failed.Ended}, Around: true, Enough: func(gone, _ *finding.Finding) bool { return gone.CostBasis == finding.ServerTime }, Costs: true},
 	}, list...)

@@ -12,6 +12,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/serverlimit"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/telemetry/failed"
+	"github.com/sgtrace/sgtrace/analyze/telemetry/held"
 	"github.com/sgtrace/sgtrace/analyze/telemetry/slow"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -36,7 +37,7 @@ func TestWhatComesForAnother(t *testing.T) {
 		found := []finding.Finding{
 			{Kind: finding.Lifecycle, Subkind: failed.Ended, At: at("a"), Since: 100 * second, Cost: 0.1, CostBasis: finding.ServerTime, Text: "a is gone"},
 			{Kind: finding.Load, Subkind: slow.Demand, At: at("b"), Since: c.since * second, Within: 2 * second, Cost: 0.3, CostBasis: finding.ServerTime, Text: "more comes to b"},
-			{Kind: finding.Limit, Subkind: slow.Batch, At: at("b"), Since: (c.since + 60) * second, Within: 2 * second, Cost: 0.2, CostBasis: finding.ServerTime, Text: "b is stuck"},
+			{Kind: finding.Limit, Subkind: held.Batch, At: at("b"), Since: (c.since + 60) * second, Within: 2 * second, Cost: 0.2, CostBasis: finding.ServerTime, Text: "b is stuck"},
 			{Kind: finding.Change, Subkind: slow.Latency, At: at("b"), Since: (c.since + 5) * second, Within: 2 * second, Cost: 0.4, CostBasis: finding.RequestTime, Text: "b is slow"},
 			{Kind: finding.Imbalance, At: at("b"), Since: (c.since + 90) * second, Cost: 0.3, CostBasis: finding.ServerTime, Text: "b has more than its share"},
 		}

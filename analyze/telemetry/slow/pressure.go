@@ -9,6 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/telemetry"
+	"github.com/sgtrace/sgtrace/analyze/telemetry/held"
 	"github.com/sgtrace/sgtrace/analyze/telemetry/judge"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/internal/order"
@@ -24,7 +25,7 @@ func Limits(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 	for i := range l.Ranks {
 		r := &l.Ranks[i]
 		if spokenBy(l, r) < judge.FewBuckets {
-			if f, ok := firstOf(l, r, atLast, waiting, manyWait); ok {
+			if f, ok := firstOf(l, r, held.AtLast, held.Waiting, held.ManyWait); ok {
 				out, check.Needed = append(out, f), min(check.Needed, check.N)
 			}
 			continue
@@ -46,7 +47,7 @@ func Limits(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 		case stuck:
 			out = append(out, most)
 		default:
-			if f, ok := firstOf(l, r, prefillBound, fills, waiting); ok {
+			if f, ok := firstOf(l, r, prefillBound, fills, held.Waiting); ok {
 				out = append(out, f)
 			}
 		}
@@ -63,17 +64,6 @@ func firstOf(l *telemetry.Logged, r *telemetry.Rank, rules ...func(*telemetry.Lo
 	}
 	return f, false
 }
-
-// Subkinds of findings about limits.
-const (
-	KVCache        = "KV cache"
-	Batch          = "running requests"
-	prefillSubkind = "prefill"
-	blockedSubkind = "blocked"
-)
-
-// LimitSubkinds are the subkinds of findings about limits.
-var LimitSubkinds = []string{KVCache, Batch, prefillSubkind, blockedSubkind}
 
 // A lasting says in how many buckets something holds (n), of those with lines (all), how many of these are
 // consecutive (inARow), and in which runs of buckets, [from, to], it mostly holds.
@@ -161,24 +151,16 @@ func noRoom(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bool)
 		return f, false
 	}
 	most := max(r.MostQueued(), telemetry.Zero(r.Most(series.Preallocated)))
-	f = finding.Finding{Subkind: KVCache, At: r.Where, Since: l.Start(d.runs[0][0]), Until: d.over(l), Within: judge.FewLimited * trace.Time(l.Grid.Bucket), Cost: l.Waiting(r, d.has),
+	f = finding.Finding{Subkind: held.KVCache, At: r.Where, Since: l.Start(d.runs[0][0]), Until: d.over(l), Within: judge.FewLimited * trace.Time(l.Grid.Bucket), Cost: l.Waiting(r, d.has),
 		Metric: finding.Metric{Name: "KV cache in use", Unit: table.Share, Before: math.NaN(), After: r.Most(series.KVUsage) / 100}}
 	f.Text = fmt.Sprintf("the %s of %s is full (%s %% and more) in %d of %d intervals of %s while up to %.0f requests wait, %s",
 		r.Pool(), r.Where.String(), words.InPercent(telemetry.Full/100.0), d.n, d.all, words.Nearly(l.Grid.Bucket), most, span(l, d))
 	f.Evidence = append(f.Evidence, finding.Sentence("its highest usage is %s %%", words.InPercent(r.Most(series.KVUsage)/100)))
-	f.Evidence = append(f.Evidence, keptFor(r)...)
+	f.Evidence = append(f.Evidence, held.KeptFor(r)...)
 	if then, otherwise := tokensDuring(l, r, holds); then >= judge.MuchSlower*otherwise {
 		f.Evidence = append(f.Evidence, finding.Sentence("a token takes %s then, %s otherwise", words.Nearly(int64(then*1e9)), words.Nearly(int64(otherwise*1e9))))
 	}
 	return f, true
-}
-
-// keptFor mentions requests that keep their part of a prefill server's KV cache although their prompts are computed.
-func keptFor(r *telemetry.Rank) (list []finding.Evidence) {
-	if n := r.Most(series.Sending); n >= 1 && r.Where.Role == request.Prefill {
-		list = append(list, finding.Sentence("up to %.0f requests whose prompts are computed keep their part of it until that is sent to their decode server", n))
-	}
-	return list
 }
 
 // tokensDuring returns how long a token takes in intervals in which something holds, and in the others, in s; NaN if
@@ -219,7 +201,7 @@ func stuck(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bool) 
 		}
 		limit = "max running requests, or does the next one need more KV cache than is free?"
 	}
-	f = finding.Finding{Subkind: Batch, At: r.Where, Since: l.Start(d.runs[0][0]), Until: d.over(l), Within: judge.FewLimited * trace.Time(l.Grid.Bucket), Cost: l.Waiting(r, d.has),
+	f = finding.Finding{Subkind: held.Batch, At: r.Where, Since: l.Start(d.runs[0][0]), Until: d.over(l), Within: judge.FewLimited * trace.Time(l.Grid.Bucket), Cost: l.Waiting(r, d.has),
 		Metric: finding.Metric{Name: "running requests", Before: math.NaN(), After: most}}
 	f.Text = fmt.Sprintf("running is stuck at %.0f on %s (%s) in %d of %d intervals of %s while up to %.0f wait, %s",
 		most, r.Where.String(), limit, d.n, d.all, words.Nearly(l.Grid.Bucket), r.MostQueued(), span(l, d))
@@ -267,7 +249,7 @@ func prefillBound(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok
 	if d.all < judge.FewBuckets || d.inARow < judge.FewLimited {
 		return f, false
 	}
-	f = finding.Finding{Subkind: prefillSubkind, At: r.Where, Since: l.Start(d.runs[0][0]), Until: d.over(l), Within: judge.FewLimited * trace.Time(l.Grid.Bucket), Cost: l.Waiting(r, d.has),
+	f = finding.Finding{Subkind: held.Prefill, At: r.Where, Since: l.Start(d.runs[0][0]), Until: d.over(l), Within: judge.FewLimited * trace.Time(l.Grid.Bucket), Cost: l.Waiting(r, d.has),
 		Metric: finding.Metric{Name: "requests waiting for prefill", Before: math.NaN(), After: r.MostQueued()}}
 	f.Text = fmt.Sprintf("%s is prefill-bound: up to %.0f requests wait for it in %d of %d intervals of %s, %s",
 		r.Where.String(), r.MostQueued(), d.n, d.all, words.Nearly(l.Grid.Bucket), span(l, d))

@@ -362,3 +362,40 @@ func added(l *telemetry.Logged, ranks []*telemetry.Rank, m series.MetricID) []fl
 	}
 	return out
 }
+
+// risesOf finds queues that grow from each of few lines to the next.
+func risesOf(l *telemetry.Logged) (out []finding.Finding) {
+	const least = 5 // lines; they are in this order by chance in less than 1 of 100 cases
+	for i := range l.Ranks {
+		r := &l.Ranks[i]
+		for _, q := range queues {
+			if q.metric == series.Running || q.role != request.Other && q.role != r.Where.Role {
+				continue
+			}
+			n, rises := 0, true
+			var first, last series.Sample
+			for _, k := range l.SeriesOf(r.Place) {
+				if l.Set.List[k].Metric != q.metric {
+					continue
+				}
+				for x := range l.Set.Each(k) {
+					if !l.Opt.Inside(x.Time) {
+						continue
+					}
+					if n++; n == 1 {
+						first = x
+					}
+					rises, last = rises && (n == 1 || x.Value > last.Value), x
+				}
+			}
+			if n < least || !rises {
+				continue
+			}
+			f := finding.Finding{Subkind: finding.Waits, At: r.Where, Since: first.Time, Severity: finding.Warning, Confidence: finding.Likely, Metric: finding.Metric{Name: l.Set.Metric(q.metric).Name, Before: first.Value, After: last.Value}}
+			f.Text = fmt.Sprintf("ever more requests %s on %s: %.0f at %s, %.0f at %s", q.of, r.Where.String(), first.Value, words.TimeOfDay(first.Time), last.Value, words.TimeOfDay(last.Time))
+			f.Evidence = append(f.Evidence, finding.Sentence("each of %d lines has more than the one before", n), finding.Sentence("there are too few samples to say what it costs"))
+			out = append(out, f)
+		}
+	}
+	return out
+}

@@ -310,7 +310,7 @@ func TestLimitsCostWhatRequestsWait(t *testing.T) {
 		}
 		set.Finish(series.Known{})
 		found, _ := slow.Limits(telemetry.Measure(set, telemetry.Options{}))
-		if want := float64(7*full) / float64(7*full+2*10); len(found) != 1 || found[0].Subkind != slow.KVCache || math.Abs(found[0].Cost-want) > 0.01 {
+		if want := float64(7*full) / float64(7*full+2*10); len(found) != 1 || found[0].Subkind != held.KVCache || math.Abs(found[0].Cost-want) > 0.01 {
 			t.Errorf("%d full: found %+v", full, found)
 		}
 	}

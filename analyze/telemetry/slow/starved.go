@@ -6,6 +6,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/telemetry"
+	"github.com/sgtrace/sgtrace/analyze/telemetry/held"
 	"github.com/sgtrace/sgtrace/analyze/telemetry/judge"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
@@ -51,7 +52,7 @@ func starved(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bool
 		return f, false
 	}
 	share, n := best.prompts/best.token, float64(best.n)
-	f = finding.Finding{Subkind: prefillSubkind, At: r.Where, Since: best.from, Until: best.to, Cost: share * l.Running(r, l.Between(best.from, best.to)),
+	f = finding.Finding{Subkind: held.Prefill, At: r.Where, Since: best.from, Until: best.to, Cost: share * l.Running(r, l.Between(best.from, best.to)),
 		Metric: finding.Metric{Name: TimePerToken, Unit: table.Duration, Before: best.without / n * 1e9, After: best.token / n * 1e9}}
 	f.Brief = fmt.Sprintf("prompts take %s %% of the time of %s, as they go before decoding: a token takes %s, %s without them",
 		words.InPercent(share), r.Where.String(), words.Nearly(int64(f.Metric.After)), words.Nearly(int64(f.Metric.Before)))

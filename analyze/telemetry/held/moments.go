@@ -1,4 +1,4 @@
-package slow
+package held
 
 import (
 	"cmp"
@@ -11,12 +11,22 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/telemetry"
-	"github.com/sgtrace/sgtrace/analyze/telemetry/held"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
 )
+
+// Subkinds of findings about limits.
+const (
+	KVCache = "KV cache"
+	Batch   = "running requests"
+	Prefill = "prefill"
+	Blocked = "blocked"
+)
+
+// LimitSubkinds are the subkinds of findings about limits.
+var LimitSubkinds = []string{KVCache, Batch, Prefill, Blocked}
 
 // A moment is the state of a rank in a line or a scrape: the usage of its fullest pool, in %, and the number of
 // waiting requests.
@@ -53,10 +63,10 @@ func momentsOf(l *telemetry.Logged, r *telemetry.Rank) []moment {
 	return slices.DeleteFunc(list, func(m moment) bool { return m.full < 0 || m.waits < 0 })
 }
 
-// atLast finds a KV cache that is full while requests wait, at the last of few moments, often a single scrape. The
+// AtLast finds a KV cache that is full while requests wait, at the last of few moments, often a single scrape. The
 // finding describes that moment and has no cost. It begins when requests began to wait if the cache was full in at
 // least half of the moments since, or else when it became full.
-func atLast(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bool) {
+func AtLast(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bool) {
 	list := momentsOf(l, r)
 	last := len(list) - 1
 	isFull := func(m moment) bool { return m.full >= telemetry.Full }
@@ -86,7 +96,7 @@ func atLast(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bool)
 	}
 	for k := range l.Set.List {
 		s := &l.Set.List[k]
-		if l.Set.Places[s.Place].Server != r.Server || !slices.ContainsFunc(held.ThrownOut, func(name string) bool { return strings.HasSuffix(l.Set.Metric(s.Metric).Name, name) }) {
+		if l.Set.Places[s.Place].Server != r.Server || !slices.ContainsFunc(ThrownOut, func(name string) bool { return strings.HasSuffix(l.Set.Metric(s.Metric).Name, name) }) {
 			continue
 		}
 		for x := range l.Set.Each(k) {
@@ -96,9 +106,17 @@ func atLast(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bool)
 			break
 		}
 	}
-	f.Evidence = append(f.Evidence, keptFor(r)...)
+	f.Evidence = append(f.Evidence, KeptFor(r)...)
 	f.Evidence = append(f.Evidence, finding.Sentence("there are too few samples to say what it costs"))
 	return f, true
+}
+
+// KeptFor mentions requests that keep their part of a prefill server's KV cache although their prompts are computed.
+func KeptFor(r *telemetry.Rank) (list []finding.Evidence) {
+	if n := r.Most(series.Sending); n >= 1 && r.Where.Role == request.Prefill {
+		list = append(list, finding.Sentence("up to %.0f requests whose prompts are computed keep their part of it until that is sent to their decode server", n))
+	}
+	return list
 }
 
 // A said is the values in a line of a rank.
@@ -130,10 +148,10 @@ func saidBy(l *telemetry.Logged, r *telemetry.Rank) (list []said) {
 	return list
 }
 
-// waiting finds requests that wait in all of the last lines of a rank, at least half of its lines, and what keeps
+// Waiting finds requests that wait in all of the last lines of a rank, at least half of its lines, and what keeps
 // them out if the lines show it: a batch at its largest size, prompts that take all of its time, or that no request
 // is taken in.
-func waiting(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bool) {
+func Waiting(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bool) {
 	const least = 3 // lines, or two of batches that each take in a small part of the queue
 	lines := saidBy(l, r)
 	from := len(lines)
@@ -178,7 +196,7 @@ func (w *wait) finding(subkind, text string, more ...finding.Evidence) finding.F
 // whileOthersRun makes the finding that no waiting request is taken in while others run.
 func (w *wait) whileOthersRun() finding.Finding {
 	first, last := &w.lines[0], &w.lines[len(w.lines)-1]
-	f := w.finding(blockedSubkind, fmt.Sprintf("%s wait on %s from %s to %s, and none of them is taken in, while %s", words.Counted(int(first.waits), "request"), w.r.Where.String(),
+	f := w.finding(Blocked, fmt.Sprintf("%s wait on %s from %s to %s, and none of them is taken in, while %s", words.Counted(int(first.waits), "request"), w.r.Where.String(),
 		words.TimeOfDay(first.at), words.TimeOfDay(last.at), manyRun(int(first.runs))))
 	f.Confidence, f.Until, f.Metric.After = finding.Certain, 0, first.waits
 	f.Evidence = []finding.Evidence{finding.Sentence("none of its %d lines has a prompt token", len(w.lines))}
@@ -192,7 +210,7 @@ func (w *wait) whileOthersRun() finding.Finding {
 func (w *wait) whileNoneRuns() finding.Finding {
 	idle := w.lines[len(w.lines)-takesNone(w.lines):]
 	last := &idle[len(idle)-1]
-	f := w.finding(blockedSubkind, fmt.Sprintf("%.0f requests wait on %s at %s, and none of them is taken in, although none runs since %s", last.waits, w.r.Where.String(), words.TimeOfDay(last.at), words.TimeOfDay(idle[0].at)),
+	f := w.finding(Blocked, fmt.Sprintf("%.0f requests wait on %s at %s, and none of them is taken in, although none runs since %s", last.waits, w.r.Where.String(), words.TimeOfDay(last.at), words.TimeOfDay(idle[0].at)),
 		finding.Sentence("none of its last %d lines has a token", len(idle)), finding.Sentence("requests that wait for their KV cache from another server look the same"))
 	f.Since, f.Until = idle[0].at, 0
 	return f
@@ -223,7 +241,7 @@ func (w *wait) forPrefill() finding.Finding {
 	case at.Role != request.Prefill:
 		why = append(why, finding.Sentence("%.0f run in the first of its %d lines, and %.0f in the last one: no limit on running requests keeps the others out", first.runs, len(w.lines), last.runs))
 	}
-	return w.finding(prefillSubkind, text, why...)
+	return w.finding(Prefill, text, why...)
 }
 
 // takesMuch reports whether a few more batches would take in all that waits, or the size of batches is unknown.
@@ -293,9 +311,9 @@ func isCrowded(lines []said, prefills bool) bool {
 		slices.IsSortedFunc(lines, func(a, b said) int { return cmp.Compare(a.runs, b.runs) }))
 }
 
-// manyWait finds a server on which several times as many requests wait as run, from the last of few scrapes: the
+// ManyWait finds a server on which several times as many requests wait as run, from the last of few scrapes: the
 // running requests have to end that many times before the last waiting one is taken in.
-func manyWait(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bool) {
+func ManyWait(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bool) {
 	const times, deviations = 4, 6 // of requests that come at random
 	running, list := r.Points[series.Running], momentsOf(l, r)
 	if !r.Scraped || running == nil || len(list) == 0 {
@@ -328,41 +346,4 @@ func manyRun(n int) string {
 		return "1 runs"
 	}
 	return fmt.Sprintf("%d run", n)
-}
-
-// risesOf finds queues that grow from each of few lines to the next.
-func risesOf(l *telemetry.Logged) (out []finding.Finding) {
-	const least = 5 // lines; they are in this order by chance in less than 1 of 100 cases
-	for i := range l.Ranks {
-		r := &l.Ranks[i]
-		for _, q := range queues {
-			if q.metric == series.Running || q.role != request.Other && q.role != r.Where.Role {
-				continue
-			}
-			n, rises := 0, true
-			var first, last series.Sample
-			for _, k := range l.SeriesOf(r.Place) {
-				if l.Set.List[k].Metric != q.metric {
-					continue
-				}
-				for x := range l.Set.Each(k) {
-					if !l.Opt.Inside(x.Time) {
-						continue
-					}
-					if n++; n == 1 {
-						first = x
-					}
-					rises, last = rises && (n == 1 || x.Value > last.Value), x
-				}
-			}
-			if n < least || !rises {
-				continue
-			}
-			f := finding.Finding{Subkind: finding.Waits, At: r.Where, Since: first.Time, Severity: finding.Warning, Confidence: finding.Likely, Metric: finding.Metric{Name: l.Set.Metric(q.metric).Name, Before: first.Value, After: last.Value}}
-			f.Text = fmt.Sprintf("ever more requests %s on %s: %.0f at %s, %.0f at %s", q.of, r.Where.String(), first.Value, words.TimeOfDay(first.Time), last.Value, words.TimeOfDay(last.Time))
-			f.Evidence = append(f.Evidence, finding.Sentence("each of %d lines has more than the one before", n), finding.Sentence("there are too few samples to say what it costs"))
-			out = append(out, f)
-		}
-	}
-	return out
 }
