@@ -27,6 +27,19 @@ func (iv Interval) Has(from, to trace.Time) bool {
 	return iv == (Interval{}) || from >= iv.From && to <= iv.To
 }
 
+// Union returns the union of intervals, in order: those that overlap or touch become one. It reorders its argument.
+func Union(list []Interval) (out []Interval) {
+	slices.SortFunc(list, func(x, y Interval) int { return cmp.Compare(x.From, y.From) })
+	for _, iv := range list {
+		if n := len(out); n > 0 && iv.From <= out[n-1].To {
+			out[n-1].To = max(out[n-1].To, iv.To)
+		} else {
+			out = append(out, iv)
+		}
+	}
+	return out
+}
+
 // A Coverage is a set of instants: sorted, disjoint intervals, each with the total length of those before
 // it.
 type Coverage struct {
@@ -36,18 +49,9 @@ type Coverage struct {
 
 // NewCoverage returns the union of intervals; it reorders them.
 func NewCoverage(list []Interval) Coverage {
-	slices.SortFunc(list, func(x, y Interval) int { return cmp.Compare(x.From, y.From) })
 	var c Coverage
 	sum := int64(0)
-	for _, iv := range list {
-		last := len(c.to) - 1
-		if last >= 0 && iv.From <= c.to[last] {
-			if iv.To > c.to[last] {
-				sum += int64(iv.To - c.to[last])
-				c.to[last] = iv.To
-			}
-			continue
-		}
+	for _, iv := range Union(list) {
 		c.from, c.to, c.before = append(c.from, iv.From), append(c.to, iv.To), append(c.before, sum)
 		sum += int64(iv.To - iv.From)
 	}

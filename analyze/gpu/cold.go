@@ -221,7 +221,7 @@ func (r *rankWork) captures() (calls []HostCall) {
 	if len(r.recorded) == 0 {
 		return nil
 	}
-	open, from := 0, r.recorded[0].from
+	open, from := 0, r.recorded[0].From
 	if len(r.marks) > 0 && !r.marks[0].begin {
 		open = 1
 	}
@@ -241,7 +241,7 @@ func (r *rankWork) captures() (calls []HostCall) {
 		}
 	}
 	if open > 0 {
-		add(r.recorded[len(r.recorded)-1].to)
+		add(r.recorded[len(r.recorded)-1].To)
 	}
 	return calls
 }

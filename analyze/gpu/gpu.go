@@ -221,7 +221,7 @@ func Measure(set *profile.Set, opt Options) *GPUs {
 		captured[i] = r.recorded.length()
 		recorded = append(recorded, r.aligned...)
 		if n := len(r.aligned); n > 0 && len(r.gpus) > 0 {
-			g.ends = append(g.ends, rankEnd{set.Ranks[i], r.aligned[0].from, r.aligned[n-1].to})
+			g.ends = append(g.ends, rankEnd{set.Ranks[i], r.aligned[0].From, r.aligned[n-1].To})
 		}
 		kernels = r.kernels.moveTo(kernels, set, int32(i))
 		g.Steps = append(g.Steps, groupSteps(set, int32(i), r.steps)...)
@@ -244,7 +244,7 @@ func Measure(set *profile.Set, opt Options) *GPUs {
 type rankWork struct {
 	gpus     []*gpuPart // by device
 	steps    []profilewalk.Step
-	open     []recordedSpan // steps that were under way when the recording ended
+	open     []request.Interval // steps that were under way when the recording ended
 	kernels  kernelTimes
 	recorded recordings
 	aligned  recordings // the same on the reference clock
@@ -285,13 +285,13 @@ func joinWalks(set *profile.Set, walks []*gpuWalk) []rankWork {
 		}
 	}
 	for i := range ranks {
-		ranks[i].recorded = ranks[i].recorded.union()
+		ranks[i].recorded = request.Union(ranks[i].recorded)
 		ranks[i].aligned = ranks[i].recorded.onReference(set, int32(i))
 		for _, part := range ranks[i].gpus {
 			part.gpu.Rank, part.gpu.RankIndex = set.Ranks[i], int32(i)
 			part.gpu.Captured = ranks[i].recorded.length()
 			if n := len(ranks[i].recorded); n > 0 {
-				part.gpu.ahead = ranks[i].recorded[0].from - ranks[i].aligned[0].from
+				part.gpu.ahead = ranks[i].recorded[0].From - ranks[i].aligned[0].From
 			}
 		}
 	}

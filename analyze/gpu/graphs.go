@@ -8,6 +8,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -85,35 +86,35 @@ func largestGraph(steps []profilewalk.Step) int32 {
 
 // workSpans returns the time of the steps in each recording, clipped to the window. It is empty without
 // steps, and has no end if the last step is open.
-func (r *rankWork) workSpans(opt *Options) []recordedSpan {
-	spans := make([]recordedSpan, len(r.recorded))
+func (r *rankWork) workSpans(opt *Options) []request.Interval {
+	spans := make([]request.Interval, len(r.recorded))
 	for i, span := range r.recorded {
 		if opt.From != 0 {
-			span.from = max(span.from, opt.From)
+			span.From = max(span.From, opt.From)
 		}
 		if opt.To != 0 {
-			span.to = min(span.to, opt.To)
+			span.To = min(span.To, opt.To)
 		}
-		at, _ := slices.BinarySearchFunc(r.host.steps, span.from, func(s recordedSpan, from trace.Time) int { return cmp.Compare(s.to, from+1) })
-		for ; at < len(r.host.steps) && r.host.steps[at].from < span.to; at++ {
+		at, _ := slices.BinarySearchFunc(r.host.steps, span.From, func(s request.Interval, from trace.Time) int { return cmp.Compare(s.To, from+1) })
+		for ; at < len(r.host.steps) && r.host.steps[at].From < span.To; at++ {
 			step := r.host.steps[at]
-			if spans[i] == (recordedSpan{}) {
-				spans[i].from = max(step.from, span.from)
+			if spans[i] == (request.Interval{}) {
+				spans[i].From = max(step.From, span.From)
 			}
-			spans[i].to = min(step.to, span.to)
+			spans[i].To = min(step.To, span.To)
 		}
-		if slices.ContainsFunc(r.open, func(s recordedSpan) bool { return s.from < span.to && s.to >= spans[i].to }) {
-			spans[i].to = 0 // this step may have launched more
+		if slices.ContainsFunc(r.open, func(s request.Interval) bool { return s.From < span.To && s.To >= spans[i].To }) {
+			spans[i].To = 0 // this step may have launched more
 		}
 	}
 	return spans
 }
 
 // spanAt returns the time of the steps in the recording that contains t.
-func (s *gpuSweep) spanAt(t trace.Time) recordedSpan {
-	i, _ := slices.BinarySearchFunc(s.recorded, t, func(span recordedSpan, at trace.Time) int { return cmp.Compare(span.to, at) })
+func (s *gpuSweep) spanAt(t trace.Time) request.Interval {
+	i, _ := slices.BinarySearchFunc(s.recorded, t, func(span request.Interval, at trace.Time) int { return cmp.Compare(span.To, at) })
 	if i == len(s.recorded) {
-		return recordedSpan{}
+		return request.Interval{}
 	}
 	return s.spans[i]
 }
@@ -124,18 +125,18 @@ func (s *gpuSweep) spanAt(t trace.Time) recordedSpan {
 func (s *gpuSweep) lead(r *gpuRow) trace.Time {
 	span := s.spanAt(r.start)
 	switch {
-	case span == (recordedSpan{}) || span.from >= r.start || !r.called() || r.launch <= span.from:
+	case span == (request.Interval{}) || span.From >= r.start || !r.called() || r.launch <= span.From:
 		return r.start
 	case int64(r.start-r.launch)-r.launched >= waitsUnseen:
 		return r.start
 	}
-	s.gpu.Lead = distribution.AddTimes(s.gpu.Lead, distribution.Between(span.from, r.start))
-	return span.from
+	s.gpu.Lead = distribution.AddTimes(s.gpu.Lead, distribution.Between(span.From, r.start))
+	return span.From
 }
 
 // trail counts the idle time after the last row of a recording, until its steps end.
 func (s *gpuSweep) trail() {
-	to := s.spanAt(s.now).to
+	to := s.spanAt(s.now).To
 	if to <= s.now {
 		return
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/testkit/testset"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -65,8 +66,8 @@ func TestRecordingsAddUp(t *testing.T) {
 
 // Overlapping recordings are one, whichever of them a row is in.
 func TestUnionOfRecordings(t *testing.T) {
-	r := recordings{{50, 60}, {0, 10}, {10, 20}, {5, 8}, {55, 70}, {90, 95}}.union()
-	if want := (recordings{{0, 20}, {50, 70}, {90, 95}}); !reflect.DeepEqual(r, want) {
+	r := recordings(request.Union([]request.Interval{{From: 50, To: 60}, {From: 0, To: 10}, {From: 10, To: 20}, {From: 5, To: 8}, {From: 55, To: 70}, {From: 90, To: 95}}))
+	if want := (recordings{{From: 0, To: 20}, {From: 50, To: 70}, {From: 90, To: 95}}); !reflect.DeepEqual(r, want) {
 		t.Fatalf("%v, want %v", r, want)
 	}
 	if got := r.length(); got != 45 {

@@ -22,12 +22,12 @@ const farApart = int64(time.Hour)
 // runs groups recordings: those of a run are less than farApart from each other.
 func (r recordings) runs() []request.Interval {
 	var out []request.Interval
-	for _, span := range r.union() {
-		if last := len(out) - 1; last >= 0 && distribution.Between(out[last].To, span.from) < farApart {
-			out[last].To = span.to
+	for _, span := range request.Union(r) {
+		if last := len(out) - 1; last >= 0 && distribution.Between(out[last].To, span.From) < farApart {
+			out[last].To = span.To
 			continue
 		}
-		out = append(out, request.Interval{From: span.from, To: span.to})
+		out = append(out, span)
 	}
 	return out
 }
@@ -63,7 +63,7 @@ func groupRuns(runs []request.Interval, ranks []rankWork) [][]request.Interval {
 	for i := range ranks {
 		first := -1
 		for k, run := range runs {
-			if !slices.ContainsFunc(ranks[i].aligned, func(span recordedSpan) bool { return isOf(span, run) }) {
+			if !slices.ContainsFunc(ranks[i].aligned, func(span request.Interval) bool { return isOf(span, run) }) {
 				continue
 			}
 			if first < 0 {
@@ -97,8 +97,8 @@ func groupRuns(runs []request.Interval, ranks []rankWork) [][]request.Interval {
 func (r recordings) beginIn(run request.Interval) bool { return len(r) > 0 && isOf(r[0], run) }
 
 // isOf reports whether a recording belongs to a run.
-func isOf(span recordedSpan, run request.Interval) bool {
-	return run.From <= span.from && span.from <= run.To
+func isOf(span request.Interval, run request.Interval) bool {
+	return run.From <= span.From && span.From <= run.To
 }
 
 // recorded returns when the stream was recorded, over all ranks, on the reference clock.
@@ -107,7 +107,7 @@ func (w *gpuWalk) recorded(set *profile.Set) recordings {
 	for i, r := range w.ranks.All() {
 		all = append(all, r.recorded.onReference(set, int32(i))...)
 	}
-	return all.union()
+	return request.Union(all)
 }
 
 // Divided reports whether there are several runs, of different ranks.
@@ -190,22 +190,19 @@ func (g *GPUs) when() string {
 	return "the run " + text
 }
 
-// recordings are the times in which a rank was recorded: one for each input, until union sorts them. A
+// recordings are the times in which a rank was recorded: one for each input, until request.Union joins them. A
 // profiler that was started twice, or once for each stage, leaves several, and nothing tells what
 // happened between them.
-type recordings []recordedSpan
-
-// A recordedSpan is from the first row of a recording to the end of the last.
-type recordedSpan struct{ from, to trace.Time }
+type recordings []request.Interval
 
 // widen extends the only recording.
 func (r *recordings) widen(from, to trace.Time) {
 	if len(*r) == 0 {
-		*r = append(*r, recordedSpan{from, to})
+		*r = append(*r, request.Interval{From: from, To: to})
 		return
 	}
 	span := &(*r)[0]
-	span.from, span.to = min(span.from, from), max(span.to, to)
+	span.From, span.To = min(span.From, from), max(span.To, to)
 }
 
 // onReference returns the recordings of a rank on the reference clock. Those on a clock that does not
@@ -213,34 +210,20 @@ func (r *recordings) widen(from, to trace.Time) {
 func (r recordings) onReference(set *profile.Set, rank int32) recordings {
 	ahead, out := trace.Time(set.ClockOffsetOf(rank)), slices.Clone(r)
 	for i := range out {
-		if out[i].from >= Absolute {
-			out[i].from, out[i].to = out[i].from-ahead, out[i].to-ahead
+		if out[i].From >= Absolute {
+			out[i].From, out[i].To = out[i].From-ahead, out[i].To-ahead
 		}
-	}
-	return out
-}
-
-// union sorts the recordings, and merges those that overlap or touch.
-func (r recordings) union() recordings {
-	slices.SortFunc(r, func(a, b recordedSpan) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to)) })
-	out := r[:0]
-	for _, span := range r {
-		if last := len(out) - 1; last >= 0 && span.from <= out[last].to {
-			out[last].to = max(out[last].to, span.to)
-			continue
-		}
-		out = append(out, span)
 	}
 	return out
 }
 
 // length returns how long all of them lasted, in ns.
 func (r recordings) length() int64 {
-	return distribution.SumTimes(order.Each(r, func(span recordedSpan) int64 { return distribution.Between(span.from, span.to) }))
+	return distribution.SumTimes(order.Each(r, func(span request.Interval) int64 { return distribution.Between(span.From, span.To) }))
 }
 
 // end reports whether a recording ends at from or later, and the next one begins at to or earlier.
 func (r recordings) end(from, to trace.Time) bool {
-	i, _ := slices.BinarySearchFunc(r, from, func(span recordedSpan, at trace.Time) int { return cmp.Compare(span.to, at) })
-	return i+1 < len(r) && r[i+1].from <= to
+	i, _ := slices.BinarySearchFunc(r, from, func(span request.Interval, at trace.Time) int { return cmp.Compare(span.To, at) })
+	return i+1 < len(r) && r[i+1].From <= to
 }

@@ -15,7 +15,7 @@ import (
 // Those of other days are other runs.
 func TestRuns(t *testing.T) {
 	at := func(minutes int) trace.Time { return trace.Time(time.Duration(minutes) * time.Minute) }
-	span := func(from, to int) recordedSpan { return recordedSpan{at(from), at(to)} }
+	span := func(from, to int) request.Interval { return request.Interval{From: at(from), To: at(to)} }
 	for _, c := range []struct {
 		what string
 		r    recordings
@@ -26,7 +26,7 @@ func TestRuns(t *testing.T) {
 		{"again and again", recordings{span(120, 121), span(10, 11), span(65, 66)}, []request.Interval{{From: at(10), To: at(121)}}},
 		{"another day", recordings{span(2000, 2001), span(10, 20), span(2001, 2002), span(15, 30)}, []request.Interval{{From: at(10), To: at(30)}, {From: at(2000), To: at(2002)}}},
 		{"an hour later", recordings{span(0, 10), span(70, 71)}, []request.Interval{{From: at(0), To: at(10)}, {From: at(70), To: at(71)}}},
-		{"as far apart as times can be", recordings{{-1 << 63, -1<<63 + 1}, {1<<63 - 2, 1<<63 - 1}}, []request.Interval{{From: -1 << 63, To: -1<<63 + 1}, {From: 1<<63 - 2, To: 1<<63 - 1}}},
+		{"as far apart as times can be", recordings{{From: -1 << 63, To: -1<<63 + 1}, {From: 1<<63 - 2, To: 1<<63 - 1}}, []request.Interval{{From: -1 << 63, To: -1<<63 + 1}, {From: 1<<63 - 2, To: 1<<63 - 1}}},
 	} {
 		if got := c.r.runs(); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, want %v", c.what, got, c.want)
@@ -40,7 +40,7 @@ func TestGroupRuns(t *testing.T) {
 	runs := []request.Interval{run(10), run(20), run(30), run(40)}
 	recorded := func(at ...trace.Time) (r rankWork) {
 		for _, from := range at {
-			r.aligned = append(r.aligned, recordedSpan{from, from + 1})
+			r.aligned = append(r.aligned, request.Interval{From: from, To: from + 1})
 		}
 		return r
 	}

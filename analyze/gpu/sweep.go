@@ -104,7 +104,7 @@ func (s *GPUStream) add(r *gpuRow, recorded recordings) {
 type gpuSweep struct {
 	gpu      *GPU
 	recorded recordings
-	spans    []recordedSpan     // of steps, by recording: see workSpans
+	spans    []request.Interval // of steps, by recording: see workSpans
 	steps    []profilewalk.Step // of the rank; nil if it has several devices
 	startup  startup
 	now      trace.Time                        // everything is counted up to here
@@ -123,7 +123,7 @@ type gpuSweep struct {
 }
 
 // newGPUSweep returns the sweep over a device of a rank.
-func newGPUSweep(part *gpuPart, of *rankWork, spans []recordedSpan, opt *Options) *gpuSweep {
+func newGPUSweep(part *gpuPart, of *rankWork, spans []request.Interval, opt *Options) *gpuSweep {
 	g := part.gpu
 	if len(opt.Cuts) > 0 {
 		g.Pieces = make([]Piece, len(opt.Cuts)+1)
@@ -419,11 +419,5 @@ func watched(w Watch, ranks []rankWork) {
 	if w == nil {
 		return
 	}
-	recorded := make([][]request.Interval, len(ranks))
-	for i := range ranks {
-		for _, span := range ranks[i].recorded {
-			recorded[i] = append(recorded[i], request.Interval{From: span.from, To: span.to})
-		}
-	}
-	w.Recorded(recorded)
+	w.Recorded(order.EachRow(ranks, func(r *rankWork) []request.Interval { return slices.Clone(r.recorded) }))
 }

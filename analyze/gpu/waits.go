@@ -6,6 +6,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/profilewalk"
+	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -48,17 +49,17 @@ type HostCall struct {
 // steps as intervals that do not overlap.
 type hostTimes struct {
 	calls []HostCall
-	steps []recordedSpan
+	steps []request.Interval
 }
 
 // order sorts calls, and merges steps, including open ones, into intervals.
-func (h *hostTimes) order(steps []profilewalk.Step, open []recordedSpan) {
+func (h *hostTimes) order(steps []profilewalk.Step, open []request.Interval) {
 	slices.SortFunc(h.calls, func(a, b HostCall) int { return cmp.Compare(a.Start, b.Start) })
 	spans := recordings(slices.Clone(open))
 	for i := range steps {
-		spans = append(spans, recordedSpan{steps[i].Start, steps[i].End})
+		spans = append(spans, request.Interval{From: steps[i].Start, To: steps[i].End})
 	}
-	h.steps = spans.union()
+	h.steps = request.Union(spans)
 }
 
 // A waitSweep finds the reasons of the gaps of one device, which come in order.
@@ -269,12 +270,12 @@ func (s *waitSweep) withoutCall(from, to trace.Time, drained *HostCall) {
 		s.ofThread(from, to, drained)
 		return
 	}
-	for s.step < len(steps) && steps[s.step].to <= from {
+	for s.step < len(steps) && steps[s.step].To <= from {
 		s.step++
 	}
 	now := from
-	for i := s.step; i < len(steps) && steps[i].from < to; i++ {
-		start, end := max(from, steps[i].from), min(to, steps[i].to)
+	for i := s.step; i < len(steps) && steps[i].From < to; i++ {
+		start, end := max(from, steps[i].From), min(to, steps[i].To)
 		s.count(BetweenSteps, now, start, nil)
 		s.ofThread(start, end, drained)
 		now = end

@@ -7,6 +7,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/profile/kernelname"
+	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -110,7 +111,7 @@ func (w *gpuWalk) addRange(r *profile.Range) bool {
 	kind := w.steps.Of(r.Name)
 	if r.Open {
 		if kind != nil {
-			rank.open = append(rank.open, recordedSpan{r.Start, r.End})
+			rank.open = append(rank.open, request.Interval{From: r.Start, To: r.End})
 		}
 		return true
 	}

@@ -1,7 +1,6 @@
 package load
 
 import (
-	"cmp"
 	"math"
 	"slices"
 
@@ -59,7 +58,9 @@ func (m *meter) level(t *Timeline, most int) {
 	for s, l := range m.loads {
 		totals[s] = l.Totals()
 	}
-	addUnion(m.busy, m.computing)
+	for _, iv := range request.Union(m.computing) {
+		m.busy.Add(iv.From, iv.To)
+	}
 	m.computing = nil
 	busy := m.busy.Totals()
 	for i := range m.points {
@@ -285,16 +286,4 @@ func WaitByChance(busy float64, work []request.Interval) float64 {
 		sum, squares = sum+ns, squares+ns*ns
 	}
 	return busy / (1 - busy) * squares / (2 * max(1, sum))
-}
-
-// addUnion adds the time that at least one of the intervals covers. It sorts the intervals.
-func addUnion(area *Area, intervals []request.Interval) {
-	slices.SortFunc(intervals, func(x, y request.Interval) int { return cmp.Compare(x.From, y.From) })
-	for i := 0; i < len(intervals); {
-		from, to := intervals[i].From, intervals[i].To
-		for i++; i < len(intervals) && intervals[i].From <= to; i++ {
-			to = max(to, intervals[i].To)
-		}
-		area.Add(from, to)
-	}
 }

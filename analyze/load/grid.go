@@ -30,16 +30,7 @@ const farApart = 10
 // NewGrid divides the times of recordings into buckets. Zero chooses a length such that there are 20 to
 // 60, apart from those that are cut off at the ends of recordings.
 func NewGrid(recorded []request.Interval, bucket time.Duration) *Grid {
-	slices.SortFunc(recorded, func(a, b request.Interval) int { return cmp.Compare(a.From, b.From) })
-	var joined []request.Interval
-	total := int64(0)
-	for _, r := range recorded {
-		if last := len(joined) - 1; last >= 0 && r.From <= joined[last].To {
-			joined[last].To = max(joined[last].To, r.To)
-			continue
-		}
-		joined = append(joined, r)
-	}
+	joined, total := request.Union(recorded), int64(0)
 	for _, r := range joined {
 		total = distribution.AddTimes(total, distribution.Between(r.From, r.To))
 	}
