@@ -70,6 +70,8 @@ var layers = []layer{
 	{of: []string{"format/serverlog/errortext"}, may: []string{"format/logline", "series", "trace", "internal/lazyregexp"}, reason: "what may be kept of an error depends on no kind of log"},
 	{of: []string{"format/serverlog/requestlog"}, may: []string{"format/logline", "series", "request/spantable", "trace", "internal/jsonscan"}, reason: "a line that tells of a request needs no other line"},
 	{of: []string{"format/serverlog", "format/serverlog/router", "format/serverlog/enginelog"}, may: slices.Concat(filled, []string{"format/serverlog/errortext", "format/serverlog/requestlog"}), reason: alone + "; and what may be kept of an error, and what is told of a request, are below what logs say"},
+	{of: []string{"format/platform/counted"}, may: []string{"series", "trace"}, reason: "what counters mean depends on no format that has them"},
+	{of: []string{"format/platform"}, may: slices.Concat(filled, []string{"otlpjson/beside", "format/platform/counted"}), reason: alone},
 	{of: []string{"format/rocm"}, may: slices.Concat(filled, []string{"perfetto/reader"}), reason: alone + "; and how Perfetto files are read is in perfetto/reader"},
 	{of: []string{"otlpjson/beside"}, may: filled, reason: "it keeps what others read"},
 	{of: []string{"otlpjson", "format/..."}, may: slices.Concat(filled, []string{"otlpjson/beside"}), reason: alone},

@@ -77,6 +77,7 @@ const (
 	Balancedness
 	ExpertTokens
 	TransferSpeed
+	Answers
 	KnownMetrics // number of known metrics
 )
 
@@ -120,6 +121,7 @@ var Metrics = [KnownMetrics]Metric{
 	Throttling:        {"throttle reasons", "", Gauge, "bit mask of the reasons why a GPU lowers its clock"},
 	Xid:               {"last Xid", "", Gauge, "code of the last error (Xid) that the driver reported for a GPU"},
 	ServerErrors:      {"server errors", "", Amount, "responses with HTTP status 500 or higher"},
+	Answers:           {"answers", "", Amount, "responses that the counters of responses counted in all"},
 	Refused:           {"refused", "", Amount, "responses with HTTP status 429"},
 	TTFT:              {"TTFT", "s", Bucket, "time to first token (histogram)"},
 	ITL:               {"ITL", "s", Bucket, "inter-token latency (histogram)"},
@@ -131,6 +133,9 @@ var Metrics = [KnownMetrics]Metric{
 	TransferSpeed:     {"transfer speed", "GB/s", Gauge, "speed of the server's last KV transfer"},
 	GPUUtil:           {"GPU busy", "%", Gauge, "share of time with at least one kernel running"},
 }
+
+// SinceBegun ends the labels of counts from a single scrape: of all that a counter counted since its process began.
+const SinceBegun = " since it began"
 
 // A Worsening is a loss of savings: a change of a metric that gives a server more work, and the sentence that reports
 // it.

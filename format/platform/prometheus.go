@@ -23,7 +23,7 @@ import (
 //   - Times of the API and of OpenMetrics are seconds with a fraction, those of the older text
 //     milliseconds. Text that was saved from /metrics has none: its values get the time at which the
 //     file was written, or that of the last line before them with a time, as a loop of date and curl writes them.
-//   - Text copied from a terminal begins with the command, and may contain curl's meter.
+//   - Text copied from a terminal begins with the command, and may contain curl's meter. In an issue, each line may begin with "> ".
 //   - Such text does not name its server: each file counts as one. Files in a folder whose names differ only in a time are
 //     from one server, and so are those of one process, whose _created are equal, or that are named before and after and continue the counts.
 //   - Labels that name servers are missing if a query aggregated values: shares of more than 100 % are left out.
@@ -37,9 +37,12 @@ import (
 //     2024-11 they were others, with a label "name" for the model, and the hit rate was in percent.
 //   - Shares are 0 to 1 in the metrics of SGLang, vLLM, LMDeploy, and TensorRT-LLM (trtllm-serve with return_perf_metrics,
 //     from /prometheus/metrics), whose names begin with "trtllm_", and those of TGI with "tgi_".
-//   - Counters of responses by status, from smg, Traefik, ingress-nginx, Envoy, Istio, HAProxy, Dynamo's frontend, and servers (http_requests_total), show
-//     errors, which we report if they are at least one in a thousand. Gauges of smg and sgl-router show since when a server gets no requests: smg_worker_health is 0, or
-//     smg_worker_cb_state 1 (2 is half open).
+//   - Counters of responses by status, or of failed requests, show errors, which we report if they are at least one in a thousand: those of smg, Traefik,
+//     ingress-nginx, Envoy, Istio, HAProxy, Kong, APISIX, Knative, servers (http_requests_total), Dynamo, vLLM, TensorRT-LLM, LMDeploy, TGI, TEI, Triton, Ray Serve,
+//     llm-d, and LiteLLM. A single scrape has them since the process began.
+//   - Gauges show since when a server gets no requests: smg_worker_health is 0, or smg_worker_cb_state 1 (2 is half open), and those of sgl-router, LiteLLM,
+//     HAProxy, Ray Serve, and llm-d.
+//   - Gauges of kube-state-metrics show how containers last ended, what they wait for, and which nodes are not ready, like the status of a pod.
 //   - SGLang sets its hit rate to 0 with each decode batch: a rate of 0 is meaningless.
 //   - DCGM_FI_DEV_XID_ERRORS keeps the last code until the driver is reloaded: its change is
 //     the event, and an initial code is not.
@@ -66,6 +69,7 @@ var sampleLine = lazyregexp.New(`^(?:\{__name__="|sglang[:_]|vllm:|DCGM_FI_|dyna
 func isText(head []byte) bool {
 	const few = 6 // lines before the first scrape, with its time or command
 	for range few {
+		head = bytes.TrimPrefix(head, quoted)
 		if bytes.HasPrefix(head, []byte("# HELP ")) || bytes.HasPrefix(head, []byte("# TYPE ")) || sampleLine.Match(head) {
 			return true
 		}

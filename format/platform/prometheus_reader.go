@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/format/platform/counted"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -24,13 +25,16 @@ type reader struct {
 	keys    map[int32]string  // the inverse
 	times   map[int32]float64 // factors of series
 	unnamed []*panelSeries    // results of a query without names
-	watched map[int32]*watched
-	answers map[string]*answered
+	counted *counted.Watcher
+
+	kube     map[string]*kubeState // what kube-state-metrics says, by object
+	kubeKeys []string              // in the order of the file
+	kubes    map[int32]kubeSeries
 }
 
 // newReader returns a reader of a file, which fills f.
 func newReader(f *series.Filler, name string, diags *trace.Diags) *reader {
-	return &reader{Filler: f, name: name, diags: diags, known: map[string]int32{}, watched: map[int32]*watched{}, answers: map[string]*answered{}}
+	return &reader{Filler: f, name: name, diags: diags, known: map[string]int32{}, counted: counted.New(f)}
 }
 
 // places are labels for the place of something, not for its kind.
@@ -76,7 +80,8 @@ func (d *reader) seriesOf(key, name, kind string, labels map[string]string) (id 
 		d.times = map[int32]float64{}
 	}
 	d.times[id] = m.times
-	d.watch(id, name, labels)
+	d.watchKube(id, name, labels)
+	d.counted.Watch(id, name, labels, series.Server{Host: hostOf(labels), Name: cmp.Or(labelOf(labels), d.speaker, d.byFile)})
 	return id
 }
 
@@ -94,7 +99,7 @@ func seriesLabel(labels map[string]string) string {
 // speakerLabels returns the labels of the source, for series that are otherwise equal.
 func speakerLabels(labels map[string]string) string {
 	var parts []string
-	for _, k := range [...]string{"model_name", "name", "pid", "engine", "job", "service", "endpoint", "container", "namespace", "worker_addr", "device"} {
+	for _, k := range [...]string{"model_name", "name", "pid", "engine", "job", "service", "endpoint", "container", "namespace", "worker_addr", "device", "pod", "exported_pod"} {
 		if labels[k] != "" {
 			parts = append(parts, k+"="+labels[k])
 		}
@@ -177,6 +182,12 @@ func (d *reader) place(engine, name string, labels map[string]string) int32 {
 	return d.Place(p)
 }
 
+// told adds what values mean together.
+func (d *reader) told() {
+	d.counted.Told()
+	d.tellKube()
+}
+
 // add adds a value.
 func (d *reader) add(id int32, at trace.Time, value float64) {
 	if value == 0 && d.Set.List[id].Metric == series.HitRate {
@@ -186,9 +197,8 @@ func (d *reader) add(id int32, at trace.Time, value float64) {
 	if value *= d.times[id]; value > whole && d.Set.Metric(d.Set.List[id].Metric).Unit == "%" {
 		return // the sum of several servers is not a share
 	}
-	if w := d.watched[id]; w != nil {
-		d.saw(w, at, value)
-	}
+	d.counted.Saw(id, at, value)
+	d.sawKube(id, at, value)
 	d.Add(id, at, value)
 }
 

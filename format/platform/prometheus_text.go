@@ -38,9 +38,13 @@ type textReader struct {
 	lines, untimed, bad, firstBad int
 }
 
+// quoted begins the lines of a quotation in Markdown, as people paste metrics into an issue.
+var quoted = []byte("> ")
+
 // line reads a line.
 func (t *textReader) line(text []byte) {
 	t.lines++
+	text = bytes.TrimPrefix(text, quoted)
 	if kind, ok := bytes.CutPrefix(text, []byte("# TYPE ")); ok {
 		name, of, _ := strings.Cut(strings.TrimSpace(string(kind)), " ")
 		t.kinds[name] = of

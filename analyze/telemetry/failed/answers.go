@@ -3,6 +3,7 @@ package failed
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"sync"
 
@@ -23,6 +24,7 @@ type counted struct {
 	buckets     int
 	bucket      int    // the last bucket counted, plus one
 	counter     string // name of the gateway's or server's counter; "" if from a log
+	since       bool   // they are all since its process began, by the only scrape
 }
 
 func (c *counted) add(at trace.Time, n float64, bucket int) {
@@ -44,37 +46,57 @@ func (c *counted) between() string {
 	return fmt.Sprintf("between %s and %s", words.TimeOfDay(c.first), words.TimeOfDay(c.last))
 }
 
-// answered counts the answers of each server that are server errors, and those that refuse too many requests.
-func answered(l *telemetry.Logged) (errors, many []counted) {
-	errors, many = make([]counted, len(l.Set.Servers)), make([]counted, len(l.Set.Servers))
+// An answering is the answers of a server: those that are server errors, those that refuse too many requests, and, where counters tell, all.
+type answering struct{ errors, many, all counted }
+
+// answered counts the answers of each server. Several counters may count the same answers: that with the most counts.
+func answered(l *telemetry.Logged) []answering {
+	of := make([]answering, len(l.Set.Servers))
 	for i := range l.Set.List {
-		s, of := &l.Set.List[i], errors
-		switch s.Metric {
+		s := &l.Set.List[i]
+		var to *counted
+		switch a := &of[l.Set.Places[s.Place].Server]; s.Metric {
 		case series.ServerErrors:
+			to = &a.errors
 		case series.Refused:
-			of = many
+			to = &a.many
+		case series.Answers:
+			to = &a.all
 		default:
 			continue
 		}
+		one := *to
 		if s.Label != 0 {
-			of[l.Set.Places[s.Place].Server].counter = l.Set.Syms.Name(s.Label)
+			one = counted{}
+			one.counter, one.since = strings.CutSuffix(l.Set.Syms.Name(s.Label), series.SinceBegun)
 		}
 		for x := range l.Set.Each(i) {
 			if l.Opt.Inside(x.Time) {
-				of[l.Set.Places[s.Place].Server].add(x.Time, x.Value, l.Grid.Of(x.Time))
+				one.add(x.Time, x.Value, l.Grid.Of(x.Time))
 			}
 		}
+		if one.n > to.n {
+			*to = one
+		}
 	}
-	return errors, many
+	return of
+}
+
+// others returns the number of answers of a server that are neither; 0 if unknown.
+func (a *answering) others() float64 {
+	if a.all.since != (a.errors.since || a.many.since) {
+		return 0
+	}
+	return max(0, a.all.n-a.errors.n-a.many.n)
 }
 
 // serverErrors finds answers with an HTTP status of 500 or more, and with 429 (too many requests).
 func serverErrors(l *telemetry.Logged) (out []finding.Finding) {
-	errors, many := answered(l)
+	of := answered(l)
 	turned, taken := refusals(l), sync.OnceValue(func() float64 { return takenIn(l) })
 	for server := range l.Set.Servers {
-		errors, many, turned := &errors[server], &many[server], turned[int32(server)]
-		if errors.n == 0 && many.n == 0 {
+		a, turned := &of[server], turned[int32(server)]
+		if a.errors.n == 0 && a.many.n == 0 {
 			for _, e := range turned {
 				f := failure(l, e, HTTP)
 				f.Cost = lost(l, e.Server, float64(e.N), taken(), lasted(l, e))
@@ -83,39 +105,92 @@ func serverErrors(l *telemetry.Logged) (out []finding.Finding) {
 			}
 			continue
 		}
-		s := &l.Set.Servers[server]
-		f := finding.Finding{Subkind: HTTP, At: place.At(telemetry.Role(s), telemetry.Host(s), trace.NoRank, l.Names), Metric: finding.Metric{Name: "server errors", Before: math.NaN(), After: errors.n}}
-		tooMany := fmt.Sprintf("%s with 429 (too many requests) %s", words.Counted(int(many.n), "request"), many.between())
-		switch {
-		case errors.n == 0:
-			f.Since, f.Until, f.Metric.Name, f.Metric.After = many.first, many.last, "answers with 429", many.n
-			f.Text = fmt.Sprintf("%s answers %s", telemetry.Host(s), tooMany)
-		default:
-			f.Since, f.Until = errors.first, errors.last
-			f.Text = fmt.Sprintf("%s answers %s with a server error %s", telemetry.Host(s), words.Counted(int(errors.n), "request"), errors.between())
-			who := "its log has"
-			if errors.counter != "" {
-				who = errors.counter + " counts"
-			}
-			f.Evidence = append(f.Evidence, finding.Sentence("%s answers with an HTTP status of 500 or more", who))
-			if many.n > 0 {
-				f.Text += ", and " + tooMany
-				f.Since, f.Until = min(errors.first, many.first), max(errors.last, many.last)
-			}
-		}
-		if f.Until == f.Since {
-			f.Until = 0
-		}
+		f := a.finding(l, int32(server))
 		if taken := taken(); taken > 0 {
 			f.Evidence = append(f.Evidence, finding.Sentence("servers took in %s", words.Counted(int(taken), "request")))
 		}
-		f.Cost = lost(l, int32(server), errors.n+many.n, taken(), float64(errors.buckets+many.buckets)/float64(max(1, l.Grid.N())))
+		if n := a.errors.n + a.many.n; !a.errors.since && !a.many.since {
+			f.Cost = lost(l, int32(server), n, max(taken(), a.others()), float64(a.errors.buckets+a.many.buckets)/float64(max(1, l.Grid.N())))
+			if f.Cost == 0 && a.others() > 0 { // nothing but counters
+				f.Cost, f.BasisText = n/a.all.n, "its requests"
+			}
+		}
 		for _, e := range turned {
 			f.Evidence = append(f.Evidence, finding.Sentence("%s", l.Sentence(e)))
+		}
+		for i := range l.Events {
+			if e := &l.Events[i]; e.Server == int32(server) && isCount(e) {
+				f.Evidence = append(f.Evidence, finding.Sentence("%s", l.Sentence(e)))
+			}
 		}
 		out = append(out, f)
 	}
 	return out
+}
+
+// finding makes the finding about bad answers of a server, without its cost.
+func (a *answering) finding(l *telemetry.Logged, server int32) finding.Finding {
+	s, errors, many := &l.Set.Servers[server], &a.errors, &a.many
+	f := finding.Finding{Subkind: HTTP, At: place.At(telemetry.Role(s), telemetry.Host(s), trace.NoRank, l.Names), Metric: finding.Metric{Name: "server errors", Before: math.NaN(), After: errors.n}}
+	requests := func(n float64) string {
+		if a.others() > 0 {
+			return fmt.Sprintf("%s of %s", words.Thousands(int64(n)), words.Counted(int(a.all.n), "request"))
+		}
+		return words.Counted(int(n), "request")
+	}
+	tooMany := fmt.Sprintf("%s with 429 (too many requests) %s", requests(many.n), many.between())
+	switch {
+	case errors.since, many.since:
+		return a.sinceBegun(s, f, requests)
+	case errors.n == 0:
+		f.Since, f.Until, f.Metric.Name, f.Metric.After = many.first, many.last, "answers with 429", many.n
+		f.Text = fmt.Sprintf("%s answers %s", telemetry.Host(s), tooMany)
+		if many.counter != "" {
+			f.Evidence = append(f.Evidence, many.evidence()...)
+		}
+	default:
+		f.Since, f.Until = errors.first, errors.last
+		f.Text = fmt.Sprintf("%s answers %s with a server error %s", telemetry.Host(s), requests(errors.n), errors.between())
+		f.Evidence = append(f.Evidence, errors.evidence()...)
+		if many.n > 0 {
+			f.Text += ", and " + tooMany
+			f.Since, f.Until = min(errors.first, many.first), max(errors.last, many.last)
+		}
+	}
+	if f.Until == f.Since {
+		f.Until = 0
+	}
+	return f
+}
+
+// sinceBegun completes the finding about bad answers since the process of a server began.
+func (a *answering) sinceBegun(s *series.Server, f finding.Finding, requests func(float64) string) finding.Finding {
+	const refused = " (429, too many requests)"
+	at := max(a.errors.last, a.many.last)
+	switch {
+	case a.errors.n == 0:
+		f.Metric.Name, f.Metric.After = "answers with 429", a.many.n
+		f.Text = fmt.Sprintf("%s refused %s%s", telemetry.Host(s), requests(a.many.n), refused)
+	case a.many.n == 0:
+		f.Text = fmt.Sprintf("%s failed %s", telemetry.Host(s), requests(a.errors.n))
+	default:
+		f.Text = fmt.Sprintf("%s failed %s, and refused %s%s", telemetry.Host(s), requests(a.errors.n), words.Thousands(int64(a.many.n)), refused)
+	}
+	f.Severity = finding.Warning
+	f.Text += " since it began, by its scrape at " + words.TimeOfDay(at)
+	f.Evidence = slices.Concat(a.errors.evidence(), a.many.evidence(), []finding.Evidence{finding.Sentence("one scrape does not tell when that was: a later one tells whether it goes on")})
+	return f
+}
+
+// evidence says who counted the answers, if there are any.
+func (c *counted) evidence() []finding.Evidence {
+	switch {
+	case c.n == 0:
+		return nil
+	case c.counter != "":
+		return []finding.Evidence{finding.Sentence("%s counts them", c.counter)}
+	}
+	return []finding.Evidence{finding.Sentence("its log has answers with an HTTP status of 500 or more")}
 }
 
 // abortions finds servers that aborted more than half of all requests that they counted since they were started, even

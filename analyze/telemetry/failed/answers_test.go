@@ -1,6 +1,7 @@
 package failed
 
 import (
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -53,6 +54,30 @@ func TestErrorsCostTheirPart(t *testing.T) {
 				t.Errorf("costs %g, want %g to %g: %s", cost, test.min, test.max, found[0].Text)
 			}
 		})
+	}
+}
+
+// Counters say how many requests there were: of these, failures are a part, whatever else is in the files. Of those in a single scrape, nobody knows
+// when they were, so that they have no cost. Several counters of the same failures do not add up.
+func TestCountedErrors(t *testing.T) {
+	for since, want := range map[string]string{"": "a answers 20 of 80 requests with a server error at 22:13:20 costs 0.25", series.SinceBegun: "a failed 20 of 80 requests since it began, by its scrape at 22:13:20 costs 0"} {
+		set := series.New(trace.NewSymbols(), &trace.Diags{})
+		f, p := fillServer(set, 0)
+		for _, x := range []struct {
+			metric  series.MetricID
+			counter string
+			n       float64
+		}{{series.ServerErrors, "by the gateway", 20}, {series.ServerErrors, "by the server", 12}, {series.Answers, "by the gateway", 80}} {
+			f.Add(f.SeriesOf(series.Series{Metric: x.metric, Place: p, Label: set.Syms.Intern(x.counter + since)}), 1_700_000_000e9, x.n)
+		}
+		set.Finish(series.Known{})
+		found, _ := Failures(telemetry.Measure(set, telemetry.Options{}))
+		if len(found) != 1 {
+			t.Fatalf("found %v", found)
+		}
+		if got := fmt.Sprintf("%s costs %g", found[0].Text, found[0].Cost); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
 	}
 }
 

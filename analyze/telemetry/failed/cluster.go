@@ -74,6 +74,7 @@ func Cluster(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 	check := finding.Check{What: "what Kubernetes did", Of: "event", Needed: 1, Reason: "the input has no events of Kubernetes"}
 	const few = 4
 	by := map[string]int{}
+	timed := len(l.Ranks) > 0 || slices.ContainsFunc(l.Set.Sources, func(s series.Source) bool { return s.IsLog() })
 	var out []told
 	for i := range l.Events {
 		e := &l.Events[i]
@@ -90,7 +91,8 @@ func Cluster(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 		if !ok {
 			by[reason] = len(out)
 			f := failure(l, e, Taken+" "+reason)
-			if f.Severity = severity; severity != finding.Info && !strings.Contains(e.Text, "started again ") { // a status does not say how long the pod was gone
+			// A status does not say how long the pod was gone, and metrics without servers have no time of which it is a part.
+			if f.Severity = severity; severity != finding.Info && !strings.Contains(e.Text, "started again ") && timed {
 				f = down(l, e, f)
 			}
 			out = append(out, told{Finding: f, reason: reason, of: []*telemetry.Event{e}})

@@ -48,18 +48,29 @@ func complaints(l *telemetry.Logged) (out []finding.Finding) {
 			list = append(list, e)
 		}
 	}
+	answers := answered(l)
+	list = slices.DeleteFunc(list, func(e *telemetry.Event) bool { // it is evidence for those
+		return isCount(e) && answers[e.Server].errors.n+answers[e.Server].many.n > 0
+	})
 	for _, group := range atOnce(list, func(e *telemetry.Event) int32 { return e.Server }) {
 		f := failure(l, group[0], Complaint)
 		f.Severity, f.Confidence = finding.Info, finding.Likely
 		f.Evidence = append(complained(l, group[0], group), f.Evidence...)
-		calls := "an error"
+		calls := "its program calls it an error: the log does not tell what came of it"
 		if strings.HasPrefix(group[0].Text, series.Warns) {
-			calls = "a warning"
+			calls = "its program calls it a warning: the log does not tell what came of it"
+		} else if isCount(group[0]) {
+			calls, f.Confidence = "counters do not say why: the log of that server does", finding.Certain
 		}
-		f.Evidence = append(f.Evidence, finding.Sentence("its program calls it %s: the log does not tell what came of it", calls))
+		f.Evidence = append(f.Evidence, finding.Sentence("%s", calls))
 		out = append(out, f)
 	}
 	return out
+}
+
+// isCount reports whether a complaint is what a counter says.
+func isCount(e *telemetry.Event) bool {
+	return e.Kind == series.Complaint && (strings.HasPrefix(e.Text, "counts ") || strings.HasPrefix(e.Text, "has counted "))
 }
 
 // isRefusal reports whether an event is a router's refusal of a request that it complains about at the same time.
