@@ -208,7 +208,7 @@ func (r *Unwrapper) named(b []byte, w Wrapping) Wrapping {
 	switch words := bytes.Fields(b[:min(len(b), longestPrefix)]); {
 	case len(words) == 2 && isName(words[0]) && isName(words[1]): // decode-0 sglang
 		w.Server = r.intern(words[0])
-	case len(words) == 1 && w.At != 0 && !isStream(words[0]): // sglang/decode/0a1b
+	case len(words) == 1 && w.At != 0 && !isStream(words[0]) && LevelOf(b) == nil: // sglang/decode/0a1b
 		w.Server = r.intern(bytes.ReplaceAll(bytes.Trim(words[0], "[]:"), []byte("/"), []byte(".")))
 	}
 	return w
@@ -218,7 +218,7 @@ func (r *Unwrapper) named(b []byte, w Wrapping) Wrapping {
 // the bar is not a container, but a progress bar.
 func ofService(b []byte) (name, rest []byte, ok bool) {
 	name, rest, ok = bytes.Cut(b, []byte(" | "))
-	if name = bytes.TrimRight(name, " "); len(name) == 0 || bytes.ContainsAny(name, " %") {
+	if name = bytes.TrimSpace(name); len(name) == 0 || bytes.ContainsAny(name, " %") {
 		name = nil
 	}
 	return name, rest, ok

@@ -56,7 +56,12 @@ func (r *reader) died(b []byte) bool {
 		r.f.Instant(series.Instant{Time: r.now, Kind: w.kind, Place: r.unranked(), Line: uint32(r.line), Count: 1}, says)
 		return true
 	}
-	return bytes.HasPrefix(b, []byte("  what():  ")) // of the exception that ended it, which PyTorch also logs
+	what, ok := bytes.CutPrefix(b, []byte("  what():  ")) // of the exception that ended it, which PyTorch also logs
+	if says := logline.Behind(what[:min(len(what), lookedAt)], "[TensorRT-LLM][ERROR] "); says != nil {
+		says, _, _ = bytes.Cut(says, []byte(" ("))
+		r.f.Explain("that nobody caught ended it", logline.Message(says))
+	}
+	return ok
 }
 
 // A launched is a process started by torchrun, in its report of failures, field by field:

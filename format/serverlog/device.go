@@ -27,7 +27,7 @@ var deviceWords = []deviceWord{
 		return "a hardware exception of GPU node " + logline.Beginning(b, "", 4) + errortext.Because(b, "reason :")
 	}, true},
 	{ofNPU, series.Exception, func(b []byte) string { return "its NPU: " + logline.Message(bytes.TrimRight(b, ". ")) }, false},
-	{"The error from device(", series.Timeout, errortext.StuckNotify, false},
+	{"The error from device(", series.Timeout, errortext.StuckNotify, true}, // behind "EI9999: 2024-10-21-10:42:00.358.410  "
 	{"EI0", series.Communication, errortext.FailedLink, false},
 }
 

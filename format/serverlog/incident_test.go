@@ -22,10 +22,12 @@ exception - 1: a memory access fault of GPU node 4`},
 [Error]: The aicore execution times out.
         Rectify the fault based on the error information in the ascend log.
 The error from device(chipId:2, dieId:0), serial number is 17, hccl fftsplus task timeout occurred during task execution, stream_id:9, stuck notify num:1, timeout=1836s.[FUNC:Process]
+EI9999: 2025-12-12-12:10:11.358.410  The error from device(chipId:3, dieId:0), serial number is 9, hccl fftsplus task timeout occurred during task execution, stream_id:5, stuck notify num:1, timeout:30min(default).[FUNC:Process]
 [rank1]: EI0009: [PID: 22] 2025-12-12-12:10:12.119.066 Transport init error. Reason: [Create][DestLink]Create Dest error! dst_rank[0]-remote_ip_addr[172.16.0.114]
 `, `exception rank 7 1: PyTorch ends it, as its watchdog met an exception
 exception - 1: its NPU: The aicore execution times out
 timeout - 1: a collective of HCCL timed out after 1836 s
+timeout - 1: a collective of HCCL timed out after 30 min
 communication - 1: HCCL: Transport init error, to 172.16.0.114`},
 		{"an exception of Python has the number of an error of an NPU, and what follows says what it is", `[2026-01-15 13:43:22 DP2 TP10 EP10] Scheduler hit an exception: Traceback (most recent call last):
   File "/sgl/srt/managers/scheduler.py", line 3015, in run_scheduler_process
@@ -325,9 +327,14 @@ timeout rank 2 1: a collective timed out: BROADCAST number 78`},
 		{"Ray kills workers, or tells that it did not", `(raylet) [2026-04-02 15:02:00,117 E 1 1] (raylet) node_manager.cc:3069: 2 Workers (tasks / actors) killed due to memory pressure (OOM), 0 Workers crashed due to other reasons at node (ID: 3, IP: 10.0.0.6) over the last time period.
 (raylet) [2026-04-02 15:03:00,117 E 1 1] (raylet) node_manager.cc:3069: 0 Workers (tasks / actors) killed due to memory pressure (OOM), 1 Workers crashed due to other reasons at node (ID: 3, IP: 10.0.0.6) over the last time period.
 `, `exception - 2: Ray killed 2 of its workers, as memory of the host ran out`},
-		{"Ray Serve loses replicas", `2026-03-10 09:14:57,180 INFO controller 979 deployment_state.py:625 - Actor for replica A#x crashed, marking it unhealthy immediately.
+		{"Ray Serve loses replicas", `2026-03-10T11:14:57-06:00 INFO 2026-03-10 09:14:57,180 controller 979 deployment_state.py:625 - Actor for replica A#x crashed, marking it unhealthy immediately.
 2026-03-10 09:15:57,187 WARNING controller 979 deployment_state.py:1506 - Replica(id='c2', deployment='A', app='default') failed health check, stopping it.
-`, "exception - 1: Ray Serve's replica A#x crashed\ncrash - 1: Ray Serve's replica c2 is stopped, as its health check failed"},
+(ServeController pid=77) ERROR 2026-03-10 09:16:16,631 controller 77 -- Exception in Replica(id='0m', deployment='A', app='default'), the replica will be stopped.
+`, "exception - 1: Ray Serve's replica A#x crashed\ncrash - 1: Ray Serve's replica c2 is stopped, as its health check failed\nexception - 1: Ray Serve's replica 0m raised an exception, and is stopped"},
+		{"an exception of TensorRT-LLM in C++", `[2026-03-04 10:22:10 TP0] Decode batch, #running-req: 1, #token: 9, token usage: 0.01, cuda graph: True, gen throughput (token/s): 1.00, #queue-req: 0
+terminate called after throwing an instance of 'tensorrt_llm::common::TllmException'
+  what():  [TensorRT-LLM][ERROR] Assertion failed: no room (/x/mpiUtils.cpp:211)
+`, "crash - 1: an exception in C++ that nobody caught ended it: tensorrt_llm::common::TllmException: Assertion failed: no room"},
 		{"Slurm tells of memory, and of a task", `slurmstepd: error: Detected 2 oom_kill events in StepId=71.4. Some of the step tasks have been OOM Killed.
 slurmstepd: error: Detected 1 oom-kill event(s) in step 72.batch cgroup.
 srun: error: n3: task 0: Out Of Memory

@@ -138,6 +138,7 @@ var signs = []sign{
 	{text: "The actor died unexpectedly before finishing"},                                                              // before that
 	{text: "Actor for replica ", kind: series.Exception, reads: errortext.LostReplica("Actor for replica ", "crashed")}, // of Ray Serve
 	{text: "Actor for Replica(", kind: series.Exception, reads: errortext.LostReplica("Actor for Replica(id='", "crashed")},
+	{text: "Exception in Replica(", kind: series.Exception, reads: errortext.LostReplica("Exception in Replica(id='", "raised an exception, and is stopped")},
 	{text: "Didn't receive health check response for replica", kind: series.Unhealthy, reads: errortext.LostReplica("for replica", "does not answer health checks")},
 	{text: "failed health check, stopping it", kind: series.Crash, reads: errortext.LostReplica("Replica", "is stopped, as its health check failed")},
 	{text: "oom_kill event", kind: series.Exception, sets: errortext.KilledBySlurm},

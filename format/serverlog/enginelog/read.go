@@ -10,6 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/format/logline"
 	"github.com/sgtrace/sgtrace/format/serverlog/errortext"
+	"github.com/sgtrace/sgtrace/internal/jsonscan"
 	"github.com/sgtrace/sgtrace/request/spantable"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
@@ -115,6 +116,7 @@ func (r *reader) take(b []byte) {
 	w := r.around.Unwrap(b)
 	rest := bytes.TrimSpace(r.around.Rest(b))
 	level, said := byte(0), rest
+	var complaint []byte // if it is not what was said
 	switch at, n, ok := r.around.Outer.Zoned(rest); {
 	case ok:
 		r.stamped(at)
@@ -132,6 +134,7 @@ func (r *reader) take(b []byte) {
 			if len(x.Level) > 0 {
 				level = x.Level[0]
 			}
+			complaint = jsonscan.Unescape(nil, x.Message)
 		}
 	}
 	if l := logline.LevelOf(said); l != nil {
@@ -149,7 +152,10 @@ func (r *reader) take(b []byte) {
 		r.read++
 		r.f.Add(r.f.Series(series.ServerErrors, r.f.Place(series.Place{Server: server, Rank: trace.NoRank, GPU: series.NoGPU})), r.now, 1)
 	} else if level == 'E' {
-		r.complain(said, server)
+		if complaint == nil {
+			complaint = said
+		}
+		r.complain(complaint, server)
 	}
 }
 

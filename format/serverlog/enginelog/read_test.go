@@ -92,6 +92,10 @@ func TestErrors(t *testing.T) {
 	if len(set.Instants) != 1 || set.Syms.Name(set.Instants[0].Text) != "an error: Request failed during generation: out of memory" || len(set.List) != 1 || set.N(0) != 1 {
 		t.Errorf("%d instants, %d series", len(set.Instants), len(set.List))
 	}
+	_, set = readLog(t, `{"timestamp":"2025-08-29T14:40:17.288163Z","level":"ERROR","message":"Request failed during generation: Server error: CUDA out of memory","target":"text_generation_router_v3::backend","filename":"backends/v3/src/backend.rs"}`+"\n")
+	if len(set.Instants) != 1 || set.Syms.Name(set.Instants[0].Text) != "an error: Request failed during generation: out of memory" {
+		t.Errorf("in JSON: %d instants", len(set.Instants))
+	}
 }
 
 // TGI's launcher reports how a shard ended.

@@ -33,8 +33,12 @@ func StuckNotify(b []byte) string {
 	if !bytes.Contains(b, []byte("task timeout")) {
 		return ""
 	}
-	if s := logline.Beginning(logline.Behind(b, "timeout="), "", 10); s != "" {
-		return "a collective of HCCL timed out after " + strings.TrimSuffix(s, "s") + " s"
+	for _, key := range [...]string{"timeout=", ", timeout:"} {
+		if s := logline.Beginning(logline.Behind(b, key), "", 10); strings.HasSuffix(s, "min") {
+			return "a collective of HCCL timed out after " + strings.TrimSuffix(s, "min") + " min"
+		} else if s != "" {
+			return "a collective of HCCL timed out after " + strings.TrimSuffix(s, "s") + " s"
+		}
 	}
 	return "a collective of HCCL timed out"
 }
