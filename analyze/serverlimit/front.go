@@ -70,6 +70,7 @@ type visit struct {
 	request int
 	wait    int64 // ns before the process begins; at a gateway around a server, before the server begins
 	work    int64 // ns that the process has the request then; at a gateway around a server, after the server
+	idle    int64 // ns of wait in which a tokenizer has no other request
 }
 
 func (v *visit) ns() int64 { return v.wait + v.work }
@@ -124,6 +125,9 @@ func (f *Front) add(i int, r *request.Request) {
 		v := visit{at: r.Start, request: i, work: work}
 		if sent != 0 {
 			v.wait = waited(s, part, outer, sent)
+			if busy := f.busy[part.Proc]; busy != nil {
+				v.idle = v.wait - busy.Overlap(part.Start-trace.Time(v.wait), part.Start)
+			}
 		} else if p == s.Answering(r) {
 			v.wait = atServer
 		}

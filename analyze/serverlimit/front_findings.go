@@ -32,6 +32,7 @@ const (
 	Tokenizer = "tokenizer"
 	Answering = "answering"
 	Returning = "returning"
+	Path      = "path" // between a gateway and a server, not a process
 )
 
 // duties describe findings about each duty: the subkind, the name of the metric, and the causes that the time is
@@ -41,7 +42,7 @@ var duties = [...]struct {
 	causes          []cause.Cause
 }{
 	sends:     {Gateway, "time at the gateway", inFront},
-	tokenizes: {Tokenizer, "time at the tokenizer", inFront},
+	tokenizes: {Tokenizer, "time at the tokenizer", []cause.Cause{cause.Dispatch, cause.Unaccounted, cause.Router}},
 	answers:   {Answering, "time to answer", []cause.Cause{cause.Return}},
 	returns:   {Returning, "time to return", []cause.Cause{cause.Router}},
 	around:    {Gateway, "time outside of servers", []cause.Cause{cause.Router}},
@@ -58,7 +59,8 @@ func (f *Front) Findings(b *cause.Costs) ([]finding.Finding, finding.Check) {
 	}
 	var out []finding.Finding
 	busy := map[place.Location]int{} // indexes into out of tokenizers
-	for _, d := range f.together(b) {
+	desks := f.together(b)
+	for _, d := range desks {
 		cost := b.Part(float64(d.extra()))
 		if k, ok := busy[d.Location]; ok && d.duty == answers { // the same process, whose claim includes the answers
 			out[k].Evidence = append(out[k].Evidence, finding.Sentence("%s", d.text()))
@@ -69,7 +71,27 @@ func (f *Front) Findings(b *cause.Costs) ([]finding.Finding, finding.Check) {
 		}
 		out = append(out, f.finding(d, b, min(1, cost)))
 	}
-	return out, check
+	return f.bothWays(desks, out), check
+}
+
+// bothWays makes one finding of requests that reach a server late and of its answers that leave the gateway late: the path is longer.
+func (f *Front) bothWays(desks []*FrontProcess, out []finding.Finding) []finding.Finding {
+	for _, d := range desks {
+		if d.duty != returns {
+			continue
+		}
+		there := func(x *finding.Finding) bool { return x.Subkind == Path && f.toOne(d) == " to "+x.At.Group() }
+		back := func(x *finding.Finding) bool { return x.Subkind == Returning && x.Since == d.Since }
+		i, k := slices.IndexFunc(out, func(x finding.Finding) bool { return there(&x) }), slices.IndexFunc(out, func(x finding.Finding) bool { return back(&x) })
+		if i < 0 || k < 0 || out[i].Since-d.Latest > d.Latest-d.Earliest || d.Earliest-out[i].Since > d.Latest-d.Earliest {
+			continue
+		}
+		x := &out[i]
+		x.Text += fmt.Sprintf("; and its answers leave the gateway %s after it is done with them: the way is longer in both directions", words.Nearly(d.mean()))
+		x.Claim, x.Cost = x.Claim.And(out[k].Claim), x.Cost+out[k].Cost
+		out = slices.Delete(out, k, k+1)
+	}
+	return out
 }
 
 // together returns the desks worth reporting. The desks of several servers of a role become one if they kept requests
@@ -187,10 +209,14 @@ func (f *Front) finding(d *FrontProcess, b *cause.Costs, cost float64) finding.F
 	if d.duty == tokenizes { // the same process also delays the answers
 		claim = claim.And(b.Beyond(requests, cause.Return))
 	}
+	subkind, metric := of.subkind, of.metric
+	if d.isPath() {
+		subkind, metric = Path, "time on the way to the server"
+	}
 	out := finding.Finding{
-		Subkind: of.subkind, At: d.Location, Since: d.Since, Until: d.Until, Text: d.text(), P: finding.Chance(d.P), Cost: cost,
+		Subkind: subkind, At: d.Location, Since: d.Since, Until: d.Until, Text: d.text(), P: finding.Chance(d.P), Cost: cost,
 		Claim: claim, Affected: finding.AffectedOf(f.set, requests),
-		Metric: finding.Metric{Name: of.metric, Unit: table.Duration, Before: float64(d.Usual), After: float64(d.mean())},
+		Metric: finding.Metric{Name: metric, Unit: table.Duration, Before: float64(d.Usual), After: float64(d.mean())},
 	}
 	switch {
 	case d.Since == 0:
@@ -218,6 +244,8 @@ func (d *FrontProcess) shownBy() string {
 			words.InPercent(d.waits()))
 	case d.duty == answers:
 		return "the scheduler is done before that, and the span of the server ends only then: the detokenizer or the HTTP server is too busy"
+	case d.isPath():
+		return "that is from when the gateway sends them, as far as the clocks of the two agree; the server begins with them only then, and its tokenizer is idle for most of that time"
 	case wait > 0:
 		return fmt.Sprintf("%s %% of that time passes before the span of the server begins; only the gateway's span shows it", words.InPercent(wait))
 	}
@@ -237,6 +265,13 @@ func (d *FrontProcess) waits() float64 {
 		wait += d.kept[i].wait
 	}
 	return float64(wait) / float64(max(1, d.total()))
+}
+
+// isPath reports whether a tokenizer was idle for most of the time for which requests waited for it, and which is nearly all of what they
+// took there: one that is too busy works on those that came before.
+func (d *FrontProcess) isPath() bool {
+	idle := order.SumRows(d.kept, func(v *visit) int64 { return v.idle })
+	return d.duty == tokenizes && d.waits() >= mostly && 2*idle > d.total()
 }
 
 // text says in a sentence which process keeps requests, what share of them, and since when.
@@ -278,6 +313,10 @@ func (d *FrontProcess) text() string {
 		}
 		return fmt.Sprintf("%s %s late%s: %s %% of the requests there take %s on average from the last step of the scheduler until the answer is out; %s",
 			d.server(), verb, since, share, long, usual)
+	}
+	if d.isPath() {
+		return fmt.Sprintf("requests reach %s late%s: %s %% of them take %s on average until they are tokenized, though the tokenizer has nothing else to do (is it the network, or the listener?); %s",
+			d.server(), since, share, long, usual)
 	}
 	who := "tokenizer of %s is"
 	if d.servers > 1 {

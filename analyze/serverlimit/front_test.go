@@ -87,6 +87,16 @@ func TestSpellsThatBegin(t *testing.T) {
 	}
 }
 
+// Requests that wait for a tokenizer while it works on others are kept by it; those that wait while it has nothing to do are on their way.
+func TestOnTheWay(t *testing.T) {
+	for idle, want := range map[int64]bool{0: false, 95_000_000: true} {
+		d := FrontProcess{duty: tokenizes, Usual: 1_000_000, kept: []visit{{wait: 100_000_000, work: 1_000_000, idle: idle}}}
+		if got := d.isPath(); got != want {
+			t.Errorf("idle for %d ns: %v", idle, got)
+		}
+	}
+}
+
 // silentGateway plants a delay in a healthy run whose gateway does not log when it sends requests:
 // requests that keep selects begin earlier at the gateway. late is true in the second half.
 func silentGateway(t *testing.T, keep func(s *request.Set, r *request.Request, late bool) bool) ([]finding.Finding, *request.Set, trace.Time) {
