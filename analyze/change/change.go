@@ -180,6 +180,9 @@ func (c *Change) finding(b *cause.Costs, claim finding.Claim) finding.Finding {
 	case first.Metric.saves(), first.Metric.isLength(), first.Metric.isEnd():
 		f.MoreWork = !first.Metric.isEnd()
 		f.Subkind, f.Until = first.metric().Name, first.Until
+		if first.Metric == YieldChanged {
+			f.Brief, _, _ = strings.Cut(f.Text, "; ")
+		}
 	case first.Metric == PaceChanged:
 		f.Subkind, f.Until, f.Full, f.Brief = Pace, first.Until, first.Full, first.paceSubject()+" "+first.paceChange()
 		if first.settles() {

@@ -31,7 +31,6 @@ type observer struct {
 	peers    *place.Groups
 	routes   [][]route // by group of peers
 	doubt    load.Doubts
-	cached   []int32      // by value of savings[0]: the rank that computed the prompt
 	cut      []trace.Time // starts of aborted requests
 	savings  [4]savings   // cached tokens, tokens per step, lengths of answers, lengths of prompts
 	ends     ends

@@ -28,7 +28,8 @@ const (
 type savings struct {
 	metric Metric
 	values []saving  // by at
-	at     []savings // cached tokens by rank that computes prompts, if there are several such ranks
+	ranks  []int32   // by value, in the order in which they were added: the rank that spares a request anything
+	at     []savings // by rank, if there are several
 	place  place.Location
 	cut    []trace.Time // starts of aborted requests, whose answers might have had any length
 }
@@ -41,19 +42,21 @@ type saving struct {
 
 // observeSavings records what a request asks for, and what it is spared.
 func (w *observer) observeSavings(r *request.Request) {
-	add := func(k int, of Metric, from, until trace.Time, n, all int64) {
+	add := func(k int, of Metric, from, until trace.Time, n, all int64) *savings {
 		s := &w.savings[k]
 		s.metric = of
 		s.values = memory.Append(s.values, saving{from, max(from, until), n, all})
+		return s
 	}
 	m := &r.Metrics
 	first := r.Start + trace.Time(max(0, m.TTFT))
 	if m.CachedTokens >= 0 && m.PromptTokens > 0 {
-		add(0, CachedChanged, r.Start, first, min(m.CachedTokens, m.PromptTokens), m.PromptTokens)
-		w.cached = memory.Append(w.cached, w.computes(r))
+		s := add(0, CachedChanged, r.Start, first, min(m.CachedTokens, m.PromptTokens), m.PromptTokens)
+		s.ranks = memory.Append(s.ranks, w.rankOf(r, request.Decode))
 	}
 	if tokens, steps := m.StepYield(); steps > 0 {
-		add(1, YieldChanged, first, r.End, tokens, steps)
+		s := add(1, YieldChanged, first, r.End, tokens, steps)
+		s.ranks = memory.Append(s.ranks, w.rankOf(r, request.Prefill))
 	}
 	if m.CompletionTokens > 0 && r.Status == request.Finished { // others are cut short
 		add(2, OutputChanged, r.Start, r.Start, m.CompletionTokens, 1)
@@ -63,27 +66,29 @@ func (w *observer) observeSavings(r *request.Request) {
 	}
 }
 
-// computes returns the rank that computes the prompt of a request; request.None if unknown.
-func (w *observer) computes(r *request.Request) int32 {
+// rankOf returns the rank of any role but one that serves a request; request.None if unknown.
+func (w *observer) rankOf(r *request.Request, not request.Role) int32 {
 	for _, p := range w.set.PartsOf(r) {
-		if part := &w.set.Parts[p]; part.Serves() && part.Role != request.Decode {
+		if part := &w.set.Parts[p]; part.Serves() && part.Role != not {
 			return int32(w.ranks.Route(part))
 		}
 	}
 	return request.None
 }
 
-// divideCached divides cached tokens by rank, as each rank has a cache of its own.
-func (w *observer) divideCached() {
-	s := &w.savings[0]
+// divide divides savings by rank: each rank has a cache of its own, and may have another draft model, or none.
+func (w *observer) divide(s *savings) {
+	if len(s.ranks) == 0 {
+		return
+	}
 	by := make([]savings, len(w.ranks.Places))
-	for i, rank := range w.cached {
+	for i, rank := range s.ranks {
 		if rank != request.None {
 			by[rank].values = memory.Append(by[rank].values, s.values[i])
 		}
 	}
 	for rank := range by {
-		if by[rank].metric, by[rank].place = CachedChanged, w.ranks.Places[rank]; by[rank].searched() {
+		if by[rank].metric, by[rank].place = s.metric, w.ranks.Places[rank]; by[rank].searched() {
 			s.at = append(s.at, by[rank])
 		}
 	}
@@ -96,10 +101,10 @@ func (w *observer) divideCached() {
 }
 
 func (w *observer) sortSavings() {
-	w.divideCached()
 	slices.Sort(w.cut)
 	w.savings[2].cut = w.cut
 	for i := range w.savings {
+		w.divide(&w.savings[i])
 		w.savings[i].sort()
 	}
 }
@@ -116,15 +121,21 @@ func (s *savings) searched() bool {
 }
 
 // search finds when requests ask for more or less than before, or are spared less: on single
-// ranks if that happens on one, or on less than half of several, otherwise overall.
+// ranks if that happens on one, on less than half of several, or not on the others together, otherwise overall.
 func (s *savings) search(level float64) []Shift {
 	var alone []Shift
-	ranks := 0
+	ranks, others := 0, savings{metric: s.metric}
 	for i := range s.at {
 		found := s.at[i].searchAll(level)
+		if len(found) == 0 {
+			others.values = append(others.values, s.at[i].values...)
+		}
 		alone, ranks = append(alone, found...), ranks+min(1, len(found))
 	}
 	if ranks == 1 || ranks > 0 && 2*ranks < len(s.at) {
+		return alone
+	}
+	if others.sort(); ranks > 0 && s.metric == YieldChanged && others.searched() && len(others.searchAll(level)) == 0 {
 		return alone
 	}
 	return s.searchAll(level)
@@ -162,15 +173,36 @@ func (s *savings) searchAll(level float64) []Shift {
 	like := Shift{Location: s.place, Metric: s.metric}
 	found := shifts(changes, at, s.level, like)
 	if len(found) == 0 && s.metric.isLength() { // requests of one tenant may be longer, and not most of them
-		limit := changepoint.TailLimit(values)
-		long := func(from, to int) float64 {
-			n := order.Count(values[from:to], func(v float64) bool { return v >= limit })
-			return distribution.Ratio(float64(n), float64(to-from))
+		for i, limit := range s.limits(values) {
+			long := func(from, to int) float64 {
+				n := order.Count(values[from:to], func(v float64) bool { return v >= limit })
+				return distribution.Ratio(float64(n), float64(to-from))
+			}
+			like.Limit = int64(limit)
+			least := minMeanFactor
+			if i > 0 {
+				least = minRunaway
+			}
+			o := changepoint.Options{Alpha: level, Keep: func(from, k, to int) bool {
+				before, after := means(from, k, to)
+				return factor(odds(long(from, k)), odds(long(k, to))) >= minTailFactor && factor(before, after) >= least
+			}}
+			var changes []changepoint.Change
+			if i == 0 {
+				changes = changepoint.Excesses(values, limit, o)
+			} else { // too few to compare blocks of them
+				changes = changepoint.Shares(order.Each(values, func(v float64) bool { return v >= limit }), o)
+			}
+			found = shifts(changes, at, func(from, to int) Level {
+				l := s.level(from, to)
+				l.Share = long(from, to)
+				return l
+			}, like)
+			if len(found) > 0 {
+				break
+			}
 		}
-		return shifts(changepoint.Excesses(values, limit, changepoint.Options{Alpha: level, Keep: func(from, k, to int) bool {
-			before, after := means(from, k, to)
-			return factor(odds(long(from, k)), odds(long(k, to))) >= minTailFactor && factor(before, after) >= minMeanFactor
-		}}), at, s.level, like)
+		return found
 	}
 	if s.metric == CachedChanged {
 		for i := range found {
@@ -190,6 +222,24 @@ func (s *savings) searchAll(level float64) []Shift {
 	})
 	return falls(found)
 }
+
+// limits returns the lengths from which on prompts or answers may be those that became more: where the tail begins, and, of answers, beyond
+// it, as those that run away may be fewer than those that are long anyway. A long prompt comes again with each turn of a chat, so a few more
+// of them prove nothing.
+func (s *savings) limits(values []float64) []float64 {
+	out := []float64{changepoint.TailLimit(values)}
+	if s.metric != OutputChanged {
+		return out
+	}
+	sorted := slices.Sorted(slices.Values(values))
+	for _, part := range tails {
+		out = append(out, sorted[len(sorted)-1-len(sorted)/part])
+	}
+	return out
+}
+
+// tails are the parts of all answers, as 1 in so many, that are searched for more long ones beyond the beginning of the tail.
+var tails = [...]int{20, 40, 80}
 
 // keptOf returns how often requests arrive after a change that have as large a share of their
 // tokens cached as three of four had before it, relative to how often these arrived: 1 if

@@ -30,8 +30,9 @@ const (
 	minLateness     = 500_000   // ns
 	minCached       = 0.05      // of the tokens of prompts
 	minYieldFactor  = 1.2
-	minLengthFactor = 1.1 // of prompts and answers
-	minMeanFactor   = 1.5 // of the mean, where only the long ones are longer
+	minLengthFactor = 1.1  // of prompts and answers
+	minMeanFactor   = 1.5  // of the mean, where only the long ones are longer
+	minRunaway      = 1.25 // of the mean, where a few answers are far longer
 )
 
 // Fewest is how many observations a search needs.
@@ -50,6 +51,9 @@ func (w *observer) tests() (loads, latencies int) {
 			latencies += 1 + len(w.savings[i].at)
 			if w.savings[i].metric.isLength() {
 				latencies++ // their tail
+			}
+			if w.savings[i].metric == OutputChanged {
+				latencies += len(tails)
 			}
 		}
 	}

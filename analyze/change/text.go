@@ -154,7 +154,7 @@ func (f *Shift) servers() string {
 	return f.Location.Role.String() + " servers"
 }
 
-// hosts names the first servers of several.
+// hosts names the first servers, or DP ranks, of several.
 func (f *Shift) hosts() string {
 	const few = 3
 	var names []string
@@ -163,7 +163,11 @@ func (f *Shift) hosts() string {
 			names = append(names, fmt.Sprintf("and %d more", len(f.Steps)-few))
 			break
 		}
-		names = append(names, f.Steps[i].Location.ServerName())
+		if at := f.Steps[i].Location; at.Rank.DP >= 0 {
+			names = append(names, at.DP())
+		} else {
+			names = append(names, at.ServerName())
+		}
 	}
 	return strings.Join(names, ", ")
 }
@@ -232,6 +236,10 @@ func (c *Change) Sentence() string {
 	if first.Metric != PaceChanged {
 		fmt.Fprintf(&b, " at %s", c.when())
 	}
+	if first.Metric.isLength() && first.Limit > 0 && first.rises() {
+		what, _, _ := strings.Cut(strings.TrimPrefix(first.subject(), "length of "), " ")
+		fmt.Fprintf(&b, ", as %s %% of the %s have %s tokens or more, before %s %%", words.InPercent(first.After.Share), what, words.Thousands(first.Limit), words.InPercent(first.Before.Share))
+	}
 	if (first.Metric == CachedChanged || first.Metric.isLength()) && first.Until != 0 {
 		fmt.Fprintf(&b, ", until %s", words.At(first.Until, toSecond))
 	}
@@ -274,7 +282,7 @@ func (f *Shift) subject() string {
 	case CachedChanged:
 		return of + finding.CachedTokens
 	case YieldChanged:
-		return finding.StepYield
+		return of + finding.StepYield
 	case OutputChanged:
 		return OutputLength
 	case PromptChanged:

@@ -55,7 +55,7 @@ func computedAgain(more, cached *finding.Finding) bool {
 // deployed are consequences of restarts: servers that take longer since each was restarted were
 // started with something else. It comes last because that slowness has symptoms of its own.
 var deployed = []finding.Consequence{
-	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Restart, Effect: finding.Change, Subkinds: []string{change.Pace}, Enough: sinceRestarted, Guessed: ofOneServer, Costs: true},
+	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Restart, Effect: finding.Change, Subkinds: []string{change.Pace, finding.StepYield}, Enough: sinceRestarted, Guessed: ofOneServer, Costs: true},
 }
 
 // ofOneServer reports whether a cause is about one server, whose time alone relates it to the
@@ -70,7 +70,8 @@ func sinceRestarted(became, restart *finding.Finding) bool {
 	if restart.At.Scope == place.WholeRole {
 		first -= (restart.Until - restart.Since) / 2
 	}
-	return became.Metric.After > became.Metric.Before && became.At.Scope == restart.At.Scope &&
+	worse := became.Metric.After > became.Metric.Before != (became.Subkind == finding.StepYield)
+	return worse && became.At.Scope == restart.At.Scope &&
 		became.Since+off >= restart.Since && became.Since <= first+off && (became.Until == 0 || became.Until > restart.Until+off)
 }
 

@@ -1,0 +1,49 @@
+package change
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// Of two ranks, one yields fewer tokens per step in the second half, or both do. A change of one is said of that one.
+func TestYieldOfOneRank(t *testing.T) {
+	for _, both := range []bool{false, true} {
+		r := rand.New(rand.NewPCG(1, 2))
+		all := savings{metric: YieldChanged, at: make([]savings, 2)}
+		for rank := range all.at {
+			all.at[rank] = savings{metric: YieldChanged, place: place.Location{Scope: place.OneRank, Server: rank}}
+		}
+		for i := range 400 {
+			rank := i % 2
+			v := saving{at: trace.Time(i) * 1e9, until: trace.Time(i)*1e9 + 5e8, n: 280 + r.Int64N(40), all: 100}
+			if i >= 200 && (both || rank == 1) {
+				v.n = 100
+			}
+			all.values, all.at[rank].values = append(all.values, v), append(all.at[rank].values, v)
+		}
+		found := all.search(1e-6)
+		if len(found) != 1 || (found[0].Location.Scope == place.OneRank) == both || !both && found[0].Location.Server != 1 {
+			t.Errorf("both %v: %+v", both, found)
+		}
+	}
+}
+
+// In the second half, 3 in 100 answers do not end before the limit of 2,000 tokens. That is fewer than are long anyway.
+func TestFewRunawayAnswers(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	s := savings{metric: OutputChanged}
+	for i := range 1600 {
+		v := saving{at: trace.Time(i) * 1e9, until: trace.Time(i) * 1e9, n: 20 + int64(60*r.ExpFloat64()), all: 1}
+		if i >= 800 && i%33 == 0 {
+			v.n = 2000
+		}
+		s.values = append(s.values, v)
+	}
+	found := s.search(1e-4)
+	if len(found) != 1 || found[0].After.Rate < 1.4*found[0].Before.Rate || found[0].Time < 780e9 || found[0].Time > 870e9 || found[0].Limit < 100 {
+		t.Errorf("%+v", found)
+	}
+}
