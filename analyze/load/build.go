@@ -197,6 +197,7 @@ type Prefill struct {
 	From, To trace.Time // From is before To
 	Tokens   float64    // computed tokens
 	Pairs    float64    // of a computed token and one that it attends to: a cached one, or one before it
+	Off      trace.Time // by how much From and To may be off, both alike: the trace has their difference only
 }
 
 // perNs returns how many tokens, and pairs of them, were computed per nanosecond.
@@ -269,7 +270,7 @@ func Batches(prefills []Prefill) (out []Prefill) {
 		if running--; running == 0 {
 			perNs, pairs = 0, 0 // drop rounding errors
 		}
-		if i+1 < len(ends) && prefills[ends[i+1]].To-p.To <= request.SameBatch {
+		if i+1 < len(ends) && prefills[ends[i+1]].To-p.To <= max(request.SameBatch, p.Off) {
 			continue
 		}
 		batch.To = p.To

@@ -187,6 +187,7 @@ func (w *observer) workOf(part *request.Part, thread int, prefill load.Pieces) (
 	r := &w.set.Requests[part.Request]
 	m := &r.Metrics
 	decode.Request = part.Request
+	var batches batches
 	if thread == request.None {
 		if m.TTFT >= 0 && part.End > part.Start+trace.Time(m.TTFT) {
 			decode.From, decode.To = part.Start+trace.Time(m.TTFT), part.End
@@ -206,10 +207,17 @@ func (w *observer) workOf(part *request.Part, thread int, prefill load.Pieces) (
 				decode.From = max(decode.From, row.End)
 			case request.Stepping:
 				decode.From, decode.To = order.Earlier(decode.From, row.Start), max(decode.To, row.End)
+				batches.add(w.set.InstantsOf(i))
 			}
 		})
 	}
+	decode.Batch = batches.mean()
 	prefill.Of(part.Request, m)
+	if thread != request.None && w.set.Threads[thread].Row == request.None { // durations, placed by when the front end had the first token
+		for i := range prefill {
+			prefill[i].Off = (prefill[i].To - prefill[i].From) / 4
+		}
+	}
 	decode.Units = float64(m.DecodeTokens())
 	if _, steps := m.StepYield(); steps > 0 {
 		decode.Units = float64(steps)
@@ -237,6 +245,7 @@ func (w *observer) decodeWork(decodes, others []Piece, prefills []load.Prefill) 
 			return tokens(p)
 		})
 	}, func() { computing = newLevelOver(union(prefills), one) })
+	unseen := unseenIn(decodes, running)
 	for _, p := range decodes {
 		if !w.inside(p.From) {
 			continue
@@ -246,11 +255,39 @@ func (w *observer) decodeWork(decodes, others []Piece, prefills []load.Prefill) 
 			continue
 		}
 		p.NS, p.Burden = float64(p.To-p.From)/p.Units, Burden{running.mean(p.From, p.To), context.mean(p.From, p.To)}
+		if more := p.Batch / p.Burden[0]; unseen && more > 0 {
+			p.Burden[0], p.Burden[1] = p.Batch, more*p.Burden[1]
+		}
 		alone = memory.Append(alone, p)
 		p.NS *= 1 - held
 		list = memory.Append(list, p)
 	}
 	return list, alone
+}
+
+// batches adds up the sizes of the batches that a request was in.
+type batches struct{ sum, n float64 }
+
+func (b *batches) add(list []request.Instant) {
+	for i := range list {
+		if x := &list[i]; x.Kind == request.Scheduled && x.Batch > 0 {
+			b.sum, b.n = b.sum+float64(x.Batch), b.n+1
+		}
+	}
+}
+
+func (b *batches) mean() float64 { return b.sum / max(1, b.n) }
+
+// unseenIn reports whether batches hold more requests than there are: others were not sampled, or were lost.
+func unseenIn(decodes []Piece, running *levelOver) bool {
+	const about = 1.1
+	all, seen := 0.0, 0.0
+	for _, p := range decodes {
+		if p.Batch > 0 {
+			all, seen = all+p.Units*p.Batch, seen+p.Units*running.mean(p.From, p.To)
+		}
+	}
+	return all > about*seen
 }
 
 // prefillWork returns a piece for every batch of prefills. Its burdens are the tokens it

@@ -46,6 +46,7 @@ type Piece struct {
 	Burden   Burden  // what makes it longer
 	Ratio    float64 // of NS to what such work usually takes
 	Shared   float64 // fraction of the usual time that is due to the load of other requests
+	Batch    float64 // how many requests are in its decode steps, according to the scheduler; 0 is unknown
 }
 
 // Fewest is the minimum number of pieces in a pace.
