@@ -106,5 +106,6 @@ func lives(m *Measured) ([]finding.Finding, finding.Check) {
 			f.Severity = finding.Info // it was intended, and is over
 		}
 	}
+	m.addWarmUps(found)
 	return m.Costs.Price(found), check
 }

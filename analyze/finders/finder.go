@@ -107,7 +107,7 @@ func (m *Measured) Look(list []Finder) Result {
 		by[i], r.Checks[i] = of, FinderCheck{&list[i], check, len(of)}
 	})
 	found := slices.Concat(by...)
-	r.Findings = finding.Merge(slices.Clone(found), slices.Concat(kept, tookOver(found), seenTwice, remade, m.recorded(), consequences, m.overloaded(), m.onHosts(), m.longer(), deployed, m.lateByIdling()))
+	r.Findings = finding.Repeats(finding.Merge(slices.Clone(found), slices.Concat(kept, tookOver(found), seenTwice, remade, warm, m.recorded(), consequences, m.overloaded(), m.onHosts(), m.longer(), deployed, m.lateByIdling())))
 	if m.Costs != nil {
 		r.Findings, r.Sum = m.settle(r.Findings)
 	}

@@ -306,7 +306,11 @@ func lateInSteps(m *Measured) ([]finding.Finding, finding.Check) {
 func lostSpans(m *Measured) ([]finding.Finding, finding.Check) {
 	found, check := m.Loss.Findings()
 	for i := range m.changed {
-		if f, ok := m.onlySlow(&m.changed[i]); ok {
+		f, ok := m.onlySlow(&m.changed[i])
+		if !ok {
+			f, ok = m.onlySome(&m.changed[i])
+		}
+		if ok {
 			found = append(found, f)
 		}
 	}

@@ -92,7 +92,8 @@ type Measured struct {
 	Memory  *allocations.Memory // nil without snapshots of memory
 	Routing *routing.Routing    // nil without counts of tokens by expert, and without logs
 	changed []finding.Finding   // from Caches and Changes, all kinds
-	waits   *waits              // nil unless communication is mostly waiting
+	ranks   func() *place.RankSet
+	waits   *waits // nil unless communication is mostly waiting
 	// lateHosts is, by rank that is late in host collectives, what its host did meanwhile.
 	lateHosts map[string][]gaps.Work
 	played    map[string]bool // ranks whose cost, from a replay, includes the idle time of their devices
@@ -149,6 +150,7 @@ func Measure(in Inputs) Measured {
 func (m *Measured) ofRequests() []func() {
 	in := m.Of
 	peers := sync.OnceValue(func() *place.Groups { return place.Of(in.Requests) })
+	m.ranks = func() *place.RankSet { return peers().Ranks }
 	steps := []func(){
 		func() { m.Changes = change.Find(peers()) },
 		func() { m.Lives = lifecycle.Find(in.Requests) },

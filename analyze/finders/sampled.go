@@ -2,19 +2,25 @@ package finders
 
 import (
 	"fmt"
+	"maps"
+	"math"
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/change"
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// sampling is the subkind of findings about dumps that keep only some requests since some time.
-const sampling = "sampling"
+// Subkinds of findings about dumps that keep only slow requests, or only some of all, since some time.
+const (
+	sampling = "sampling"
+	sampled  = "sampled"
+)
 
 // onlySlow reports that a fall of arrivals means that only slow requests are kept, if these
 // arrive as often as before, and no others do.
@@ -54,8 +60,77 @@ func (m *Measured) onlySlow(f *finding.Finding) (found finding.Finding, ok bool)
 		words.When(f.Since, f.Since-f.Within, f.Since+f.Within), words.Nearly(shortest), words.ThreeDigits(is), words.ThreeDigits(was), words.InPercent(1-kept))}, true
 }
 
-// kept are the consequences of keeping only slow requests: everything measured in them is slower.
+// onlySome reports that arrivals fell because the dump no longer has all requests: schedulers say that their batches hold more.
+func (m *Measured) onlySome(f *finding.Finding) (found finding.Finding, ok bool) {
+	const all, fewer = 0.9, 0.8
+	if f.Metric.Name != change.Arrivals || f.Metric.After >= f.Metric.Before {
+		return found, false
+	}
+	from, to, _ := m.Of.Requests.Bounds()
+	before, after := m.inBatches(from, f.Since-f.Within), m.inBatches(f.Since+f.Within, to)
+	if before < all || after == 0 || after > fewer*before {
+		return found, false
+	}
+	return finding.Finding{Subkind: sampled, At: f.At, Since: f.Since, Within: f.Within, P: f.P, Metric: f.Metric, Text: fmt.Sprintf("since %s, the dump has at most %s %% of the requests in the batches of schedulers, before %s %%: the others are not in it (sampling?), and %s requests/s are not all that came",
+		words.When(f.Since, f.Since-f.Within, f.Since+f.Within), words.InPercent(after), words.InPercent(min(1, before)), words.ThreeDigits(f.Metric.After))}, true
+}
+
+// inBatches returns the share of the requests in decode batches between two times that the set has; 0 if schedulers don't tell how large
+// batches are. It is an upper bound: steps of which the set has no request are unknown.
+func (m *Measured) inBatches(from, to trace.Time) float64 {
+	s := m.Of.Requests
+	steps := map[int][]decodeStep{} // by process
+	for i := range s.AllRequests() {
+		for _, p := range s.PartsOf(&s.Requests[i]) {
+			part := &s.Parts[p]
+			thread := s.Lead(part)
+			if !part.Serves() || thread == request.None || part.End <= from || part.Start >= to {
+				continue
+			}
+			proc := s.Threads[thread].Proc
+			s.EachSelectedStage(s.StagesOf(thread), true, func(i int, _ bool) {
+				row := s.Row(i)
+				if row.Means != request.Stepping || row.Start < from || row.End > to {
+					return
+				}
+				for _, at := range s.InstantsOf(i) {
+					if at.Kind == request.Scheduled && at.Batch > 0 {
+						steps[proc] = memory.Append(steps[proc], decodeStep{request.Interval{From: row.Start, To: row.End}, at.Batch})
+						return
+					}
+				}
+			})
+		}
+	}
+	return seenOf(steps)
+}
+
+// A decodeStep is a request's share in a batch.
+type decodeStep struct {
+	request.Interval
+	batch int32
+}
+
+// seenOf returns the share of the requests in batches that are there: each has the length of its step over the size of the batch, and if
+// all are there, these add up to the time in which there is a step.
+func seenOf(steps map[int][]decodeStep) float64 {
+	has, of := 0.0, int64(0)
+	for _, proc := range slices.Sorted(maps.Keys(steps)) {
+		list := steps[proc]
+		for _, x := range list {
+			has += float64(x.To-x.From) / float64(x.batch)
+		}
+		all := order.Each(list, func(x decodeStep) request.Interval { return x.Interval })
+		of += new(request.NewCoverage(all)).Overlap(0, math.MaxInt64)
+	}
+	return has / float64(max(1, of)) // 0 where there are no steps
+}
+
+// kept are the consequences of keeping only slow requests: everything measured in them is slower. If only some of all are kept, that is
+// true of nothing but how many there are, and of what depends on that.
 var kept = []finding.Consequence{
+	{Cause: finding.Loss, CauseSubkind: sampled, Effect: finding.Load, Subkinds: []string{""}, Around: true, Enough: whenKept, Same: true},
+	{Cause: finding.Loss, CauseSubkind: sampled, Effect: finding.Change, Subkinds: []string{change.Pace}, Around: true, Enough: whenKept, Same: true},
 	{Cause: finding.Loss, CauseSubkind: sampling, Effect: finding.Change, Subkinds: []string{"", change.Pace, change.OutputLength, change.PromptLength, finding.CachedTokens}, Around: true, Enough: whenKept, Same: true},
 	{Cause: finding.Loss, CauseSubkind: sampling, Effect: finding.Load, Subkinds: []string{"", finding.Waits}, Around: true, Enough: whenKept, Same: true},
 	{Cause: finding.Loss, CauseSubkind: sampling, Effect: finding.Transfer, Subkinds: []string{"", finding.Waits}, Around: true, Enough: whenKept, Same: true},

@@ -1,11 +1,14 @@
 package finders
 
 import (
+	"math"
 	"strings"
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze/change"
 	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/lifecycle"
+	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -41,6 +44,44 @@ func TestOnlySlowRequests(t *testing.T) {
 		found, ok := (&Measured{Of: Inputs{Requests: s}}).onlySlow(&fell)
 		if ok != (c.says != "") || !strings.Contains(found.Text, c.says) {
 			t.Errorf("%s: %v, %q; want %q", name, ok, found.Text, c.says)
+		}
+	}
+}
+
+// Batches of four that never end: the dump has all four, or one or two of them.
+func TestSeenOfBatches(t *testing.T) {
+	for _, c := range []struct {
+		kept int
+		want float64
+	}{{4, 1}, {2, 0.5}, {1, 0.25}, {0, 0}} {
+		steps := map[int][]decodeStep{}
+		for i := range 100 {
+			for range c.kept {
+				from := trace.Time(10 * i)
+				steps[i%2] = append(steps[i%2], decodeStep{request.Interval{From: from, To: from + 10}, 4})
+			}
+		}
+		if got := seenOf(steps); math.Abs(got-c.want) > 1e-9 {
+			t.Errorf("%d of 4 kept: %g, want %g", c.kept, got, c.want)
+		}
+	}
+}
+
+// A server that was restarted stands still, or is slower, until it is warm. What lasts longer, or is elsewhere, is not due to that.
+func TestWhileWarmingUp(t *testing.T) {
+	const second = trace.Time(1e9)
+	at := place.Location{Scope: place.OneRank}
+	start := finding.Finding{Kind: finding.Lifecycle, Subkind: lifecycle.Restart, At: at, Since: 100 * second, Until: 115 * second, Full: 140 * second}
+	slower := func(since, until trace.Time) finding.Finding {
+		return finding.Finding{Kind: finding.Change, Subkind: change.Pace, At: at, Since: since * second, Until: until * second, Metric: finding.Metric{Before: 10, After: 40}}
+	}
+	for _, c := range []struct {
+		since, until trace.Time
+		want         bool
+	}{{116, 138, true}, {116, 0, false}, {116, 200, false}, {90, 105, false}} {
+		f := slower(c.since, c.until)
+		if got := whileWarmingUp(&f, &start); got != c.want {
+			t.Errorf("from %d to %d: %v, want %v", c.since, c.until, got, c.want)
 		}
 	}
 }
