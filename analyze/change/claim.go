@@ -55,6 +55,11 @@ func (f *Shift) slight() bool {
 	return f.Metric == PaceChanged && f.After.value(f.Metric) < finding.Slight*f.Before.value(f.Metric)
 }
 
+// tooSlightFor reports whether a shift is too slight to be why another stage takes longer: it makes no queue, and no other work longer.
+func (f *Shift) tooSlightFor(g *Shift) bool {
+	return f.slight() && g.Metric != PaceChanged && g.Stage != "" && !g.isSeen() && g.Means.Phase() != f.Means.Phase()
+}
+
 // knowsWhoSees reports whether the claim of a shift at its place already includes what users see of it: a pace measures
 // every request, and if one server is slower, users of the others notice nothing.
 func (f *Shift) knowsWhoSees() bool {

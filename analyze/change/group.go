@@ -19,6 +19,8 @@ import (
 // data, or wait for either, how requests end, and last what users see of it.
 func (f *Shift) cause() int {
 	switch {
+	case f.Sized: // larger prompts, or fuller batches
+		return 14
 	case f.Metric == ShareChanged && f.rises():
 		return 0
 	case f.Metric == ShareChanged: // because another rank's share rises
@@ -103,6 +105,8 @@ func follows(lead, f *Shift, lag trace.Time) bool {
 	case lead.Metric == PaceChanged && f.Metric == PaceChanged && lead.Location.Scope == place.OneRank && f.Location.Scope == place.OneRank && lead.Location != f.Location:
 		return false // one slow server does not slow down another that has no more to do
 	case lead.Metric == PaceChanged && f.Metric != PaceChanged && (lead.rises() != f.rises() || f.Metric.isLoad()):
+		return false
+	case lead.tooSlightFor(f):
 		return false
 	case lead.Metric == PaceChanged && isGradual(lead.Shape):
 		return true // a gradual change may push a series over its threshold at any time
@@ -191,7 +195,7 @@ func (w *observer) explain(c *Changes) {
 		shifts := make([]*Shift, len(compared))
 		parallel.Each(len(compared), func(k int) { shifts[k] = compared[k].compare(times[i], times[i+1], times[i+2]) })
 		for _, f := range shifts {
-			if f != nil && !change.has(f) {
+			if f != nil && !change.has(f) && !change.Shifts[0].tooSlightFor(f) {
 				f.Name = f.name()
 				change.Shifts = append(change.Shifts, *f)
 			}

@@ -108,10 +108,11 @@ func asItsServer(pace, late *finding.Finding) bool {
 }
 
 // asSlower reports whether requests may wait at a limit because the servers there became slower. If more requests had arrived, these
-// would explain the limit instead. Decode steps that take a little longer leave no server without time for prefills.
+// would explain the limit instead. Decode steps that take a little longer leave no server without time for prefills, or without room.
 func asSlower(limit, became *finding.Finding) bool {
 	slight := workOf(&became.Metric) == "decode" && became.Metric.After < finding.Slight*became.Metric.Before
-	return became.Metric.After > became.Metric.Before && limit.At.Overlaps(&became.At) && !(slight && limit.Subkind == serverlimit.Prefills.String())
+	other := limit.Subkind == serverlimit.Prefills.String() || limit.Subkind == serverlimit.Room.String()
+	return became.Metric.After > became.Metric.Before && limit.At.Overlaps(&became.At) && !(slight && other)
 }
 
 // wasAsFast reports whether a server that seems to have always been slow became slower at some
