@@ -32,7 +32,7 @@ func (c *collector) finish() *profile.Profile {
 	f.Samples = joined(j, func(t *parse.Tables) *[]profile.CounterSample { return &t.Samples }, func(x *profile.CounterSample, k *keptBatch) bool {
 		return j.row(&x.Row, k) && j.time(&x.Time, k)
 	})
-	f.OneBlock = joined(j, func(t *parse.Tables) *[]profile.OneBlock { return &t.OneBlock }, func(x *profile.OneBlock, k *keptBatch) bool {
+	f.Grids = joined(j, func(t *parse.Tables) *[]profile.KernelGrid { return &t.Grids }, func(x *profile.KernelGrid, k *keptBatch) bool {
 		x.Event = j.event(x.Event, k)
 		return x.Event != profile.NoEvent
 	})

@@ -163,9 +163,9 @@ func (r *restoring) countEvents() (n int64) {
 func (r *restoring) eventsOf(file *file) error {
 	in := r.openRows(file.name, r.opt.Syms)
 	at, start, dur, name := r.spot(in), in.column("start"), in.column("dur"), in.column("name")
-	correlation, single := &cell{}, &cell{}
+	correlation, blocks, single := &cell{}, &cell{}, &cell{}
 	if !file.operators {
-		correlation, single = in.column("correlation"), in.column("one_block")
+		correlation, blocks, single = in.column("correlation"), in.column("blocks"), in.column("one_block")
 	}
 	category := r.categoryOf(file, in)
 	if r.view == collectivesView {
@@ -178,12 +178,17 @@ func (r *restoring) eventsOf(file *file) error {
 			continue
 		}
 		s.Args = arguments(s.Cat)
-		if threads := single.int(); threads > 0 {
-			p.OneBlock = append(p.OneBlock, profile.OneBlock{Event: int32(len(p.Events)), Threads: int32(threads)})
+		if g := gridOf(blocks, single); g != 0 {
+			p.Grids = append(p.Grids, profile.KernelGrid{Event: int32(len(p.Events)), Grid: g})
 		}
 		p.Events = append(p.Events, s)
 	}
 	return in.close()
+}
+
+// gridOf returns the grid of a kernel. Older datasets have only the threads of single blocks.
+func gridOf(blocks, single *cell) profile.Grid {
+	return profile.GridOf(max(blocks.int(), min(single.int(), 1)), single.int())
 }
 
 // categoryOf returns a function for the category of the current row. Rows of exports have none; they get

@@ -96,10 +96,10 @@ func (w *walk) end() {
 
 func (s *stream) Kernels(yield func(*profile.Kernel) bool) {
 	w := s.walkWithin(kernelsFile, duringKernels)
-	kind, device, number, single := w.in.column("kind"), w.in.column("device"), w.in.column("stream"), w.in.column("one_block")
+	kind, device, number, blocks, single := w.in.column("kind"), w.in.column("device"), w.in.column("stream"), w.in.column("blocks"), w.in.column("one_block")
 	var k profile.Kernel
 	w.each(func(e profile.Event) bool {
-		k = profile.Kernel{Event: e, Device: int32(device.int()), Stream: uint32(number.int()), OneBlock: int32(single.int()), Graph: string(kind.text()) == graphKind}
+		k = profile.Kernel{Event: e, Device: int32(device.int()), Stream: uint32(number.int()), Grid: gridOf(blocks, single), Graph: string(kind.text()) == graphKind}
 		return yield(&k)
 	})
 }

@@ -22,6 +22,7 @@ type sliceRow struct {
 	Device      int32  `parquet:"device,dict" doc:"device index within the process, for kernels and copies; -1 is none"`
 	Stream      int64  `parquet:"stream,dict" doc:"CUDA stream, for kernels and copies; -1 is none"`
 	Correlation int64  `parquet:"correlation,optional,delta" doc:"links a call to what it launched; unique within the capture"`
+	Blocks      *int32 `parquet:"blocks,optional" doc:"blocks of the grid of a kernel; null is unknown"`
 	OneBlock    *int32 `parquet:"one_block,optional" doc:"threads of a kernel that was launched as a single block; null for others"`
 	Bytes       *int64 `parquet:"bytes,optional" unit:"bytes" doc:"size of a copy"`
 	From        string `parquet:"memory_from,dict,optional" redact:"own" doc:"kind of memory that a copy reads; only for exports (in traces, name has it)"`

@@ -135,18 +135,18 @@ func (r *recording) threadsOf(number int32, p *profile.Profile, are []profile.Id
 
 // events writes the events.
 func (r *recording) events(p *profile.Profile, places []Place) {
-	single := p.OneBlock
+	grids := p.Grids
 	for i := range p.Events {
 		e := &p.Events[i]
 		f, row, at := fileOf(e.Place.Kind()), &p.Rows[e.Place.Row()], places[e.Place.Row()]
 		if f.operators {
 			r.operator(f, e, row.TID, at)
 		} else {
-			threads := int32(0)
-			if len(single) > 0 && single[0].Event == int32(i) {
-				threads, single = single[0].Threads, single[1:]
+			grid := profile.Grid(0)
+			if len(grids) > 0 && grids[0].Event == int32(i) {
+				grid, grids = grids[0].Grid, grids[1:]
 			}
-			r.slice(f, e, row, at, threadsOf(threads))
+			r.slice(f, e, row, at, grid)
 		}
 	}
 }
@@ -177,8 +177,8 @@ func (r *recording) jsonOf(a trace.Arg) string {
 	return string(r.text)
 }
 
-func (r *recording) slice(f *file, e *profile.Slice, on *profile.Row, at Place, oneBlock *int32) {
-	row := sliceRow{Start: int64(e.Time), Dur: e.Dur, Place: at, Kind: f.kind, Name: r.name(e.Name), Category: r.name(e.Cat), Device: -1, Stream: -1, Correlation: e.Correlation, OneBlock: oneBlock}
+func (r *recording) slice(f *file, e *profile.Slice, on *profile.Row, at Place, grid profile.Grid) {
+	row := sliceRow{Start: int64(e.Time), Dur: e.Dur, Place: at, Kind: f.kind, Name: r.name(e.Name), Category: r.name(e.Cat), Device: -1, Stream: -1, Correlation: e.Correlation, Blocks: known(grid.Blocks()), OneBlock: known(grid.OneBlock())}
 	switch f {
 	case kernelsFile, copiesFile:
 		row.Device, row.Stream = int32(on.PID), on.TID
@@ -192,12 +192,12 @@ func (r *recording) slice(f *file, e *profile.Slice, on *profile.Row, at Place, 
 	r.sliceTable(f).write(row)
 }
 
-// threadsOf returns the value of column one_block for a kernel.
-func threadsOf(oneBlock int32) *int32 {
-	if oneBlock == 0 {
+// known returns the value of a column in which 0 is unknown.
+func known(n int32) *int32 {
+	if n == 0 {
 		return nil
 	}
-	return &oneBlock
+	return &n
 }
 
 func (r *recording) sliceTable(f *file) *lazy[sliceRow] {

@@ -80,7 +80,7 @@ func (x *walking) kernels() {
 	l := lazy[sliceRow]{of: x.writer, name: kernelsFile.name}
 	x.Kernels(func(k *profile.Kernel) bool {
 		row := x.slice(&k.Event, KernelKind(k))
-		row.Device, row.Stream, row.OneBlock = k.Device, int64(k.Stream), threadsOf(k.OneBlock)
+		row.Device, row.Stream, row.Blocks, row.OneBlock = k.Device, int64(k.Stream), known(k.Grid.Blocks()), known(k.Grid.OneBlock())
 		l.write(row)
 		return true
 	})

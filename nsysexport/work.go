@@ -70,7 +70,7 @@ func (w *walk) kernels(yield func(*profile.Kernel, *rows.Kernel) bool) (more boo
 	more = true
 	w.src.Kernels(func(k *rows.Kernel) bool {
 		if w.event(&out.Event, k.PID, k.Start, k.End, k.Correlation, k.Name) {
-			out.Device, out.Stream, out.OneBlock, out.Node = k.Device, k.Stream, k.OneBlock, int64(k.Node)
+			out.Device, out.Stream, out.Grid, out.Node = k.Device, k.Stream, k.Grid, int64(k.Node)
 			more = yield(&out, k)
 		}
 		return more

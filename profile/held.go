@@ -82,7 +82,7 @@ func (m *Meta) Cut(end trace.Time) trace.Time {
 
 func (h *held) Kernels(yield func(*Kernel) bool) {
 	var k Kernel
-	single, launches, counted := h.p.OneBlock, newLaunchArgs(h.syms, h.args), h.countThreads()
+	grids, launches, counted := h.p.Grids, newLaunchArgs(h.syms, h.args), h.countThreads()
 	h.each(KernelSlice, KernelSlice, func(e Event, row *Row) bool {
 		k = Kernel{Event: e, Device: int32(row.PID), Stream: uint32(row.TID)}
 		if id := h.argsOf(&e); id != 0 {
@@ -91,11 +91,11 @@ func (h *held) Kernels(yield func(*Kernel) bool) {
 				k.Shape = k.Shape.inBlocks()
 			}
 		}
-		for len(single) > 0 && single[0].Event < e.At {
-			single = single[1:]
+		for len(grids) > 0 && grids[0].Event < e.At {
+			grids = grids[1:]
 		}
-		if len(single) > 0 && single[0].Event == e.At {
-			k.OneBlock = single[0].Threads
+		if len(grids) > 0 && grids[0].Event == e.At {
+			k.Grid = grids[0].Grid
 		}
 		return yield(&k)
 	})

@@ -27,8 +27,8 @@ type Profile struct {
 	// Counters are values for reports, by time, for a profile of one Part; their Rank is meaningless.
 	Counters []CounterValue
 
-	// OneBlock are the kernels that were launched as a single block, in the order of Events.
-	OneBlock []OneBlock
+	// Grids are those of the kernels whose grid was recorded, in the order of Events.
+	Grids []KernelGrid
 
 	Collectives Collectives
 	Steps       []Step
@@ -158,10 +158,10 @@ type Fingerprint struct {
 	Row  int32
 }
 
-// A OneBlock is a kernel of a single block: see [Kernel].
-type OneBlock struct {
-	Event   int32 // index in Events
-	Threads int32
+// A KernelGrid is the grid of a kernel.
+type KernelGrid struct {
+	Event int32 // index in Events
+	Grid  Grid
 }
 
 // StepKind is what a step of the scheduler computes.

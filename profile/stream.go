@@ -156,24 +156,37 @@ type Kernel struct {
 	Event
 	Device int32  // in the process's numbering
 	Stream uint32 // CUDA stream
-	// OneBlock is the number of threads of a kernel that was launched as a single block, so that one multiprocessor
-	// of the device runs it; 0 if there are several blocks, or if that is unknown.
-	OneBlock int32
-	Graph    bool // stands for a whole graph
+	Grid   Grid
+	Graph  bool // stands for a whole graph
 	// Shape and Node are known if [LaunchArguments] were requested. A node of a graph has its number in each
 	// replay; 0 is no graph, or unknown.
 	Shape LaunchShape
 	Node  int64
 }
 
-// OneBlockOf returns [Kernel.OneBlock] of a kernel with a number of blocks, and of threads per block. Unknown
-// sizes are 0.
-func OneBlockOf(blocks, threads int64) int32 {
-	if blocks != 1 || threads < 0 || threads > math.MaxInt32 {
-		return 0
+// A Grid is the size of a launch: the number of its blocks, of which most kernels get more if they have more to do. If there
+// is one, it is minus the number of its threads; 0 is unknown.
+type Grid int32
+
+// GridOf returns the grid of a launch with a number of blocks, and of threads per block. Unknown sizes are 0.
+func GridOf(blocks, threads int64) Grid {
+	if blocks == 1 && threads > 0 && threads <= math.MaxInt32 {
+		return Grid(-threads)
 	}
-	return int32(threads)
+	return Grid(min(max(0, blocks), math.MaxInt32))
 }
+
+// Blocks returns the number of blocks; 0 is unknown.
+func (g Grid) Blocks() int32 {
+	if g < 0 {
+		return 1
+	}
+	return int32(g)
+}
+
+// OneBlock returns the number of threads of a kernel that was launched as a single block, so that one multiprocessor
+// of the device runs it; 0 if there are several blocks, or if that is unknown.
+func (g Grid) OneBlock() int32 { return int32(max(0, -g)) }
 
 // A Copy is a copy between memories, or a memory fill. Name is the name of the operation in nsys stats: "[CUDA
 // memcpy Host-to-Device]", "[CUDA memset]".

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/internal/order"
@@ -67,6 +68,7 @@ type kernelExcess struct {
 	times       float64 // launches / launches on the others; 0 if these have none
 	longest     int64   // longest kernel of the rank, ns
 	longestElse int64   // of any other rank
+	blocks      profilewalk.Resized
 }
 
 // kernels compares what the ranks compute: in total, and by kernel name, the largest difference first.
@@ -74,6 +76,7 @@ func (l *lateCause) kernels() (all excess, by []kernelExcess) {
 	type named struct {
 		kernelExcess
 		took, launches map[int32]int64 // by rank
+		blocks         []float64       // of the launches on the other ranks
 	}
 	total := map[int32]int64{}
 	list := map[trace.Sym]*named{}
@@ -84,19 +87,24 @@ func (l *lateCause) kernels() (all excess, by []kernelExcess) {
 		}
 		computed := k.Summary.Total - k.Waited
 		total[k.RankIndex] = distribution.AddTimes(total[k.RankIndex], computed)
-		of := order.Memo(list, k.Sym, func() *named { return &named{kernelExcess{name: k.Name}, map[int32]int64{}, map[int32]int64{}} })
+		of := order.Memo(list, k.Sym, func() *named {
+			return &named{kernelExcess: kernelExcess{name: k.Name}, took: map[int32]int64{}, launches: map[int32]int64{}}
+		})
 		of.took[k.RankIndex] = distribution.AddTimes(of.took[k.RankIndex], computed)
 		of.launches[k.RankIndex] += int64(k.Summary.N)
 		if k.RankIndex == l.rank {
-			of.longest = max(of.longest, k.Summary.Max)
+			of.longest, of.kernelExcess.blocks.After = max(of.longest, k.Summary.Max), k.Blocks
 		} else {
-			of.longestElse = max(of.longestElse, k.Summary.Max)
+			of.longestElse, of.blocks = max(of.longestElse, k.Summary.Max), append(of.blocks, k.Blocks)
 		}
 	}
 	for _, x := range list {
 		x.excess = l.over(x.took)
 		if n := l.over(x.launches); n.usual > 0 {
 			x.times, x.more = n.factor, n.ns*x.usual/n.usual
+		}
+		if x.kernelExcess.blocks.Time = x.usual; len(x.blocks) > 0 {
+			x.kernelExcess.blocks.Before = distribution.LowerMedian(x.blocks)
 		}
 		by = append(by, x.kernelExcess)
 	}
@@ -202,7 +210,11 @@ func kernelCause(all excess, kernels []kernelExcess, collectives int) string {
 	case top.ns >= nearlyAll*all.ns:
 		return fmt.Sprintf("its `%s` kernels run %s longer", top.short(), longer(top.excess))
 	case len(kernels) > 1 && slower(all, kernels, func(k *kernelExcess) float64 { return k.factor }) >= nearlyAll:
-		return fmt.Sprintf("its kernels run %s longer, nearly all of them", longer(all)) + AsLowClock
+		text := fmt.Sprintf("its kernels run %s longer, nearly all of them", longer(all))
+		if blocks := profilewalk.More(order.EachRow(kernels, func(k *kernelExcess) profilewalk.Resized { return k.blocks }), all.factor); blocks > 1 {
+			return text + ", " + profilewalk.WhyAlike(blocks, all.factor, "")
+		}
+		return text + AsLowClock
 	case top.ns >= most*all.ns:
 		return fmt.Sprintf("its `%s` kernels run %s longer, and so do other kernels", top.short(), longer(top.excess))
 	}

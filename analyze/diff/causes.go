@@ -40,7 +40,7 @@ func (d *Diff) main() []*Row {
 		r := d.causeOf(func(r *Row) bool {
 			return r.Kind == kind && !(late != nil && r.waits()) && !(d.slowed != nil && r.computes()) && !d.replaced(r)
 		})
-		if kind == Kernel && d.clock != "" { // other kernels wait longer or shorter for those that compute
+		if kind == Kernel && d.alike != "" { // other kernels wait longer or shorter for those that compute
 			r = cmp.Or(d.causeOf(func(r *Row) bool { return r.computes() && !d.replaced(r) }), r)
 		}
 		if r != nil {

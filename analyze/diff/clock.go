@@ -2,6 +2,7 @@ package diff
 
 import (
 	"github.com/sgtrace/sgtrace/analyze/diff/compare"
+	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/profile/kernelname"
 )
 
@@ -10,22 +11,15 @@ func (r *Row) computes() bool { return r.Kind == Kernel && takesAsLong(r.Name) }
 
 func takesAsLong(kernel string) bool { return !kernelname.KindOf(kernel).Varies() }
 
-// likeClock returns how the GPU clock seems to have changed: "lower" if nearly all kernels that compute take longer by about the
-// same factor, "higher" if they take less time, otherwise "".
-func (d *Diff) likeClock() string {
+// whyAlike says why nearly all kernels that compute take longer or less time by about the same factor, "" if they do not.
+func (d *Diff) whyAlike() string {
 	var list []compare.Kernel
 	for i := range d.Rows {
 		if r := &d.Rows[i]; r.computes() {
-			list = append(list, compare.Kernel{Before: float64(r.Before.Mean), After: float64(r.After.Mean), N: [2]int64{r.Before.N, r.After.N}, Known: r.Changed()})
+			list = append(list, compare.Kernel{Before: float64(r.Before.Mean), After: float64(r.After.Mean), N: [2]int64{r.Before.N, r.After.N}, Blocks: [2]float64{r.Before.Blocks, r.After.Blocks}, Known: r.Changed()})
 		}
 	}
-	switch factor := compare.ClockFactor(list); {
-	case factor > 1:
-		return "lower"
-	case factor > 0:
-		return "higher"
-	}
-	return ""
+	return compare.WhyAlike(list)
 }
 
 // kernelsByRank returns, for every rank that both captures have, the kernels that compute.
@@ -39,6 +33,7 @@ func (r *diffRows) kernelsByRank() map[string][]compare.Kernel {
 		k := compare.Kernel{Known: true} // many kernels that change alike are no chance
 		k.N[0], k.Before = meanOf(before)
 		k.N[1], k.After = meanOf(after)
+		k.Blocks = [2]float64{blocksOf(before), blocksOf(after)}
 		list[key.Rank] = append(list[key.Rank], k)
 	}
 	return list
@@ -53,4 +48,13 @@ func meanOf(groups []*diffGroup) (n int64, mean float64) {
 		}
 	}
 	return n, sum / float64(max(1, n))
+}
+
+// blocksOf returns the mean blocks of the launches of kernels in groups; 0 if those of any are unknown.
+func blocksOf(groups []*diffGroup) float64 {
+	var all profilewalk.Blocks
+	for _, g := range groups {
+		all.Join(&g.blocks)
+	}
+	return all.Mean()
 }

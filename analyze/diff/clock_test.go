@@ -9,31 +9,36 @@ import (
 	"github.com/sgtrace/sgtrace/internal/significance"
 )
 
-// If all kernels are slower by the same factor, the clock may be lower. That does not hold for one
-// slow kernel, nor for changes that may be chance.
-func TestLikeClock(t *testing.T) {
+// If all kernels are slower by the same factor, the clock may be lower, or all have more to do, which the grids of their
+// launches tell apart. That does not hold for one slow kernel, nor for changes that may be chance.
+func TestWhyAlike(t *testing.T) {
 	names := []string{"gemm", "rms_norm", "silu_and_mul", "flash_fwd_kernel", "ncclDevKernel_AllReduce_Sum_bf16_RING_LL"}
 	for name, c := range map[string]struct {
 		factors [5]float64
+		blocks  [5]float64 // after, 100 before
 		sure    finding.Confidence
 		want    string
 	}{
-		"all":            {[5]float64{1.5, 1.5, 1.45, 1, 0.5}, finding.Certain, "lower"},
-		"faster":         {[5]float64{0.7, 0.7, 0.72, 1, 2}, finding.Certain, "higher"},
-		"one of them":    {[5]float64{1.5, 1, 1, 1, 1.5}, finding.Certain, ""},
-		"unlike":         {[5]float64{1.5, 2.5, 1.1, 1.5, 1.5}, finding.Certain, ""},
-		"a few percent":  {[5]float64{1.05, 1.05, 1.05, 1.05, 1.05}, finding.Certain, ""},
-		"may be chance":  {[5]float64{1.5, 1.5, 1.5, 1.5, 1.5}, "", ""},
-		"nothing at all": {[5]float64{1, 1, 1, 1, 1}, finding.Certain, ""},
+		"all":            {[5]float64{1.5, 1.5, 1.45, 1, 0.5}, [5]float64{}, finding.Certain, "as if the GPU clock were lower, or each had more to do"},
+		"as many blocks": {[5]float64{1.5, 1.5, 1.45, 1, 0.5}, [5]float64{100, 100, 101, 200, 200}, finding.Certain, "their launches have as many blocks, as if the GPU clock were lower"},
+		"more blocks":    {[5]float64{1.5, 1.5, 1.45, 1, 0.5}, [5]float64{160, 150, 140, 100, 100}, finding.Certain, "their launches have 1.50 times as many blocks (median): they have more to do"},
+		"fewer blocks":   {[5]float64{0.7, 0.7, 0.72, 1, 2}, [5]float64{75, 75, 75, 75, 75}, finding.Certain, "their launches have 0.750 times as many blocks (median): they have less to do"},
+		"some have more": {[5]float64{1.5, 1.5, 1.45, 1, 0.5}, [5]float64{150, 100, 100, 100, 100}, finding.Certain, "as if the GPU clock were lower, or each had more to do"},
+		"faster":         {[5]float64{0.7, 0.7, 0.72, 1, 2}, [5]float64{}, finding.Certain, "as if the GPU clock were higher, or each had less to do"},
+		"one of them":    {[5]float64{1.5, 1, 1, 1, 1.5}, [5]float64{}, finding.Certain, ""},
+		"unlike":         {[5]float64{1.5, 2.5, 1.1, 1.5, 1.5}, [5]float64{}, finding.Certain, ""},
+		"a few percent":  {[5]float64{1.05, 1.05, 1.05, 1.05, 1.05}, [5]float64{}, finding.Certain, ""},
+		"may be chance":  {[5]float64{1.5, 1.5, 1.5, 1.5, 1.5}, [5]float64{}, "", ""},
+		"nothing at all": {[5]float64{1, 1, 1, 1, 1}, [5]float64{}, finding.Certain, ""},
 	} {
 		d := &Diff{}
 		for i, f := range c.factors {
-			r := Row{Before: Stat{N: 100, Mean: 1000}, After: Stat{N: 100, Mean: int64(1000 * f)}}
+			r := Row{Before: Stat{N: 100, Mean: 1000, Blocks: 100}, After: Stat{N: 100, Mean: int64(1000 * f), Blocks: c.blocks[i]}}
 			r.Kind, r.Name = Kernel, names[i]
 			r.Mean = compare.Change{Change: significance.Change{Ratio: f}, Sure: c.sure}
 			d.Rows = append(d.Rows, r)
 		}
-		if got := d.likeClock(); got != c.want {
+		if got := d.whyAlike(); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/metric"
+	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/format/inventory"
 	"github.com/sgtrace/sgtrace/internal/order"
@@ -70,7 +71,7 @@ type Diff struct {
 	// mutedReasons are the subkinds of muted findings about paces and the load.
 	mutedReasons []string
 	locate       *diffRows         // makes rows, also by rank
-	clock        string            // see likeClock
+	alike        string            // see whyAlike
 	slowed       []finding.Finding // ranks, but not all of them, whose GPU clocks seem to have changed
 }
 
@@ -89,6 +90,7 @@ func (k diffKey) compare(o diffKey) int {
 type diffGroup struct {
 	pieces    []distribution.Sample
 	neighbors significance.Neighbors
+	blocks    profilewalk.Blocks // of the launches of a kernel
 }
 
 func (g *diffGroup) add(piece, pieces int, dur int64, in *distribution.Store) {
@@ -138,7 +140,7 @@ func Compare(before, after *Collected, opt Options) *Diff {
 	d.addUp()
 	d.swapped = d.onlyKernels()
 	if d.slowed = compare.ClocksOfRanks(d.locate.kernelsByRank()); d.slowed == nil {
-		d.clock = d.likeClock()
+		d.alike = d.whyAlike()
 	}
 	d.keepWithin()
 	d.verdict = d.words(d.locate)

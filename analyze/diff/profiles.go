@@ -154,22 +154,27 @@ func graphSetting(streams []launching) []setup.Setting {
 // readWork reads the kernels and copies of one stream, and the host calls that wait for devices.
 func (d *Collected) readWork(set *profile.Set, number int, s profile.Stream, window *profilewalk.Options, pieces *compare.Pieces, work *stepWork, launches *launching) *profilewalk.ByName[diffGroup] {
 	by := profilewalk.NewByName[diffGroup](set)
-	put := func(e *profile.Event, kind uint8, piece int) {
-		by.Of(e.Rank, e.Name, kind).add(piece, pieces.N(), e.Dur(), d.in)
+	put := func(e *profile.Event, kind uint8, piece int) *diffGroup {
+		g := by.Of(e.Rank, e.Name, kind)
+		g.add(piece, pieces.N(), e.Dur(), d.in)
+		return g
 	}
-	add := func(e *profile.Event, kind uint8) {
+	add := func(e *profile.Event, kind uint8) *diffGroup { // nil if it is left out
 		switch {
 		case !window.Keeps(e):
 		case work == nil:
-			put(e, kind, pieces.At(e.Start))
+			return put(e, kind, pieces.At(e.Start))
 		default:
 			if piece, ok := work.pieceOf(number, e, pieces); ok {
-				put(e, kind, piece)
+				return put(e, kind, piece)
 			}
 		}
+		return nil
 	}
 	for k := range s.Kernels {
-		add(&k.Event, workKernel)
+		if g := add(&k.Event, workKernel); g != nil {
+			g.blocks.Add(k.Grid)
+		}
 	}
 	for c := range s.Copies {
 		add(&c.Event, workCopy)

@@ -29,6 +29,7 @@ type Stat struct {
 	Mean     int64 // in tenths of ns
 	// PerUnit is the total per request or step, in tenths of ns; -1 if unknown: the rank has no steps.
 	PerUnit int64
+	Blocks  float64 // of the launches of a kernel, on average; 0 is unknown, or no kernel
 }
 
 // rate returns how many durations there are per request or step.
@@ -269,7 +270,7 @@ func (r *diffRows) measure(side int, groups []*diffGroup, units []float64) (m di
 	if m.N = d.N; d.N == 0 {
 		return m, approximate
 	}
-	m.Mean, m.mean = d.MeanTenths, neighbors.Mean(each)
+	m.Mean, m.mean, m.Blocks = d.MeanTenths, neighbors.Mean(each), blocksOf(groups)
 	if r.few() || r.captures() {
 		m.medians, m.tails = quantilesOf(t, groups, pieces)
 		t.Of(list...)

@@ -280,8 +280,8 @@ func (d *Diff) sentence(r *Row, rows *diffRows) string {
 	if !d.byRank {
 		text += rows.where(r)
 	}
-	if d.clock != "" && r.computes() {
-		text += ", and nearly all other kernels that compute by about as much, as if the GPU clock were " + d.clock
+	if d.alike != "" && r.computes() {
+		text += ", and nearly all other kernels that compute by about as much, " + d.alike
 	}
 	return text
 }

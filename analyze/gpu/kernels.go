@@ -20,10 +20,11 @@ import (
 type RankKernel struct {
 	Rank, Name string
 	Class      kernelname.Class
-	Single     int64 // of Total: in launches of one block
-	Threads    int32 // of the largest such launch
-	Waited     int64 // of Total: waiting for communication before it on its stream; see GPU.Early
-	Unknown    bool  // no rule matches some of them: Class is what unknown kernels count as
+	Single     int64   // of Total: in launches of one block
+	Threads    int32   // of the largest such launch
+	Blocks     float64 // mean of all launches; 0 if that of any is unknown
+	Waited     int64   // of Total: waiting for communication before it on its stream; see GPU.Early
+	Unknown    bool    // no rule matches some of them: Class is what unknown kernels count as
 	Summary    distribution.Summary
 	Ranks      int // number of ranks that ran such kernels
 	// Excess is Total minus the median of the totals of the ranks that ran such kernels, in ns; all of
@@ -45,7 +46,7 @@ type kernelTimes struct {
 	classes []kernelname.Class
 	unknown []bool
 	waited  []int64
-	single  []singleBlocks
+	grids   []grids
 	samples []distribution.Sample
 	sums    []distribution.Summary
 }
@@ -54,15 +55,12 @@ func (k *kernelTimes) add(r *gpuRow) {
 	at := k.index.At(int64(r.name))
 	if *at == 0 {
 		k.names, k.classes, k.samples = append(k.names, r.name), append(k.classes, r.class), append(k.samples, distribution.Sample{})
-		k.unknown, k.waited, k.single = append(k.unknown, false), append(k.waited, 0), append(k.single, singleBlocks{})
+		k.unknown, k.waited, k.grids = append(k.unknown, false), append(k.waited, 0), append(k.grids, grids{})
 		*at = int32(len(k.names))
 	}
 	k.unknown[*at-1] = k.unknown[*at-1] || r.flags&rowUnknown != 0
 	k.waited[*at-1] = distribution.AddTimes(k.waited[*at-1], r.waited)
-	if r.flags&rowSingle != 0 {
-		single := &k.single[*at-1]
-		single.time, single.threads = distribution.AddTimes(single.time, r.dur), max(single.threads, r.single)
-	}
+	k.grids[*at-1].add(r)
 	k.samples[*at-1].Add(r.dur, distribution.NoLimit)
 }
 
@@ -86,7 +84,7 @@ func (k *kernelTimes) summarize() {
 // million names.
 func (k *kernelTimes) moveTo(rows []RankKernel, set *profile.Set, rank int32) []RankKernel {
 	for i, name := range k.names {
-		rows = append(rows, RankKernel{Rank: set.Ranks[rank], Name: set.Syms.Name(name), Class: k.classes[i], Unknown: k.unknown[i], Waited: k.waited[i], Single: k.single[i].time, Threads: k.single[i].threads, Summary: k.sums[i], Sym: name, RankIndex: rank})
+		rows = append(rows, RankKernel{Rank: set.Ranks[rank], Name: set.Syms.Name(name), Class: k.classes[i], Unknown: k.unknown[i], Waited: k.waited[i], Single: k.grids[i].single, Threads: k.grids[i].threads, Blocks: k.grids[i].blocks.Mean(), Summary: k.sums[i], Sym: name, RankIndex: rank})
 	}
 	*k = kernelTimes{}
 	return rows

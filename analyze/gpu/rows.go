@@ -7,6 +7,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/internal/order"
+	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/profile/kernelname"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -21,8 +22,8 @@ type gpuRow struct {
 	name     trace.Sym
 	class    kernelname.Class
 	flags    rowFlags
-	single   int32 // threads of a kernel of one block: see profile.Kernel
-	inStep   int32 // index plus 1 of the innermost step around the call; 0 is no step, or the call is unknown
+	grid     profile.Grid // of a kernel that computes
+	inStep   int32        // index plus 1 of the innermost step around the call; 0 is no step, or the call is unknown
 
 	waited int64 // ns of dur spent waiting for what ran before it; set once the sweep reaches it
 }
@@ -35,7 +36,7 @@ const (
 	rowGraph                         // launched by a CUDA graph, or a whole graph
 	rowUnknown                       // no rule of the classes matches it: class is a guess
 	rowMigrated                      // moves pages of unified memory, which no call launches
-	rowSingle                        // a kernel of one block, which computes: single is known
+	rowSized                         // a kernel that computes, and grid is known
 	rowStep                          // multiplied by the kind of the step that launched it
 )
 
@@ -153,8 +154,8 @@ func (p *packedRows) append(to []byte, r *gpuRow) []byte {
 		to = binary.AppendUvarint(to, uint64(r.launched))
 		to = binary.AppendVarint(to, int64(r.inStep)-int64(p.last.inStep))
 	}
-	if r.flags&rowSingle != 0 {
-		to = binary.AppendUvarint(to, uint64(r.single))
+	if r.flags&rowSized != 0 {
+		to = binary.AppendVarint(to, int64(r.grid))
 	}
 	p.last = *r
 	return to
@@ -180,7 +181,7 @@ func (r *rowReader) next() bool {
 	row.class, row.flags = kernelname.Class(kind>>flagBits), rowFlags(kind&(1<<flagBits-1))
 	row.stream = r.Signed()
 	row.name = trace.Sym(r.Unsigned())
-	row.launch, row.launched, row.waited, row.single, row.inStep = 0, 0, 0, 0, 0
+	row.launch, row.launched, row.waited, row.grid, row.inStep = 0, 0, 0, 0, 0
 	last := r.inStep
 	r.inStep = 0
 	if row.called() {
@@ -191,8 +192,8 @@ func (r *rowReader) next() bool {
 	if r.inStep > 0 {
 		row.inStep = r.inStep + r.steps
 	}
-	if row.flags&rowSingle != 0 {
-		row.single = int32(r.Unsigned())
+	if row.flags&rowSized != 0 {
+		row.grid = profile.Grid(r.Signed())
 	}
 	return true
 }

@@ -27,7 +27,7 @@ func TestSingleBlocks(t *testing.T) {
 			switch r.IntN(5) {
 			case 0:
 				e.Name = syms.Intern("ncclDevKernel_AllReduce_Sum_bf16_RING_LL")
-				s.KernelRows = append(s.KernelRows, profile.Kernel{Event: e, Stream: 20, OneBlock: 32}) // communication, which uses few blocks on purpose
+				s.KernelRows = append(s.KernelRows, profile.Kernel{Event: e, Stream: 20, Grid: profile.GridOf(1, int64(32))}) // communication, which uses few blocks on purpose
 				mark(&wide, e)
 			case 1:
 				e.Name = syms.Intern("[CUDA memcpy Device-to-Host]")
@@ -37,7 +37,7 @@ func TestSingleBlocks(t *testing.T) {
 				s.KernelRows = append(s.KernelRows, profile.Kernel{Event: e, Stream: uint32(r.IntN(3))})
 				mark(&wide, e)
 			default:
-				s.KernelRows = append(s.KernelRows, profile.Kernel{Event: e, Stream: uint32(r.IntN(3)), OneBlock: int32(1 + r.IntN(256))})
+				s.KernelRows = append(s.KernelRows, profile.Kernel{Event: e, Stream: uint32(r.IntN(3)), Grid: profile.GridOf(1, int64(1+r.IntN(256)))})
 				mark(&single, e)
 			}
 		}

@@ -188,8 +188,16 @@ func (g *GPUs) addStart(set *profile.Set, r *rankWork) {
 	}
 }
 
-// singleBlocks are the launches of a kernel that have one block.
-type singleBlocks struct {
-	time    int64 // ns
-	threads int32 // of the largest
+// grids sums up the grids of the launches of a kernel.
+type grids struct {
+	single  int64 // time of launches of one block, ns
+	threads int32 // of the largest of those
+	blocks  profilewalk.Blocks
+}
+
+func (g *grids) add(r *gpuRow) {
+	g.blocks.Add(r.grid)
+	if threads := r.grid.OneBlock(); threads > 0 {
+		g.single, g.threads = distribution.AddTimes(g.single, r.dur), max(g.threads, threads)
+	}
 }

@@ -173,7 +173,7 @@ func (s *gpuSweep) add(r *gpuRow) {
 		}
 		s.kernels.add(r)
 	}
-	if r.flags&rowSingle == 0 {
+	if r.grid.OneBlock() == 0 {
 		s.wide = max(s.wide, r.end())
 	}
 	switch {

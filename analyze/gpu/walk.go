@@ -207,9 +207,9 @@ func (w *gpuWalk) kernelRow(k *profile.Kernel, l *profilewalk.Launch) gpuRow {
 	default:
 		row.flags |= rowUnknown
 	}
-	if k.OneBlock > 0 && row.class == kernelname.ClassCompute {
-		row.flags |= rowSingle
-		row.single = k.OneBlock
+	if row.class == kernelname.ClassCompute && k.Grid != 0 {
+		row.flags |= rowSized
+		row.grid = k.Grid
 	}
 	return row
 }

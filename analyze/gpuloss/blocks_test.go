@@ -22,7 +22,7 @@ func TestSingleBlocksFinding(t *testing.T) {
 		{1, 20, ""},
 	} {
 		syms, s := trace.NewSymbols(), &testset.RowStream{}
-		s.KernelRows = []profile.Kernel{{Event: profile.Event{Start: 0, End: c.until, Name: syms.Intern("reduce")}, OneBlock: c.threads},
+		s.KernelRows = []profile.Kernel{{Event: profile.Event{Start: 0, End: c.until, Name: syms.Intern("reduce")}, Grid: profile.GridOf(1, int64(c.threads))},
 			{Event: profile.Event{Start: c.until, End: c.until + 100, Name: syms.Intern("gemm")}}}
 		found, _ := SingleBlocks(gpu.Measure(testset.SetOf(syms, []string{"TP0"}, s), gpu.Options{}))
 		text := ""

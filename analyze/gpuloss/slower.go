@@ -12,6 +12,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/internal/order"
@@ -41,6 +42,7 @@ const SlowSubkind = "slower kernels"
 type peered struct {
 	name        string
 	n           int64
+	blocks      [2]float64 // mean of the launches on its peers, and on the rank; 0 is unknown
 	took, usual float64
 	median      float64 // what took would be if all kernels were slower by as much as the median one
 }
@@ -126,15 +128,15 @@ func besidePeers(rank int32, group []int32, of map[int32]launched) *slowRank {
 	}
 	for sym, own := range of[rank] {
 		s.name = own.Rank
-		var usual, medians []float64
+		var usual, medians, blocks []float64
 		for _, peer := range s.peers {
 			if k := of[peer][sym]; k != nil && own.Summary.N >= fewestPeered && isAsOften(own, k) {
-				medians = append(medians, float64(k.Summary.P50))
+				medians, blocks = append(medians, float64(k.Summary.P50)), append(blocks, k.Blocks)
 				usual = append(usual, float64(computed(k))/float64(k.Summary.N)*float64(own.Summary.N))
 			}
 		}
 		if len(usual) > 0 {
-			p := peered{name: own.Name, n: int64(own.Summary.N), took: float64(computed(own)), usual: distribution.LowerMedian(usual)}
+			p := peered{name: own.Name, n: int64(own.Summary.N), took: float64(computed(own)), usual: distribution.LowerMedian(usual), blocks: [2]float64{distribution.LowerMedian(blocks), own.Blocks}}
 			p.median = p.usual * float64(own.Summary.P50) / max(1, distribution.LowerMedian(medians))
 			s.kernels = append(s.kernels, p)
 		}
@@ -218,11 +220,19 @@ func (s *slowRank) which() string {
 	top := &s.kernels[0]
 	switch {
 	case len(s.kernels) > 1 && all >= nearlyAllOf*usual:
-		return "nearly all of them, as if its clock were lower, or each had more to do"
+		return "nearly all of them, " + s.why()
 	case top.longer() >= nearlyAllOf*(s.took-s.usual):
 		return fmt.Sprintf("`%s`, %s times as long, while others take as long as there", briefly(top.name), words.ThreeDigits(top.took/max(1, top.usual)))
 	}
 	return "most of all `" + briefly(top.name) + "`"
+}
+
+// why says why nearly all kernels take longer, as far as that is known.
+func (s *slowRank) why() string {
+	blocks := profilewalk.More(order.EachRow(s.kernels, func(p *peered) profilewalk.Resized {
+		return profilewalk.Resized{Before: p.blocks[0], After: p.blocks[1], Time: p.usual}
+	}), s.factor())
+	return profilewalk.WhyAlike(blocks, s.factor(), "its clock")
 }
 
 // peersText names the peers of a rank.

@@ -300,7 +300,7 @@ func (t *Timeline) Sentence(c *Change) string {
 	if c.metric.pace != "" {
 		why := c.Load
 		if len(c.Where) > 1 {
-			why = strings.Replace(why, asLowClock, "as if their clocks were lower", 1)
+			why = strings.Replace(why, "as if "+itsClock+" were", "as if their clocks were", 1)
 		}
 		longer := words.ThreeDigits(c.After) + " times as long"
 		if c.gradual {

@@ -44,6 +44,7 @@ type pacedKernel struct {
 	usual  float64    // mean time in its place, ns
 	name   trace.Sym
 	stream uint32
+	grid   profile.Grid
 }
 
 // A paced is the kernels of one name on one device, in order of their starts.
@@ -81,7 +82,7 @@ func (c *Collector) kernelsOf(t *Timeline, g *gpu.GPUs, rows int64) [][]pacedKer
 		st.Kernels(func(k *profile.Kernel) bool {
 			from, to := c.place(k.Rank, k.Start, k.End)
 			if i, ok := index[deviceKey{k.Rank, k.Device}]; ok && from < to {
-				all[i] = append(all[i], pacedKernel{start: from, took: k.Dur(), name: k.Name, stream: k.Stream})
+				all[i] = append(all[i], pacedKernel{start: from, took: k.Dur(), name: k.Name, stream: k.Stream, grid: k.Grid})
 			}
 			return true
 		})
@@ -142,7 +143,7 @@ func (c *Collector) brief(name trace.Sym) string {
 	return table.CutMiddle(profile.BareName(c.set.Syms.Name(name)), width, table.Style{ASCII: true})
 }
 
-const asLowClock = "as if its clock were lower"
+const itsClock = "its clock"
 
 // A pacedWork is what a device ran: its kernels in order, and all of its names, longest total time
 // first. equal holds those that take equally long each time, or as long as on their peers.
@@ -286,7 +287,7 @@ func (c *Collector) paceSince(t *Timeline, d *Device, w *pacedWork, lead *slowin
 		return nil // some have more to do for a while, or larger steps
 	}
 	if all {
-		why = cmp.Or(w.turns(x.Time, x.Until), "nearly all of them, "+asLowClock+", or each had more to do")
+		why = cmp.Or(w.turns(x.Time, x.Until), "nearly all of them, "+profilewalk.WhyAlike(moreBlocks(list, x), x.After, itsClock))
 		x.lost += c.lostByOthers(w, x, since)
 	}
 	if d.Stepped {
@@ -294,6 +295,24 @@ func (c *Collector) paceSince(t *Timeline, d *Device, w *pacedWork, lead *slowin
 	}
 	x.known, x.Load = true, words.JoinNonEmpty("; ", why, x.Load)
 	return x
+}
+
+// moreBlocks returns by which factor the launches of slower kernels have more blocks since a change: see [profilewalk.More].
+func moreBlocks(list []slowing, x *Change) float64 {
+	var all []profilewalk.Resized
+	for _, s := range list {
+		var before, after profilewalk.Blocks
+		for i := range s.of.kernels {
+			switch k := &s.of.kernels[i]; {
+			case k.start < x.Time:
+				before.Add(k.grid)
+			case x.Until == 0 || k.start < x.Until:
+				after.Add(k.grid)
+			}
+		}
+		all = append(all, profilewalk.Resized{Before: before.Mean(), After: after.Mean(), Time: float64(s.took)})
+	}
+	return profilewalk.More(all, x.After)
 }
 
 // leastLonger returns the least factor by which kernels of a name must take longer to count. Where nearly

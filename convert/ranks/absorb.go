@@ -207,9 +207,9 @@ func (a *absorption) addEvents() {
 		a.shifted[i] = int32(len(f.Events))
 		f.Events = append(f.Events, e)
 	}
-	for _, k := range n.OneBlock {
+	for _, k := range n.Grids {
 		if a.duplicates[k.Event] == isNew {
-			f.OneBlock = append(f.OneBlock, profile.OneBlock{Event: a.shifted[k.Event], Threads: k.Threads})
+			f.Grids = append(f.Grids, profile.KernelGrid{Event: a.shifted[k.Event], Grid: k.Grid})
 		}
 	}
 }

@@ -165,10 +165,8 @@ func (p *process) kernel(k *dispatch) {
 		}
 		return l
 	})
-	if event != profile.NoEvent && blocks[0]*blocks[1]*blocks[2] == 1 {
-		if n := profile.OneBlockOf(1, threads); n > 0 {
-			p.p.OneBlock = memory.Append(p.p.OneBlock, profile.OneBlock{Event: event, Threads: n})
-		}
+	if g := profile.GridOf(blocks[0]*blocks[1]*blocks[2], threads); event != profile.NoEvent && g != 0 {
+		p.p.Grids = memory.Append(p.p.Grids, profile.KernelGrid{Event: event, Grid: g})
 	}
 	p.worked(row, k.Name, &k.at)
 	if kernelname.MeetsOthers(p.r.opt.Syms.Name(k.Name)) {

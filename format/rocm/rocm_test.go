@@ -48,7 +48,7 @@ func lines(src *format.Source, opt *format.Options, pid int64) (out []string) {
 		})
 		st.Kernels(func(k *profile.Kernel) bool {
 			call := calls[k.Correlation]
-			out = append(out, fmt.Sprint("kernel ", opt.Syms.Name(k.Name), k.Start, k.End, k.Device, k.Stream, k.OneBlock, " of ", opt.Syms.Name(call.Name), call.Start))
+			out = append(out, fmt.Sprint("kernel ", opt.Syms.Name(k.Name), k.Start, k.End, k.Device, k.Stream, k.Grid.OneBlock(), " of ", opt.Syms.Name(call.Name), call.Start))
 			return true
 		})
 		st.Copies(func(c *profile.Copy) bool {

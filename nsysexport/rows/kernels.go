@@ -26,9 +26,9 @@ type Kernel struct {
 	Start, End trace.Time
 	Node       uint64 // graph node; 0 if the kernel was not in a graph, or its node is unknown
 	Place
-	Name     trace.Sym // with namespaces, template and call parameters
-	Launch   LaunchID  // index in [Source.Launches]; 0 is unknown
-	OneBlock int32     // as in [profile.Kernel]
+	Name   trace.Sym // with namespaces, template and call parameters
+	Launch LaunchID  // index in [Source.Launches]; 0 is unknown
+	Grid   profile.Grid
 }
 
 // LaunchID is an index of [Source.Launches].
@@ -120,7 +120,7 @@ func (s *Source) kernels(spec *tableSpec, yield func(*Kernel) bool) {
 		k.Name = c.name(kerName)
 		k.Start, k.End, k.Node = c.time(opStart), c.time(opEnd), uint64(c.int(kerNode))
 		c.place(&k.Place)
-		k.OneBlock = profile.OneBlockOf(c.int(kerGridX)*c.int(kerGridY)*c.int(kerGridZ), c.int(kerBlockX)*c.int(kerBlockY)*c.int(kerBlockZ))
+		k.Grid = profile.GridOf(c.int(kerGridX)*c.int(kerGridY)*c.int(kerGridZ), c.int(kerBlockX)*c.int(kerBlockY)*c.int(kerBlockZ))
 		if !s.Options.Brief {
 			if l := c.launch(); l != last {
 				id := order.Memo(known, l, func() LaunchID { return s.launches.id(l) })

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 )
@@ -25,27 +26,35 @@ const (
 type Kernel struct {
 	Before, After float64 // mean time, in any unit
 	N             [2]int64
-	Known         bool // it changed beyond doubt
+	Blocks        [2]float64 // mean of the launches; 0 is unknown
+	Known         bool       // it changed beyond doubt
 }
 
-// ClockFactor returns the factor by which nearly all kernels take longer (or, below 1, less time), as if the GPU
-// clock had changed: a problem of one kernel doesn't look like that. It returns 0 if kernels did not change alike.
-func ClockFactor(kernels []Kernel) float64 {
-	factor, _ := alike(kernels)
-	return factor
+// WhyAlike says why nearly all kernels take longer or less time by the same factor; "" if they do not. A problem of one
+// kernel does not look like that: either each launch has more or less to do, or the GPU clock seems to have changed.
+func WhyAlike(kernels []Kernel) string {
+	factor, blocks, _ := alike(kernels)
+	if factor == 0 {
+		return ""
+	}
+	return profilewalk.WhyAlike(blocks, factor, "the GPU clock")
 }
 
-func alike(kernels []Kernel) (factor float64, names int) {
+// alike returns by which factor nearly all kernels take longer, 0 if they do not, by which factor their launches have more
+// blocks (see [profilewalk.More]), and how many names agree.
+func alike(kernels []Kernel) (factor, blocks float64, names int) {
 	type kernel struct {
 		change, weight float64
 		known          bool
 	}
 	var list []kernel
+	var resized []profilewalk.Resized
 	total := 0.0
 	for _, k := range kernels {
 		if min(k.N[0], k.N[1]) >= minAlike && k.Before > 0 && k.After > 0 {
 			weight := k.Before * float64(k.N[0])
 			list, total = append(list, kernel{math.Log(k.After / k.Before), weight, k.Known}), total+weight
+			resized = append(resized, profilewalk.Resized{Before: k.Blocks[0], After: k.Blocks[1], Time: weight})
 		}
 	}
 	slices.SortFunc(list, func(a, b kernel) int { return cmp.Compare(a.change, b.change) })
@@ -67,25 +76,26 @@ func alike(kernels []Kernel) (factor float64, names int) {
 		}
 	}
 	if math.Abs(middle) < math.Log1p(clockChange) || same < clockPart*total || known < same/2 {
-		return 0, 0
+		return 0, 0, 0
 	}
-	return math.Exp(middle), names
+	factor = math.Exp(middle)
+	return factor, profilewalk.More(resized, factor), names
 }
 
 // ClocksOfRanks returns a finding for each rank on which kernels take longer or less time
-// alike, unless they do on all ranks. Each rank is compared with itself.
+// alike, but not because they have more or less to do, unless they do on all ranks. Each rank is compared with itself.
 func ClocksOfRanks(byRank map[string][]Kernel) (found []finding.Finding) {
 	for _, rank := range slices.Sorted(maps.Keys(byRank)) {
-		factor, names := alike(byRank[rank])
-		if names < fewestNames {
+		factor, blocks, names := alike(byRank[rank])
+		if names < fewestNames || blocks != 0 && blocks != 1 {
 			continue
 		}
-		clock := "lower"
+		changed := "lower"
 		if factor < 1 {
-			clock = "higher"
+			changed = "higher"
 		}
 		found = append(found, finding.Finding{Kind: finding.Change, Subkind: "kernels on " + rank, At: place.Named(rank), Severity: finding.Info, Confidence: finding.Certain, CostBasis: finding.GPUTime,
-			Text:   fmt.Sprintf("nearly all kernels that compute take %s times as long on %s, and not on all ranks, as if its GPU clock were %s (%s)", words.ThreeDigits(factor), rank, clock, finding.Certain),
+			Text:   fmt.Sprintf("nearly all kernels that compute take %s times as long on %s, and not on all ranks, as if its GPU clock were %s (%s)", words.ThreeDigits(factor), rank, changed, finding.Certain),
 			Metric: finding.Metric{Name: "time of kernels", Unit: table.Number, Before: 1, After: factor}})
 	}
 	if len(found) == len(byRank) {

@@ -38,7 +38,7 @@ type Tables struct {
 	Arrows      []profile.Arrow
 	Redundant   []profile.Arrow // useless if any event has a correlation
 	Launches    []profile.Launch
-	OneBlock    []profile.OneBlock
+	Grids       []profile.KernelGrid
 	Collectives []profile.Collective
 	Peers       []PeerTask
 	Steps       []profile.Step
@@ -111,7 +111,7 @@ func (b *Batch) take() *Batch {
 	out.Arrows = slices.Clone(b.Arrows)
 	out.Redundant = slices.Clone(b.Redundant)
 	out.Launches = slices.Clone(b.Launches)
-	out.OneBlock = slices.Clone(b.OneBlock)
+	out.Grids = slices.Clone(b.Grids)
 	out.Collectives = slices.Clone(b.Collectives)
 	out.Peers = slices.Clone(b.Peers)
 	out.Steps = slices.Clone(b.Steps)
@@ -125,7 +125,7 @@ func (b *Batch) take() *Batch {
 		Rows: b.Rows[:0], Open: b.Open[:0],
 		Tables: Tables{
 			Events: b.Events[:0], Instants: b.Instants[:0], Samples: b.Samples[:0], Arrows: b.Arrows[:0],
-			Redundant: b.Redundant[:0], Launches: b.Launches[:0], OneBlock: b.OneBlock[:0],
+			Redundant: b.Redundant[:0], Launches: b.Launches[:0], Grids: b.Grids[:0],
 			Collectives: b.Collectives[:0], Peers: b.Peers[:0], Steps: b.Steps[:0], Prints: b.Prints[:0],
 			Asked: b.Asked[:0], Callers: b.Callers[:0], Syncs: b.Syncs[:0],
 		},

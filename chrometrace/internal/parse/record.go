@@ -199,7 +199,7 @@ func (p *parser) complete() {
 		if p.opt.Filter.Fingerprint {
 			p.out.Prints = append(p.out.Prints, profile.Fingerprint{Time: ev.ts, Dur: ev.dur, Name: nm.sym, Row: row})
 		}
-		p.oneBlock(index)
+		p.grid(index)
 		if p.found&collectiveArgs != 0 || nm.isComm() {
 			p.collective(index, row, true)
 		}
@@ -229,14 +229,14 @@ func (p *parser) complete() {
 	}
 }
 
-// oneBlock records a kernel of a single block.
-func (p *parser) oneBlock(index int32) {
+// grid records the grid of a kernel.
+func (p *parser) grid(index int32) {
 	const both = 1<<argGrid | 1<<argBlock
-	if index == profile.NoEvent || p.found&both != both || volume(p.got[argGrid].raw) != 1 {
+	if index == profile.NoEvent || p.found&both != both {
 		return
 	}
-	if threads := profile.OneBlockOf(1, volume(p.got[argBlock].raw)); threads > 0 {
-		p.out.OneBlock = append(p.out.OneBlock, profile.OneBlock{Event: index, Threads: threads})
+	if g := profile.GridOf(volume(p.got[argGrid].raw), volume(p.got[argBlock].raw)); g != 0 {
+		p.out.Grids = append(p.out.Grids, profile.KernelGrid{Event: index, Grid: g})
 	}
 }
 
