@@ -20,9 +20,9 @@ func TestWhyAlike(t *testing.T) {
 		want    string
 	}{
 		"all":            {[5]float64{1.5, 1.5, 1.45, 1, 0.5}, [5]float64{}, finding.Certain, "as if the GPU clock were lower, or each had more to do"},
-		"as many blocks": {[5]float64{1.5, 1.5, 1.45, 1, 0.5}, [5]float64{100, 100, 101, 200, 200}, finding.Certain, "their launches have as many blocks, as if the GPU clock were lower"},
-		"more blocks":    {[5]float64{1.5, 1.5, 1.45, 1, 0.5}, [5]float64{160, 150, 140, 100, 100}, finding.Certain, "their launches have 1.50 times as many blocks (median): they have more to do"},
-		"fewer blocks":   {[5]float64{0.7, 0.7, 0.72, 1, 2}, [5]float64{75, 75, 75, 75, 75}, finding.Certain, "their launches have 0.750 times as many blocks (median): they have less to do"},
+		"as many blocks": {[5]float64{1.5, 1.5, 1.45, 1, 0.5}, [5]float64{100, 100, 101, 200, 200}, finding.Certain, "launched with as many blocks, as if the GPU clock were lower"},
+		"more blocks":    {[5]float64{1.5, 1.5, 1.45, 1, 0.5}, [5]float64{160, 150, 140, 100, 100}, finding.Certain, "launched with 1.50 times as many blocks (median): they have more to do"},
+		"fewer blocks":   {[5]float64{0.7, 0.7, 0.72, 1, 2}, [5]float64{75, 75, 75, 75, 75}, finding.Certain, "launched with 0.750 times as many blocks (median): they have less to do"},
 		"some have more": {[5]float64{1.5, 1.5, 1.45, 1, 0.5}, [5]float64{150, 100, 100, 100, 100}, finding.Certain, "as if the GPU clock were lower, or each had more to do"},
 		"faster":         {[5]float64{0.7, 0.7, 0.72, 1, 2}, [5]float64{}, finding.Certain, "as if the GPU clock were higher, or each had less to do"},
 		"one of them":    {[5]float64{1.5, 1, 1, 1, 1.5}, [5]float64{}, finding.Certain, ""},

@@ -10,6 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/metric"
+	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/internal/changepoint"

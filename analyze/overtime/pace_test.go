@@ -256,3 +256,25 @@ func TestGapPaces(t *testing.T) {
 		}
 	}
 }
+
+// Kernels that take longer have more to do if their launches have more blocks since then, and not if they have as many.
+func TestPaceOfGrids(t *testing.T) {
+	for blocks, want := range map[int64]string{
+		150: "nearly all of them, launched with 1.50 times as many blocks (median): they have more to do",
+		100: "nearly all of them, launched with as many blocks, as if its clock were lower",
+	} {
+		c := shortCapture{factor: from("", 1.5), rank: "TP0"}
+		set, since, _ := c.record(3)
+		for _, s := range set.Streams {
+			for i := range s.(*testset.RowStream).KernelRows {
+				k := &s.(*testset.RowStream).KernelRows[i]
+				if k.Grid = profile.GridOf(100, 256); k.Rank == 0 && k.Start >= since {
+					k.Grid = profile.GridOf(blocks, 256)
+				}
+			}
+		}
+		if found, _ := timelineOf(set, Options{}).Findings(); len(found) != 1 || !strings.Contains(found[0].Text, want) {
+			t.Errorf("%d blocks: %+v, want %s", blocks, found, want)
+		}
+	}
+}

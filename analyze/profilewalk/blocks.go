@@ -89,7 +89,7 @@ func WhyAlike(blocks, times float64, clock string) string {
 	case 0:
 		return fmt.Sprintf("as if %s were %s, or each had %s to do", clock, changed, amount)
 	case 1:
-		return fmt.Sprintf("their launches have as many blocks, as if %s were %s", clock, changed)
+		return fmt.Sprintf("launched with as many blocks, as if %s were %s", clock, changed)
 	}
-	return fmt.Sprintf("their launches have %s times as many blocks (median): they have %s to do", words.ThreeDigits(blocks), amount)
+	return fmt.Sprintf("launched with %s times as many blocks (median): they have %s to do", words.ThreeDigits(blocks), amount)
 }
