@@ -182,13 +182,13 @@ func (f *Shift) paceChange() string {
 	}
 	switch f.Shape {
 	case changepoint.Ramped, changepoint.Bent:
-		since := "from the beginning on"
+		since := "from the start"
 		if f.Shape == changepoint.Bent {
 			since = "since " + words.When(f.Time, f.First, f.Last)
 		}
 		return fmt.Sprintf("%s by %s %% a minute %s, from %s to %s at the same load", verb, words.InPercent(max(f.PerMinute, -f.PerMinute)), since, before, after)
 	case changepoint.Sloped:
-		return fmt.Sprintf("%s by %s %% at the same load, from %s to %s, bit by bit between %s and %s", verb, percent, before, after,
+		return fmt.Sprintf("%s by %s %% at the same load, from %s to %s, gradually between %s and %s", verb, percent, before, after,
 			words.At(f.Time, toSecond), words.At(f.Full, toSecond))
 	case changepoint.Settling:
 		return fmt.Sprintf("began at %s and came to %s at %s: a warm-up", before, after, words.At(f.Until, toSecond))

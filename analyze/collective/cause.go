@@ -161,7 +161,7 @@ func (l *lateCause) explain(late float64) (cause, evidence string) {
 		return "what its GPU does between them was not recorded", evidence
 	}
 	if waits := -l.alone(kernelname.ClassCommunication).ns; waits > 0 && waits < carried*late {
-		evidence += fmt.Sprintf("; these wait %s longer with nothing beside it", words.Nearly(int64(waits)))
+		evidence += fmt.Sprintf("; their exposed wait is %s longer", words.Nearly(int64(waits)))
 		late = waits
 	}
 	for _, part := range []struct {

@@ -401,11 +401,11 @@ func (c *Collectives) Unseen() []finding.Evidence {
 	if most == 0 {
 		return nil // there is only one kernel of each kind
 	}
-	why := "one rank does not tell"
+	why := "the trace of one rank cannot tell which"
 	if len(ranks) > 1 {
-		why = fmt.Sprintf("nothing tells which of the %d ranks are one", len(ranks))
+		why = fmt.Sprintf("nothing tells which of the %d ranks belong together", len(ranks))
 	}
-	return []finding.Evidence{finding.Sentence("of %s in collectives, %s is what these took beyond the shortest of their kind: waiting for other ranks, or more data; %s",
+	return []finding.Evidence{finding.Sentence("of %s in collectives, %s is beyond the shortest of each kind: waiting for other ranks, or moving more data; %s",
 		words.Nearly(covered.All), words.Nearly(min(most, covered.All)), why)}
 }
 

@@ -50,7 +50,7 @@ func TestLongKernelsOfOneRank(t *testing.T) {
 	if len(told) != 1 || !strings.HasPrefix(told[0].Text, "a likely waited for ranks that are not in the files: 1 of its 10 `allreduce` took 5 ms longer") {
 		t.Errorf("%v", told)
 	}
-	if told := c.Unseen(); len(told) != 1 || told[0].Text != "of 6.14 ms in collectives, 5.04 ms is what these took beyond the shortest of their kind: waiting for other ranks, or more data; one rank does not tell" {
+	if told := c.Unseen(); len(told) != 1 || told[0].Text != "of 6.14 ms in collectives, 5.04 ms is beyond the shortest of each kind: waiting for other ranks, or moving more data; the trace of one rank cannot tell which" {
 		t.Errorf("%v", told)
 	}
 	if c.Counts.kernels != 11 || c.Counts.alone != 10 || len(c.Reports()) != 1 {

@@ -34,7 +34,7 @@ func TestWhatNoSeriesShows(t *testing.T) {
 			testset.Span{Name: "decode_forward", From: r.From + 50_000, To: r.To - 500})
 	}
 	list := changesWithin(d.Set(t), true)
-	const want = "the gateway holds 50 % of the requests since"
+	const want = "the gateway has held 50 % of the requests since"
 	if len(list) == 0 || !strings.HasPrefix(list[0].Text, want) || list[0].Confidence != finding.Certain || !list[0].Stays {
 		t.Errorf("found %+v, want %q", list, want)
 	}

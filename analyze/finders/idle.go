@@ -291,6 +291,6 @@ func (m *Measured) waitsIn(name string, f *finding.Finding) {
 	}
 	f.Metric.Name, f.Metric.After = "waiting in collectives in "+name, distribution.Fraction(waiting, length)
 	f.Cost = distribution.Fraction(waiting, m.GPUs.Length())
-	f.Evidence = slices.Insert(f.Evidence, 0, finding.Sentence("in %s, communication that does not overlap with compute is %.0f %% of the time: %.0f %% waits for ranks that come late, %.0f %% transfers data%s",
+	f.Evidence = slices.Insert(f.Evidence, 0, finding.Sentence("in %s, exposed communication is %.0f %% of the time: %.0f %% is waiting for late ranks, %.0f %% is data transfer%s",
 		name, part(exposed), part(waiting), part(exposed-waiting), orAbsent(&waited)))
 }

@@ -22,10 +22,10 @@ func TestAvoidableIsIdleTime(t *testing.T) {
 		text                  string
 		evidence              string // of the first finding
 	}{
-		"much":          {400, 90, 0, []float64{0.4}, "the GPU is idle 40 % of the time, because the host launches kernels too late; for 9 % of the time, 90 ms, while the host copies pageable memory", "cudaMemcpyAsync: 90 ms in 40 gaps, 45 ms at most in one"},
-		"little":        {400, 30, 0, []float64{0.4}, "the GPU is idle 40 % of the time, because the host launches kernels too late", "of that, for 3 % of the time, 30 ms, while the host copies pageable memory"},
-		"between steps": {400, 30, 40, []float64{0.4, 0.04}, "the GPU is idle 40 % of the time in steps, because the host launches kernels too late", "of that, for 3 % of the time, 30 ms, while the host copies pageable memory"},
-		"alone":         {95, 20, 0, []float64{0.02}, "the GPU is idle for 2 % of the time, 20 ms, while the host copies pageable memory", "cudaMemcpyAsync: 20 ms in 40 gaps, 10 ms at most in one"},
+		"much":          {400, 90, 0, []float64{0.4}, "the GPU is idle 40 % of the time, because the host launches kernels too late; for 9 % of the time (90 ms) while the host copies pageable memory", "cudaMemcpyAsync: 90 ms in 40 gaps, the longest 45 ms"},
+		"little":        {400, 30, 0, []float64{0.4}, "the GPU is idle 40 % of the time, because the host launches kernels too late", "of that, for 3 % of the time (30 ms) while the host copies pageable memory"},
+		"between steps": {400, 30, 40, []float64{0.4, 0.04}, "the GPU is idle 40 % of the time in steps, because the host launches kernels too late", "of that, for 3 % of the time (30 ms) while the host copies pageable memory"},
+		"alone":         {95, 20, 0, []float64{0.02}, "the GPU is idle for 2 % of the time (20 ms) while the host copies pageable memory", "cudaMemcpyAsync: 20 ms in 40 gaps, the longest 10 ms"},
 	} {
 		device := gpu.GPU{Rank: "TP0", Last: 1000 * ms, Rows: 1000, Kernels: 1000}
 		device.Waits.Time[gpu.HostWork], device.Waits.Time[gpu.BetweenSteps] = c.idle*ms, c.between*ms

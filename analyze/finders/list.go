@@ -124,7 +124,7 @@ var All = []Finder{
 		finding.Warning, finding.Certain, finding.GPUTime, finding.AtPlace, []string{"--by-rank", "--table", "gpu"}, exposedCopies},
 	{finding.GPU, "pages of unified memory that move while kernels run, for a tenth of the time", Profiles,
 		finding.Warning, finding.Certain, finding.GPUTime, finding.AtPlace, []string{"--by-rank", "--table", "gpu"}, migrations},
-	{finding.GPU, "GPUs that run nothing but kernels of one block of threads for a quarter of the time", Profiles,
+	{finding.GPU, "GPUs that run only kernels of a single thread block for a quarter of the time", Profiles,
 		finding.Warning, finding.Certain, finding.GPUTime, finding.AtPlace, []string{"--kernels"}, singleBlocks},
 	{finding.GPU, "kernels that a fused kernel or a server option could make 5 % faster in total", Profiles,
 		finding.Info, finding.Likely, finding.GPUTime, finding.Everywhere, []string{"--kernels", "--table", "kernels.opportunities"}, couldBeFaster},

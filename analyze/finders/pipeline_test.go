@@ -15,7 +15,7 @@ import (
 // other. If most of the communication is of another kind, the finding does not say so.
 func TestStagesOfPipelines(t *testing.T) {
 	const ms = 1_000_000
-	const in = "the 3 GPUs spend 45 % of the time on communication that does not overlap with compute"
+	const in = "the 3 GPUs spend 45 % of the time on exposed communication (not overlapped by compute)"
 	for name, c := range map[string]struct {
 		computes [3]int64 // ms of 1 s; the rest is communication
 		op       string

@@ -226,9 +226,9 @@ func (w *waits) because(told []*lateRank) string {
 func (w *waits) transfers() string {
 	part := 100 * distribution.Fraction(w.exposed-w.atMost, w.length)
 	if w.atLeast() != "" && part < 1 {
-		return ", and some of the rest may, too"
+		return ", and some of the rest may be, too"
 	}
-	return fmt.Sprintf(", %s%.0f %% transfers data", w.atLeast(), part)
+	return fmt.Sprintf(", %s%.0f %% is data transfer", w.atLeast(), part)
 }
 
 // told returns the spells that cost most, ordered by group and time.
@@ -302,7 +302,7 @@ func inPlaces(causes []gaps.Work, few int) string {
 // evidence returns the numbers behind the leading sentence.
 func (w *waits) evidence(all *gaps.Gaps) []finding.Evidence {
 	part := func(ns int64) float64 { return 100 * distribution.Fraction(ns, w.length) }
-	list := []finding.Evidence{finding.Sentence("%s is %.0f %% of the time: %s%.0f %% waits for ranks that come late%s%s",
+	list := []finding.Evidence{finding.Sentence("%s is %.0f %% of the time: %s%.0f %% is waiting for late ranks%s%s",
 		w.communication, part(w.exposed), w.atLeast(), part(w.waiting), w.transfers(), orAbsent(&w.waited))}
 	if at := inPlaces(all.Busiest(func(gpu.Reason) bool { return true }), maxNamed); at != "" {
 		list = append(list, finding.Sentence("over the whole capture, while GPUs of any rank wait for launches, hosts are %s", at))
@@ -312,7 +312,7 @@ func (w *waits) evidence(all *gaps.Gaps) []finding.Evidence {
 			list = append(list, finding.Sentence("the others waited %s for %s%s; %s", words.Nearly(l.spell.Lost), l.name, l.spell.Bulk.Alone("one collective", "collectives"), l.reason()))
 			continue
 		}
-		list = append(list, finding.Sentence("%s came last in %s of %s collectives then: the others waited %s for it, of %s that they waited in all; %s",
+		list = append(list, finding.Sentence("%s came last in %s of %s collectives then: the others waited %s for it, out of %s in total; %s",
 			l.name, words.Thousands(int64(l.spell.Last)), words.Thousands(int64(l.spell.SyncPoints)), words.Nearly(l.spell.Lost), words.Nearly(l.spell.All), l.reason()))
 	}
 	return list
@@ -321,7 +321,7 @@ func (w *waits) evidence(all *gaps.Gaps) []finding.Evidence {
 // orAbsent says what transfers may be instead, if ranks have no files: it is unknown how long others wait for these.
 func orAbsent(w *collective.Waited) string {
 	if w.Lacking {
-		return ", or waits for ranks that are not in the files"
+		return ", or waiting for ranks that are not in the files"
 	}
 	return ""
 }
@@ -352,7 +352,7 @@ func (w *waits) lead(found []finding.Finding, m *Measured) []finding.Finding {
 	if rest := distribution.Fraction(w.exposed-w.atMost, w.length); rest >= gpuloss.MinExposed(m.GPUs) {
 		transfer.Cost, transfer.Metric.After = rest, rest
 		transfer.Metric.Name, transfer.Subkind = "exposed transfers", transferSubkind
-		transfer.Text = fmt.Sprintf("%s %.0f %% of the time on transfers of collectives that do not overlap with compute%s", gpuloss.GPUsSpend(m.GPUs), 100*rest, orAbsent(&w.waited))
+		transfer.Text = fmt.Sprintf("%s %.0f %% of the time on exposed transfers of collectives (not overlapped by compute)%s", gpuloss.GPUsSpend(m.GPUs), 100*rest, orAbsent(&w.waited))
 		found = append(found, transfer)
 	}
 	return found

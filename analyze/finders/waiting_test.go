@@ -84,8 +84,8 @@ func TestWaitingLeads(t *testing.T) {
 	}{
 		"hosts are late": {plantedWaits(600, 50, true, 0), []string{waits + ", whose hosts launch late: their GPUs wait 120 ms for them then"}, 0.4},
 		"nobody knows":   {plantedWaits(600, 50, false, 0), []string{waits}, 0.4},
-		"transfers":      {plantedWaits(600, 350, false, 0), []string{waits, "the 3 GPUs spend 35 % of the time on transfers of collectives"}, 0.75},
-		"a few waits":    {plantedWaits(0, 350, false, 0), []string{"the 3 GPUs spend 51 % of the time on communication", "TP2 arrives last in 80 of 80 collectives"}, 0.51},
+		"transfers":      {plantedWaits(600, 350, false, 0), []string{waits, "the 3 GPUs spend 35 % of the time on exposed transfers of collectives"}, 0.75},
+		"a few waits":    {plantedWaits(0, 350, false, 0), []string{"the 3 GPUs spend 51 % of the time on exposed communication", "TP2 arrives last in 80 of 80 collectives"}, 0.51},
 		"half is known":  {plantedWaits(600, 50, true, 0.5), []string{"TP2 arrives last in 80 of 80 collectives"}, 0.16},
 	} {
 		found, cost := find(c.m), 0.0
@@ -111,7 +111,7 @@ func TestOneLongWait(t *testing.T) {
 		t.Errorf("%s, want %s", got, want)
 	}
 	w.waited.Lacking = true
-	if got := w.evidence(&gaps.Gaps{})[0].Text; !strings.HasSuffix(got, "0 % transfers data, or waits for ranks that are not in the files") {
+	if got := w.evidence(&gaps.Gaps{})[0].Text; !strings.HasSuffix(got, "0 % is data transfer, or waiting for ranks that are not in the files") {
 		t.Error(got)
 	}
 	w.late[1].later, w.late[1].name, w.late[1].why = 1e9, "TP2", "compute-bound: its kernels run 20 % longer"
@@ -134,10 +134,10 @@ func TestWaitingMayBeHidden(t *testing.T) {
 	if got := w.text("the GPUs wait"); !strings.HasPrefix(got, "the GPUs wait at least 20 % of the time in collectives") {
 		t.Error(got)
 	}
-	if got := w.evidence(&gaps.Gaps{})[0].Text; !strings.HasSuffix(got, "is 35 % of the time: at least 20 % waits for ranks that come late, at least 3 % transfers data") {
+	if got := w.evidence(&gaps.Gaps{})[0].Text; !strings.HasSuffix(got, "is 35 % of the time: at least 20 % is waiting for late ranks, at least 3 % is data transfer") {
 		t.Error(got)
 	}
-	if w.atMost = 35; !strings.HasSuffix(w.evidence(&gaps.Gaps{})[0].Text, ", and some of the rest may, too") {
+	if w.atMost = 35; !strings.HasSuffix(w.evidence(&gaps.Gaps{})[0].Text, ", and some of the rest may be, too") {
 		t.Error(w.evidence(&gaps.Gaps{})[0].Text)
 	}
 }

@@ -25,7 +25,7 @@ const (
 
 // A suspect may explain most of why the host was late. It consists of some rows of a table.
 type suspect struct {
-	text   string // continues "41 % of host wait"
+	text   string // continues "41 % of the wait for the host"
 	rank   suspicion
 	time   int64 // ns
 	table  string
@@ -90,7 +90,7 @@ func (g *Gaps) Findings(length int64) ([]finding.Finding, finding.Check) {
 	}
 	share := distribution.Fraction(s.time, length)
 	f := finding.Finding{Subkind: "host cause", Cost: share,
-		Text:   fmt.Sprintf("%.0f %% of host wait %s", 100*distribution.Fraction(s.time, wait), s.text),
+		Text:   fmt.Sprintf("%.0f %% of the wait for the host %s", 100*distribution.Fraction(s.time, wait), s.text),
 		Metric: finding.Metric{Name: "host wait by cause", Unit: table.Share, Before: math.NaN(), After: share}}
 	if s.likely {
 		f.Confidence = finding.Likely
@@ -98,14 +98,14 @@ func (g *Gaps) Findings(length int64) ([]finding.Finding, finding.Check) {
 	if s.rows[0].Reason.Cold() {
 		f.Subkind = ColdSubkind
 	}
-	f.Evidence = append(s.evidence(g.export), finding.Sentence("host wait is %.0f %% of the time of %s", 100*distribution.Fraction(wait, length), g.devices()))
+	f.Evidence = append(s.evidence(g.export), finding.Sentence("%s for the host %.0f %% of the time", g.theyWait(), 100*distribution.Fraction(wait, length)))
 	if s.rank == pauses || s.likely {
 		for _, text := range g.Recorded.Missing(&g.saw, g.export) {
 			f.Evidence = append(f.Evidence, finding.Sentence("%s", text))
 		}
 	}
 	if s.rank == standstill {
-		f.Evidence = append(f.Evidence, finding.Sentence("hosts that stop at once wait for what they share (storage, a process that feeds them, a rank that they wait for), or do the same in the same step, such as to collect garbage"))
+		f.Evidence = append(f.Evidence, finding.Sentence("hosts that stop at the same time wait for something they share (storage, a process that feeds them, a rank), or do the same thing in the same step, such as garbage collection"))
 	}
 	for _, e := range [...]finding.Evidence{g.pauseEvidence(&s, wait), g.longestOf(&s)} {
 		if e.Text != "" {
@@ -146,11 +146,12 @@ func (c *Cause) suspicion() suspicion {
 	return thing
 }
 
-func (g *Gaps) devices() string {
+// theyWait begins a sentence about the devices.
+func (g *Gaps) theyWait() string {
 	if g.several {
-		return "the GPUs"
+		return "the GPUs wait"
 	}
-	return "the GPU"
+	return "the GPU waits"
 }
 
 // worst returns the suspect that explains most among those of about the longest time.
@@ -216,12 +217,12 @@ func (g *Gaps) places() (list []suspect) {
 // loading says that a host is in the annotation of a data loader.
 func loading(loader string) string {
 	if host.WithoutWorkers(loader) {
-		return "is the data loader, which loads in the launching thread, as it has no workers: " + loader
+		return "is the data loader, which has no workers and so loads in the launching thread: " + loader
 	}
 	return "is waiting for the data loader, which has workers: " + loader
 }
 
-// sentence continues "41 % of host wait".
+// sentence continues "41 % of the wait for the host".
 func (c *Cause) sentence() string {
 	switch c.Activity {
 	case host.CopyingPageable:
@@ -240,7 +241,7 @@ func (c *Cause) sentence() string {
 			return "is native code in " + c.Where()
 		}
 	case host.OffCPU:
-		return strings.TrimSuffix("is the launching thread without a core: it was preempted, or waits in a call that was not recorded; it is in "+c.Where(), "; it is in ")
+		return strings.TrimSuffix("is the launching thread off the CPU: it was preempted, or waits in a call that was not recorded; it is in "+c.Where(), "; it is in ")
 	case host.Collecting:
 		if c.Frame == "" {
 			return "is garbage collection"
@@ -268,7 +269,7 @@ func (s *suspect) evidence(export bool) (list []finding.Evidence) {
 	for _, c := range s.rows[:min(len(s.rows), maxEvidence)] {
 		text := fmt.Sprintf("%s: %s in %s", cmp.Or(c.Where(), c.Activity.String()), words.Nearly(c.Time), words.Counted(int(c.Gaps), "gap"))
 		if c.Gaps > 1 {
-			text += fmt.Sprintf(", %s at most in one", words.Nearly(c.LongestPart))
+			text += fmt.Sprintf(", the longest %s", words.Nearly(c.LongestPart))
 		}
 		if c.Samples > 0 {
 			text += ", by " + words.Counted(int(c.Samples), "sample")
@@ -295,7 +296,7 @@ func (g *Gaps) longestOf(s *suspect) finding.Evidence {
 		}) {
 			continue
 		}
-		text := "longest such gap " + words.Nearly(l.Gap.Length())
+		text := "longest such gap: " + words.Nearly(l.Gap.Length())
 		if g.several {
 			text += " on " + l.Rank
 		}

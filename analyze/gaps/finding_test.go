@@ -48,7 +48,7 @@ func TestSentencesOfOtherThreads(t *testing.T) {
 		{Cause{Activity: host.OtherThread, Frame: "scheduler.py(9): loop"}, "is Python in loop() (scheduler.py:9)"},
 		{Cause{Activity: host.LoadingData, Range: "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"}, "is waiting for the data loader, which has workers: enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"},
 		{Cause{Activity: host.LoadingData, Range: "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"},
-			"is the data loader, which loads in the launching thread, as it has no workers: enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"},
+			"is the data loader, which has no workers and so loads in the launching thread: enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"},
 	} {
 		if got := c.cause.sentence(); got != c.want {
 			t.Errorf("%q, want %q", got, c.want)
@@ -105,8 +105,8 @@ func TestAllOfADataLoader(t *testing.T) {
 		time   int64
 		says   string
 	}{
-		{[]Cause{waits, cause(host.InOperator, 30*ms, "aten::div", "", loader), cause(host.InOperator, 20*ms, "aten::stack", "", loader)}, 90 * ms, "as it has no workers: " + loader},
-		{[]Cause{waits, cause(host.InOperator, 50*ms, "aten::conv2d", "", "forward")}, 40 * ms, "as it has no workers: " + loader},
+		{[]Cause{waits, cause(host.InOperator, 30*ms, "aten::div", "", loader), cause(host.InOperator, 20*ms, "aten::stack", "", loader)}, 90 * ms, "which has no workers and so loads in the launching thread: " + loader},
+		{[]Cause{waits, cause(host.InOperator, 50*ms, "aten::conv2d", "", "forward")}, 40 * ms, "which has no workers and so loads in the launching thread: " + loader},
 		{[]Cause{waits, cause(host.InPython, 70*ms, "", "data.py(12): __getitem__", "")}, 70 * ms, "is Python in __getitem__() (data.py:12)"},
 	} {
 		g := &Gaps{Causes: c.causes}

@@ -331,6 +331,9 @@ func (g *Gaps) standing() suspect {
 	}
 	slices.SortStableFunc(s.rows, func(a, b *Cause) int { return cmp.Compare(b.LongestPart, a.LongestPart) })
 	who := fmt.Sprintf("all %d ranks", g.used)
+	if g.used == 2 {
+		who = "both ranks"
+	}
 	if fewest < g.used {
 		who = fmt.Sprintf("at least %d of %d ranks", fewest, g.used)
 	}

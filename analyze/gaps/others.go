@@ -134,8 +134,8 @@ type avoidable struct {
 var (
 	pageable = avoidable{host.CopyingPageable, "copies of pageable memory", "while the host copies pageable memory",
 		"pageable copies", "idle in pageable copies", gpu.AboutPageable, 1}
-	allocating = avoidable{host.Allocating, "allocations of memory", "while the host allocates or frees memory, again and again",
-		"allocations", "idle in allocations", "a program that keeps memory, in a pool of its own, need not ask for it again; PyTorch keeps what tensors give up, and asks CUDA again after torch.cuda.empty_cache(), or where what it keeps does not fit", 10}
+	allocating = avoidable{host.Allocating, "allocations of memory", "while the host repeatedly allocates or frees memory",
+		"allocations", "idle in allocations", "a memory pool avoids this; PyTorch has one, and asks CUDA again only after torch.cuda.empty_cache(), or when nothing in the pool fits", 10}
 )
 
 // Pageable returns a finding if devices idle much while the host copies pageable memory, wherever in the
@@ -173,7 +173,7 @@ func (g *Gaps) avoid(a *avoidable, length, cold int64, of func(gpu.Reason) bool)
 	if worst := g.worst(); share < ofThing || worst.stands(length, wait) && worst.rows[0].Activity == a.did {
 		return nil, check // the finding about the worst suspect says this
 	}
-	f := finding.Finding{Subkind: a.subkind, Cost: share, Brief: fmt.Sprintf("for %.0f %% of the time, %s, %s", 100*share, words.Nearly(s.time), a.while),
+	f := finding.Finding{Subkind: a.subkind, Cost: share, Brief: fmt.Sprintf("for %.0f %% of the time (%s) %s", 100*share, words.Nearly(s.time), a.while),
 		Metric: finding.Metric{Name: a.metric, Unit: table.Share, Before: math.NaN(), After: share}}
 	f.Text = g.areIdle() + " idle " + f.Brief
 	f.Evidence = append(s.evidence(g.export), finding.Sentence("%s", a.about))
@@ -304,7 +304,7 @@ func (g *Gaps) locking() suspect {
 			s.rows = append(s.rows, c)
 		}
 	}
-	s.text = fmt.Sprintf("looks like another Python thread that keeps the interpreter lock (GIL): the launching thread recorded nothing for 5 to 6.5 ms %s times, for 10 to 13 ms %s times, and hardly ever for a time between, and a thread asks for that lock every 5 ms",
+	s.text = fmt.Sprintf("looks like another Python thread that holds the interpreter lock (GIL): the launching thread recorded nothing for 5 to 6.5 ms %s times, for 10 to 13 ms %s times, and hardly ever for anything in between; a thread that waits for the GIL asks for it every 5 ms",
 		words.Thousands(g.turns.one), words.Thousands(g.turns.two))
 	return s
 }

@@ -28,7 +28,7 @@ func TestPageableCopies(t *testing.T) {
 		causes []Cause
 		want   string // "" is no finding
 	}{
-		{"two places", []Cause{python, copies(15*ms, "b.py(2): g"), copies(10*ms, "c.py(3): h")}, "the GPU is idle for 2 % of the time, 25 ms, while the host copies pageable memory"},
+		{"two places", []Cause{python, copies(15*ms, "b.py(2): g"), copies(10*ms, "c.py(3): h")}, "the GPU is idle for 2 % of the time (25 ms) while the host copies pageable memory"},
 		{"too little", []Cause{python, copies(10*ms, "b.py(2): g")}, ""},
 		{"the worst anyway", []Cause{copies(150*ms, "b.py(2): g"), python}, ""},
 		{"none", []Cause{python}, ""},
@@ -62,7 +62,7 @@ func TestOnlyCallsRecorded(t *testing.T) {
 			t.Errorf("%+v, %v", found, check)
 		}
 	}
-	const want = "75 % of host wait is a copy of pageable memory: cudaMemcpyAsync"
+	const want = "75 % of the wait for the host is a copy of pageable memory: cudaMemcpyAsync"
 	if found, check := (&Gaps{Causes: []Cause{copies, launches}}).Findings(1000 * ms); len(found) != 1 || found[0].Text != want || found[0].Cost != 0.15 {
 		t.Errorf("%+v, %v; want %q", found, check, want)
 	}
@@ -103,7 +103,7 @@ func TestAllocations(t *testing.T) {
 		want   string // "" is no finding
 	}{
 		{"in each step", []Cause{python, allocates(15*ms, "cudaMalloc", 25), allocates(10*ms, "cudaFree", 25)}, 0,
-			"the GPU is idle for 2 % of the time, 25 ms, while the host allocates or frees memory, again and again"},
+			"the GPU is idle for 2 % of the time (25 ms) while the host repeatedly allocates or frees memory"},
 		{"at many places, but once", []Cause{python, allocates(15*ms, "cudaMalloc", 4), allocates(40*ms, "cudaHostAlloc", 9)}, 0, ""},
 		{"while the process starts", []Cause{python, allocates(25*ms, "cudaMalloc", 25)}, 10 * ms, ""},
 		{"the worst anyway", []Cause{allocates(150*ms, "cudaMalloc", 25), python}, 0, ""},

@@ -258,7 +258,7 @@ func ordinal(n int) string {
 	return "th"
 }
 
-// pauseWords says how long pauses are: "2.09 s at 16:39:42.708, the others 64.5 ms at most".
+// pauseWords says how long pauses are: "2.09 s at 16:39:42.708, the others at most 64.5 ms".
 func (g *Gaps) pauseWords(of []pause) string {
 	list := slices.Clone(of)
 	slices.SortStableFunc(list, func(a, b pause) int { return cmp.Compare(b.ns, a.ns) })
@@ -270,11 +270,11 @@ func (g *Gaps) pauseWords(of []pause) string {
 	case n == 1:
 		return longest.words(g)
 	case 2*longest.ns > total || longest.ns > 3*list[1].ns:
-		return fmt.Sprintf("%s, the others %s at most", longest.words(g), words.Nearly(list[1].ns))
+		return fmt.Sprintf("%s, the others at most %s", longest.words(g), words.Nearly(list[1].ns))
 	}
 	text := words.Nearly(list[n/2].ns) + " each"
 	if list[n-1].ns*10 < longest.ns*9 {
-		text = fmt.Sprintf("%s in the median, %s at most", words.Nearly(list[n/2].ns), words.Nearly(longest.ns))
+		text = fmt.Sprintf("median %s, longest %s", words.Nearly(list[n/2].ns), words.Nearly(longest.ns))
 	}
 	if every := pauseEvery(of); every > 0 {
 		text += ", one every " + words.Nearly(every)
@@ -327,7 +327,7 @@ func (g *Gaps) pauseEvidence(told *suspect, wait int64) finding.Evidence {
 		stops, _, _ := g.stops()
 		return beginAt(stops)
 	case distribution.Fraction(s.time, wait) >= muchOfLate:
-		return finding.Sentence("%.0f %% of host wait %s", 100*distribution.Fraction(s.time, wait), s.text)
+		return finding.Sentence("%.0f %% of the wait for the host %s", 100*distribution.Fraction(s.time, wait), s.text)
 	}
 	return finding.Evidence{}
 }

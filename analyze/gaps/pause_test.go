@@ -70,7 +70,7 @@ func TestPauses(t *testing.T) {
 		{"one", every(600, 900*ms), 1, 900 * ms, "is 1 pause in decode_step in which the launching thread recorded nothing: 900 ms at "},
 		{"one long and shorter ones", func(i int) (int64, string) {
 			return map[int]int64{300: 900 * ms, 500: 60 * ms, 700: 70 * ms}[i], ""
-		}, 3, 1030 * ms, "is 3 pauses, one in every 2nd decode_step, in which the launching thread recorded nothing: 900 ms at 01:46:40.009, the others 70 ms at most"},
+		}, 3, 1030 * ms, "is 3 pauses, one in every 2nd decode_step, in which the launching thread recorded nothing: 900 ms at 01:46:40.009, the others at most 70 ms"},
 		{"one in each step", every(100, 8*ms), 10, 80 * ms, "is 10 pauses, about one in each decode_step, in which the launching thread recorded nothing: 8 ms each, one every 11"},
 		{"regular", every(200, 20*ms), 5, 100 * ms, "is 5 pauses, one in every 2nd decode_step, in which the launching thread recorded nothing: 20 ms each, one every 2"},
 		{"in differing steps", func(i int) (int64, string) {

@@ -21,7 +21,7 @@ type CopyKind struct {
 }
 
 // AboutPageable says what is wrong with copies of pageable memory.
-const AboutPageable = "the driver copies pageable memory once more, in the calling thread; pinned memory it copies only once, at the rate of the link, and beside kernels"
+const AboutPageable = "the driver copies pageable memory twice, on the calling thread; it copies pinned memory once, at link speed, while kernels run"
 
 func (k *CopyKind) add(c *profile.Copy) {
 	k.Copied.Add(c)

@@ -42,11 +42,17 @@ func SingleBlocks(g *gpu.GPUs) ([]finding.Finding, finding.Check) {
 			evidence = append(evidence, finding.Sentence("%s: %s in all, in one block of %s", k.name, words.Nearly(k.time), words.Counted(int(k.threads), "thread")))
 		}
 	}
-	what := words.Counted(len(kernels), "kernel") + " of one block of threads"
-	if threads == 1 {
-		what = words.Counted(len(kernels), "kernel") + " of one thread"
+	what, of := "kernels", "a single thread block"
+	if len(kernels) > 0 { // kernels are not divided by run
+		what = words.Counted(len(kernels), "kernel")
 	}
-	text := fmt.Sprintf("for %s of the time, %s nothing but %s: one multiprocessor works then, and all others are idle", percent(single, t.length), do(g, "run"), what)
+	if threads == 1 {
+		of = "a single thread"
+	}
+	if len(kernels) != 1 {
+		of += " each"
+	}
+	text := fmt.Sprintf("for %s of the time, %s only %s of %s: one multiprocessor works, and all others are idle", percent(single, t.length), do(g, "run"), what, of)
 	return []finding.Finding{shareFinding("one block", "kernels of one block", share, text, evidence...)}, check
 }
 
@@ -129,7 +135,7 @@ func noGraphs(g *gpu.GPUs) finding.Evidence {
 	case graph > 0 || eager == 0:
 		return finding.Evidence{}
 	}
-	return finding.Sentence("none of %s decode steps ran as a CUDA graph: the host launches every kernel by itself", words.Thousands(int64(eager)))
+	return finding.Sentence("none of %s decode steps ran as a CUDA graph: the host launches each kernel separately", words.Thousands(int64(eager)))
 }
 
 // namedFailures is how many names of failed calls are shown.
@@ -224,11 +230,11 @@ func Withheld(g *gpu.GPUs) ([]finding.Finding, finding.Check) {
 	case len(g.GPUs) > 1:
 		where += "on " + g.Label(worst) + ", "
 	}
-	text := fmt.Sprintf("%s%s of %s kernels that find the GPU idle start %s after their launch in the median, while it runs nothing of this process: another process uses the GPU",
+	text := fmt.Sprintf("%s%s of %s kernels that find the GPU idle start a median of %s after their launch, while it runs nothing of this process: another process uses the GPU",
 		where, words.Thousands(n), words.Thousands(of), words.Nearly(h.Median))
 	f := shareFinding("withheld", "kernels held back", t.part(t.withheld), text,
-		finding.Sentence("the others of these kernels start %s after their launch in the median", words.Nearly(h.Else)),
-		finding.Sentence("processes on one GPU run in turns, by slices of about 2 ms, unless they share it by MPS or MIG; nvidia-smi lists them"))
+		finding.Sentence("the other kernels start a median of %s after their launch", words.Nearly(h.Else)),
+		finding.Sentence("without MPS or MIG, processes on one GPU take turns in slices of about 2 ms; nvidia-smi lists them"))
 	f.Since = h.Since
 	return []finding.Finding{f}, check
 }

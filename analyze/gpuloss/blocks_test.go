@@ -16,8 +16,8 @@ func TestSingleBlocksFinding(t *testing.T) {
 		until   trace.Time
 		want    string
 	}{
-		{1, 1000, "for 91 % of the time, the GPU runs nothing but 1 kernel of one thread: "},
-		{64, 1000, "for 91 % of the time, the GPU runs nothing but 1 kernel of one block of threads: "},
+		{1, 1000, "for 91 % of the time, the GPU runs only 1 kernel of a single thread: "},
+		{64, 1000, "for 91 % of the time, the GPU runs only 1 kernel of a single thread block: "},
 		{0, 1000, ""}, // several blocks, or an unknown number
 		{1, 20, ""},
 	} {

@@ -23,7 +23,7 @@ func coldStart(g *gpu.GPUs, t *gpuTime) []finding.Finding {
 	}
 	most := largest(&t.cold)[0]
 	if most == gpu.Capturing && 2*t.cold.Time[gpu.Capturing] >= t.length {
-		text := fmt.Sprintf("this is the recording of a CUDA graph: for %.0f %% of the time the host captures what it launches, and nothing of that runs", 100*t.part(t.cold.Time[gpu.Capturing]))
+		text := fmt.Sprintf("this is a CUDA graph being captured: for %.0f %% of the time, the host records launches into the graph, and none of that work runs", 100*t.part(t.cold.Time[gpu.Capturing]))
 		f := shareFinding(StartSubkind, "cold start", share, text, coldReasons(g, t), busyApart(g, t))
 		f.Severity = finding.Info
 		return []finding.Finding{f}
@@ -33,8 +33,8 @@ func coldStart(g *gpu.GPUs, t *gpuTime) []finding.Finding {
 	if t.cold.AtStart() {
 		where = " at the start"
 	}
-	text := fmt.Sprintf("%s idle %s of the time, and %s of that %s %s%s, %s; for the rest of the time, %s %s busy", are(g), percent(idle, t.length),
-		percent(cold, idle), words.IsOrAre(int(t.cold.Gaps)), words.Counted(int(t.cold.Gaps), "gap"), where,
+	text := fmt.Sprintf("%s idle %s of the time, %s of it in %s%s, %s; for the rest of the time, %s %s busy", are(g), percent(idle, t.length),
+		percent(cold, idle), words.Counted(int(t.cold.Gaps), "gap"), where,
 		coldClause(g, t, most), are(g), percent(t.warm()-(idle-cold), t.warm()))
 	started := mostlyStarts(g, t)
 	calls := slices.DeleteFunc(slices.Clone(g.Calls), func(c gpu.CallTime) bool { return c.Starts && !started }) // CUDA started before the devices' time
@@ -51,9 +51,9 @@ func coldClause(g *gpu.GPUs, t *gpuTime, r gpu.Reason) string {
 	switch {
 	case r != gpu.Modules:
 	case mostlyStarts(g, t):
-		clause = "while CUDA, or a library of it, starts"
+		clause = "while CUDA or one of its libraries starts"
 	case 4*t.cold.Time[r] < t.cold.Total(): // whatever loads code works between its calls, too
-		return "before a first kernel, for which the host loads code"
+		return "before the first launch of a kernel, for which the host loads code"
 	}
 	return howMuch(distribution.Fraction(t.cold.Time[r], t.cold.Total())) + clause
 }
@@ -102,7 +102,7 @@ func coldReasons(g *gpu.GPUs, t *gpuTime) finding.Evidence {
 			parts = append(parts, fmt.Sprintf("%s %.0f %%", what, 100*share))
 		}
 	}
-	return finding.Sentence("cold, by reason: %s of the time", strings.Join(parts, ", "))
+	return finding.Sentence("cold start by reason: %s of the time", strings.Join(parts, ", "))
 }
 
 // loads describes the first launches that load code.
@@ -114,7 +114,7 @@ func loads(t *gpuTime) finding.Evidence {
 	if l.N == 1 {
 		return finding.Sentence("the first launch of 1 kernel takes %s: it loads code", words.Nearly(l.Total))
 	}
-	return finding.Sentence("the first launches of %s take %s, %s at most in one: they load code", words.Counted(int(l.N), "kernel"), words.Nearly(l.Total), words.Nearly(l.Longest))
+	return finding.Sentence("the first launches of %s take %s, the longest %s: they load code", words.Counted(int(l.N), "kernel"), words.Nearly(l.Total), words.Nearly(l.Longest))
 }
 
 func longestCold(t *gpuTime) finding.Evidence {
@@ -128,7 +128,7 @@ func longestCold(t *gpuTime) finding.Evidence {
 // busyApart says how busy devices are apart from the start.
 func busyApart(g *gpu.GPUs, t *gpuTime) finding.Evidence {
 	busy := g.Total((*gpu.GPU).Busy)
-	return finding.Sentence("for the rest of the time, %s, %s %s busy", words.Nearly(t.warm()), are(g), percent(busy, t.warm()))
+	return finding.Sentence("for the remaining %s, %s %s busy", words.Nearly(t.warm()), are(g), percent(busy, t.warm()))
 }
 
 // percent formats a share with enough digits to tell it from all and from nothing.
@@ -163,7 +163,7 @@ func smallKernels(g *gpu.GPUs, paused Paused) finding.Evidence {
 	if 10*pauses > length {
 		apart = "apart from pauses, "
 	}
-	return finding.Sentence("%skernels take %s on average, and one is launched every %s: larger batches or CUDA graphs help, faster kernels do not", apart, words.Nearly(time/n), words.Nearly(length/n))
+	return finding.Sentence("%skernels take %s on average, but one is launched only every %s: larger batches or CUDA graphs would help, faster kernels would not", apart, words.Nearly(time/n), words.Nearly(length/n))
 }
 
 // launching returns the time in which the host of a device may launch kernel after kernel, in ns: it

@@ -18,10 +18,10 @@ func TestColdStartSaysWhat(t *testing.T) {
 		loads, unseen int64 // ms
 		want, not     string
 	}{
-		"a launch":        {48, 0, "is 1 gap at the start, while the host loads code; ", "cudaEventCreate"},
-		"CUDA":            {0, 0, "is 1 gap at the start, while CUDA, or a library of it, starts; ", "loads code"},
-		"mostly a launch": {48, 20, "is 1 gap at the start, mostly while the host loads code; ", "cudaEventCreate"},
-		"partly a launch": {48, 60, "is 1 gap at the start, partly while the host loads code; ", "cudaEventCreate"},
+		"a launch":        {48, 0, " of it in 1 gap at the start, while the host loads code; ", "cudaEventCreate"},
+		"CUDA":            {0, 0, " of it in 1 gap at the start, while CUDA or one of its libraries starts; ", "loads code"},
+		"mostly a launch": {48, 20, " of it in 1 gap at the start, mostly while the host loads code; ", "cudaEventCreate"},
+		"partly a launch": {48, 60, " of it in 1 gap at the start, partly while the host loads code; ", "cudaEventCreate"},
 	} {
 		d := gpu.GPU{Rank: "TP0", Last: 200 * ms, Rows: 100, Kernels: 100}
 		d.Cold.Time[gpu.Modules], d.Cold.Time[gpu.Unseen], d.Cold.Gaps = 48*ms, c.unseen*ms, 1

@@ -18,7 +18,7 @@ func callEvidence(calls []gpu.CallTime, reason gpu.Reason) finding.Evidence {
 		return finding.Evidence{}
 	}
 	c := &calls[i]
-	return finding.Sentence("%s: %s, %s in all, %s at most", c.Name, words.Counted(int(c.N), "call"), words.Nearly(c.Time), words.Nearly(c.Max))
+	return finding.Sentence("%s: %s, %s in total, the longest %s", c.Name, words.Counted(int(c.N), "call"), words.Nearly(c.Time), words.Nearly(c.Max))
 }
 
 // longestGap describes the longest gap of t, with its reason if that is not lead.
@@ -48,7 +48,7 @@ func launchDelay(g *gpu.GPUs) finding.Evidence {
 	if device.Delay.N == 0 {
 		return finding.Evidence{}
 	}
-	return finding.Sentence("%s starts kernels %s after their launch in the median; a host that is ahead has a queue", g.Label(device), words.Nearly(device.Delay.P50))
+	return finding.Sentence("%s starts kernels a median of %s after their launch; a host that runs ahead builds a queue", g.Label(device), words.Nearly(device.Delay.P50))
 }
 
 // devices names the devices: "the GPU", "the 8 GPUs".

@@ -107,6 +107,9 @@ const ExposedMetric = "exposed communication"
 func exposureFinding(g *gpu.GPUs, t *gpuTime) finding.Finding {
 	share := t.part(t.comm)
 	text := fmt.Sprintf("%s %.0f %% of the time on %s", GPUsSpend(g), 100*share, ExposedInWords(g))
+	if !g.OnlyCommunication() {
+		text += " (not overlapped by compute)"
+	}
 	return shareFinding("communication", ExposedMetric, share, text)
 }
 
@@ -115,7 +118,7 @@ func ExposedInWords(g *gpu.GPUs) string {
 	if g.OnlyCommunication() {
 		return "communication"
 	}
-	return "communication that does not overlap with compute"
+	return "exposed communication"
 }
 
 // ExposedCopies finds out whether devices spend much of their time on copies while no kernel runs.
@@ -143,21 +146,21 @@ func shareFinding(subkind, metric string, share float64, text string, evidence .
 
 // reasonClauses complete the sentence "the GPU is idle".
 var reasonClauses = [gpu.NumReasons]string{
-	gpu.Capturing:     "while the host records CUDA graphs, and what it launches does not run",
+	gpu.Capturing:     "while the host captures CUDA graphs, so what it launches does not run",
 	gpu.Compiling:     "while the host compiles code",
 	gpu.Modules:       "while the host loads code",
 	gpu.Allocation:    "because the host allocates or frees memory",
 	gpu.BlockingCopy:  "because copies block the host",
 	gpu.ProfilerStart: "while the profilers of other ranks start",
 	gpu.Meeting:       "while the host is in gloo collectives",
-	gpu.AfterSync:     "because the host waits until the GPU has run dry before it launches more",
+	gpu.AfterSync:     "because the host waits for the GPU to drain before it launches more",
 	gpu.HostWork:      "because the host launches kernels too late",
 	gpu.LaunchGap:     "in gaps under 30 us between kernels that were already launched",
-	gpu.Dependency:    "because launched work waits: for an event, another stream, or the driver",
+	gpu.Dependency:    "because launched work waits for an event, another stream, or the driver",
 	gpu.Withheld:      "because it starts launched kernels late: another process uses it, or they wait for work that was not recorded",
 	gpu.Unseen:        "while the host waits for GPU work that was not recorded",
 	gpu.Migration:     "between page migrations of unified memory",
-	gpu.NotRecorded:   "for reasons that the capture does not show: the launches were not recorded",
+	gpu.NotRecorded:   "for unknown reasons: the launches were not recorded",
 }
 
 // Subkinds of findings about idle time. Other packages add to some of them.
@@ -226,13 +229,13 @@ func tellIdle(g *gpu.GPUs, t *gpuTime, paused Paused) finding.Finding {
 	}
 	text := fmt.Sprintf("%s idle %s%s, %s%s", are(g), t.idleInWords(), who, howMuch(distribution.Fraction(t.waits[most], t.idle())), clauseOf(g, t, most))
 	if most == gpu.Unseen {
-		text = fmt.Sprintf("nothing recorded runs on %s for %s, %swhile the host waits for its work: it likely does what was launched before the capture, or was not recorded",
+		text = fmt.Sprintf("no recorded work runs on %s for %s, %swhile the host waits for GPU work: likely for work that was launched before the capture, or was not recorded",
 			devices(g), t.idleInWords(), howMuch(distribution.Fraction(t.waits[most], t.idle())))
 	}
 	switch cold := t.cold.Total(); {
 	case t.part(cold) < muchCold:
 	case 2*t.cold.Time[gpu.ProfilerStart] >= cold:
-		text = "apart from the start of the profilers, " + text
+		text = "apart from profiler startup, " + text
 	default:
 		text = "apart from its cold start, " + text
 	}
@@ -266,7 +269,7 @@ func clauseOf(g *gpu.GPUs, t *gpuTime, r gpu.Reason) string {
 	switch {
 	case r != gpu.HostWork:
 	case 2*lead > t.waits[r]:
-		return fmt.Sprintf("because the host works for %s from the beginning of a step to its first launch", words.Nearly(lead))
+		return fmt.Sprintf("because the host works for %s between the start of a step and its first launch", words.Nearly(lead))
 	case 2*trail > t.waits[r]:
 		return fmt.Sprintf("because the step goes on for %s after the last work for the GPU", words.Nearly(trail))
 	}
@@ -287,7 +290,7 @@ func howMuch(part float64) string {
 // burdens says why the host may be faster than the capture shows: recording slows it down.
 func burdens(g *gpu.GPUs) (caveats []finding.Evidence) {
 	if len(g.Recorded) > 0 {
-		caveats = append(caveats, finding.Sentence("the profiler also recorded %s, which slows the host: expect less of this without", strings.Join(g.Recorded, ", ")))
+		caveats = append(caveats, finding.Sentence("the profiler also recorded %s, which slows the host: expect less idle time without that", strings.Join(g.Recorded, ", ")))
 	}
 	if g.GraphCapture {
 		caveats = append(caveats, finding.Sentence("some of the time is CUDA graph capture at startup, when the host is slower than while serving"))

@@ -166,7 +166,7 @@ func TestNoGraphs(t *testing.T) {
 	}{
 		{nil, ""},
 		{[]gpu.GraphUse{steps(1, 1, 0)}, ""}, // the smaller one can be padded to a graph
-		{[]gpu.GraphUse{steps(1, 0, 0), steps(1, 0, 0)}, "none of 2 decode steps ran as a CUDA graph: the host launches every kernel by itself"},
+		{[]gpu.GraphUse{steps(1, 0, 0), steps(1, 0, 0)}, "none of 2 decode steps ran as a CUDA graph: the host launches each kernel separately"},
 		{[]gpu.GraphUse{steps(1, 1, 1), steps(0, 1, 0), steps(1, 0, 1)}, "2 of 4 decode steps had more requests than any that ran as a CUDA graph"},
 	} {
 		if got := noGraphs(&gpu.GPUs{Graphs: test.uses}).Text; got != test.want {
@@ -273,8 +273,8 @@ func TestOnlyCommunication(t *testing.T) {
 		want []string
 	}{
 		{filtered, []string{"the GPU spends 60 % of the time on communication"}},
-		{called, []string{"the GPU is idle 40 % of the time, for reasons that the capture does not show: the launches were not recorded",
-			"the GPU spends 60 % of the time on communication that does not overlap with compute"}},
+		{called, []string{"the GPU is idle 40 % of the time, for unknown reasons: the launches were not recorded",
+			"the GPU spends 60 % of the time on exposed communication (not overlapped by compute)"}},
 	} {
 		var got []string
 		for _, f := range all(&gpu.GPUs{GPUs: []gpu.GPU{test.gpu}}) {

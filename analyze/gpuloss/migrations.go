@@ -89,11 +89,11 @@ func Migrations(g *gpu.GPUs) ([]finding.Finding, finding.Check) {
 	if check.State() != finding.LookedAt || share < muchMigrated {
 		return nil, check
 	}
-	text := fmt.Sprintf("for %.0f %% of the time, pages of unified memory move while a kernel runs, whose threads wait for those that they touch: %s", 100*share, words.Counted(int(pages.N), "migration"))
+	text := fmt.Sprintf("for %.0f %% of the time, pages of unified memory migrate while a kernel runs, and its threads wait for the pages they touch: %s", 100*share, words.Counted(int(pages.N), "migration"))
 	if pages.Bytes > 0 {
-		text += ", " + words.Size(pages.Bytes) + " in all"
+		text += ", " + words.Size(pages.Bytes) + " in total"
 	}
-	f := shareFinding("migrations", "page migrations", share, text, finding.Sentence("pages that are prefetched (cudaMemPrefetchAsync), or copied, move before the kernel begins"))
+	f := shareFinding("migrations", "page migrations", share, text, finding.Sentence("to move pages before the kernel starts, prefetch (cudaMemPrefetchAsync) or copy them"))
 	f.Evidence = append(f.Evidence, largestCopies(g)...)
 	return []finding.Finding{f}, check
 }

@@ -150,7 +150,7 @@ func (x *seeker) step(kernels []ran) int {
 		n++
 	}
 	if n >= minRun && !compiled(kernels[:n], x.kinds) {
-		x.count("run of small kernels", "torch.compile, or one kernel for all, where each reads what the one before wrote", "", kernels[:n])
+		x.count("run of small kernels", "torch.compile, or one fused kernel where each reads what the one before wrote", "", kernels[:n])
 	}
 	return max(1, n)
 }

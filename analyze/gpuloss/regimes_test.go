@@ -62,7 +62,7 @@ func TestRegimes(t *testing.T) {
 		{"idle in both", plantedStep{500, 500, 0}, plantedStep{300, 700, 0},
 			"the GPU is idle 40 % of the time, because the host launches kernels too late", "idle time", 0.4, "in prefill 50 %, in decode 30 %"},
 		{"communication in decode", plantedStep{0, 2000, 120}, plantedStep{0, 1000, 410},
-			"in decode, the GPU spends 41 % of the time on communication that does not overlap with compute", "exposed communication in decode", 0.41 / 3, both},
+			"in decode, the GPU spends 41 % of the time on exposed communication (not overlapped by compute)", "exposed communication in decode", 0.41 / 3, both},
 		{"in few decode steps", plantedStep{0, 10000, 0}, plantedStep{410, 590, 0}, "", "", 0, ""},
 		{"healthy", plantedStep{150, 1850, 200}, plantedStep{120, 880, 200}, "", "", 0, ""},
 	} {

@@ -203,7 +203,7 @@ func (s *slowRank) finding(g *gpu.GPUs, waited int64) finding.Finding {
 		}
 	}
 	if waits >= slowCosts*float64(g.Length()) {
-		f.Evidence = append(f.Evidence, finding.Sentence("its peers communicate %s longer than it does with nothing beside it: they wait", words.Nearly(int64(waits/float64(len(s.peers))))))
+		f.Evidence = append(f.Evidence, finding.Sentence("its peers have %s more exposed communication than it does: they wait", words.Nearly(int64(waits/float64(len(s.peers))))))
 	}
 	return f
 }

@@ -24,8 +24,8 @@ func TestWithheld(t *testing.T) {
 		idle float64 // cost
 		want string  // in the text; "" is no finding
 	}{
-		{"since", []gpu.GPU{held(10, gpu.Absolute+5*ms)}, 0.3, "since 01:46:40.005, 9 of 300 kernels that find the GPU idle start 2.40 ms after their launch"},
-		{"always", []gpu.GPU{held(5, 0)}, 0.3, "10 of 900 kernels that find the GPU idle start 2.40 ms"},
+		{"since", []gpu.GPU{held(10, gpu.Absolute+5*ms)}, 0.3, "since 01:46:40.005, 9 of 300 kernels that find the GPU idle start a median of 2.40 ms after their launch"},
+		{"always", []gpu.GPU{held(5, 0)}, 0.3, "10 of 900 kernels that find the GPU idle start a median of 2.40 ms"},
 		{"on one of two", []gpu.GPU{quiet, held(5, 0)}, 0.15, "on TP0, 10 of 900"},
 		{"what was launched before may be work that is missing", []gpu.GPU{held(4, 0)}, 0.54, ""},
 	} {

@@ -97,7 +97,7 @@ func (l *Lives) cameAndWent() (out []finding.Finding) {
 		case isOf(order.Memo(flapping, e.Server.Role, func() [][]restart { return l.flapping(e.Server.Role) }), e.Server): // this is more of the same
 		case e.What == Start:
 			out = append(out, finding.Finding{At: e.Server, Subkind: e.What, Since: e.At, Until: e.At,
-				Text: fmt.Sprintf("%s has served since %s: nothing shows it before that", name(&e.Server), words.At(e.At, words.TenthLayout))})
+				Text: fmt.Sprintf("%s started serving at %s: nothing shows it before then", name(&e.Server), words.At(e.At, words.TenthLayout))})
 		case e.What == Stop:
 			unseen := l.unseen(e)
 			if unseen == 0 {
@@ -121,14 +121,14 @@ func (l *Lives) cameAndWent() (out []finding.Finding) {
 func (l *Lives) stopped(list []*Event) finding.Finding {
 	const few = 3
 	f := finding.Finding{At: list[0].Server, Subkind: Stop, Since: list[0].At}
-	f.Text = list[0].stopped() + ": it was stopped, died, or is not sent any requests"
+	f.Text = list[0].stopped() + ": it was stopped, died, or gets no requests"
 	others := order.Only(l.observed.servers, func(x *server) bool {
 		return x.role == f.At.Role && !slices.ContainsFunc(list, func(e *Event) bool { return e.Server == x.at })
 	})
 	if n := len(list); n > 1 {
 		names := order.Each(list[:min(few, n)], func(e *Event) string { return e.Server.ServerName() })
 		f.At = place.Location{Scope: place.WholeRole, Role: f.At.Role}
-		f.Text = fmt.Sprintf("%d of %s have served nothing since %s: they were stopped, died, or are not sent any requests (%s)", n, l.serversOf(f.At.Role), list[0].stopAt(), words.Some(names, few))
+		f.Text = fmt.Sprintf("%d of %s have served nothing since %s: they were stopped, died, or get no requests (%s)", n, l.serversOf(f.At.Role), list[0].stopAt(), words.Some(names, few))
 		if len(others) == 1 {
 			f.Text += "; all go to " + name(&others[0].at)
 		}
@@ -136,7 +136,7 @@ func (l *Lives) stopped(list []*Event) finding.Finding {
 			f.Evidence = append(f.Evidence, finding.Sentence("%s", e.stopped()))
 		}
 	}
-	f.Evidence = append(f.Evidence, finding.Sentence("all requests that were on %s have ended, and others of %s role went on", [...]string{"it", "them"}[min(1, len(list)-1)], [...]string{"its", "their"}[min(1, len(list)-1)]))
+	f.Evidence = append(f.Evidence, finding.Sentence("all of %[1]s requests have ended, and other servers of %[1]s role kept serving", [...]string{"its", "their"}[min(1, len(list)-1)]))
 	return f
 }
 

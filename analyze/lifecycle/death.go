@@ -37,7 +37,7 @@ func (l *Lives) died(deaths []*end) finding.Finding {
 	if next := l.next(last.life); next != nil {
 		f.Until = next.first
 	}
-	const silence = "none of its processes shows a sign after that, and"
+	const silence = "none of its processes shows any activity after that, and"
 	switch {
 	case len(deaths) > 1:
 		from, to := words.Tenths(first.since, last.since)

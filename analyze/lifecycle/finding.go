@@ -103,7 +103,7 @@ func (l *Lives) hungTogether(list []end, each []finding.Finding) finding.Finding
 		names = append(names, fmt.Sprintf("%d more", n))
 	}
 	all := strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
-	f.Text = fmt.Sprintf("%s have hung since the same time, %s: %s in flight and %d sent to them later never ended", all, first.when(), words.Counted(inFlight, "request"), waiting)
+	f.Text = fmt.Sprintf("%s have all hung since %s: %s in flight and %d sent to them later never ended", all, first.when(), words.Counted(inFlight, "request"), waiting)
 	f.Until = each[0].Until
 	for i := range each {
 		if f.Until = max(f.Until, each[i].Until); each[i].Until == 0 {
@@ -111,7 +111,7 @@ func (l *Lives) hungTogether(list []end, each []finding.Finding) finding.Finding
 			break
 		}
 	}
-	f.Evidence = append(f.Evidence, finding.Sentence("servers that hang at one time share what is why"))
+	f.Evidence = append(f.Evidence, finding.Sentence("servers that hang at the same time have a common cause"))
 	for i := range each {
 		f.Evidence = append(f.Evidence, finding.Sentence("%s", each[i].Text))
 		f.Evidence = append(f.Evidence, each[i].Evidence...)
@@ -137,9 +137,9 @@ func (l *Lives) hungAlone(e *end) finding.Finding {
 	if pause := l.observed.pauses[e.life.server.role]; pause > 0 {
 		while := ""
 		if l.othersGoOn(e) {
-			while = ", while others went on"
+			while = ", while others kept working"
 		}
-		f.Evidence = append(f.Evidence, finding.Sentence("it did nothing for %s%s; with requests in flight, no %s server ever paused for longer than %s",
+		f.Evidence = append(f.Evidence, finding.Sentence("it did nothing for %s%s; no %s server with requests in flight ever paused for longer than %s",
 			words.Nearly(int64(e.life.until-e.since)), while, e.life.server.role, words.Nearly(pause)))
 	}
 	return f
@@ -162,12 +162,12 @@ func (l *Lives) next(x *life) *life {
 	return nil
 }
 
-// pids says which process replaced which, if that is known: " (pid 412 before, 993 then)".
+// pids says which process replaced which, if that is known: " (pid 412 before, 993 after)".
 func pids(old, next *life) string {
 	if old.pid == 0 || next.pid == 0 || old.pid == next.pid {
 		return ""
 	}
-	return fmt.Sprintf(" (pid %d before, %d then)", old.pid, next.pid)
+	return fmt.Sprintf(" (pid %d before, %d after)", old.pid, next.pid)
 }
 
 // lastStage says what a team did last.
@@ -175,7 +175,7 @@ func (l *Lives) lastStage(t *team) []finding.Evidence {
 	if t == nil || t.stage == request.None {
 		return nil
 	}
-	return []finding.Evidence{finding.Sentence("the last stage that ended there is %s", l.set.Name(t.stage))}
+	return []finding.Evidence{finding.Sentence("the last stage that it finished is %s", l.set.Name(t.stage))}
 }
 
 // restarted returns findings about servers that were restarted: one for a role if each of its servers
@@ -307,7 +307,7 @@ func (l *Lives) outcome(list []restart) finding.Evidence {
 	case len(parts) > 0:
 		return finding.Sentence("%s", strings.Join(parts, " and "))
 	case len(list) > 1:
-		return finding.Sentence("all requests of each in the files had ended before its restart")
+		return finding.Sentence("each server's requests in the files had all ended before its restart")
 	}
 	return finding.Sentence("all of its requests in the files had ended before that")
 }
@@ -337,7 +337,7 @@ var sentences = map[string]string{
 	Drain:   "ends, with all of its requests in the files answered",
 	Restart: "serves again, with new processes",
 	Stop:    "serves its last request",
-	Hang:    "hangs: nothing comes from it any more",
+	Hang:    "hangs: nothing more comes from it",
 	Death:   "is gone, with requests in flight",
 }
 

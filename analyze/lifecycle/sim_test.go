@@ -111,7 +111,7 @@ func TestServersThatHangTogether(t *testing.T) {
 		found.hangs = append(found.hangs, e)
 	}
 	list := found.hung()
-	if len(list) != 2 || !strings.Contains(list[0].Text, " have hung since the same time, ") || strings.Contains(list[1].Text, "same time") {
+	if len(list) != 2 || !strings.Contains(list[0].Text, " have all hung since ") || strings.Contains(list[1].Text, " all hung") {
 		t.Errorf("%+v", list)
 	}
 }

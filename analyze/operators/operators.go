@@ -295,13 +295,13 @@ func Largest(set *profile.Set, opt profilewalk.Options) ([]finding.Finding, find
 	}
 	ofRanks := min(1, distribution.Fraction(total, recorded)) // threads may be in operators at the same time
 	f := finding.Finding{Subkind: "operators", Cost: share * ofRanks,
-		Text:   fmt.Sprintf("no work of a device was recorded, and %d %s %.0f %% of the time of all operators on processors: %s", n, takes, 100*share, strings.Join(parts, ", ")),
+		Text:   fmt.Sprintf("no device work was recorded; on the CPU, %d %s %.0f %% of all operator time: %s", n, takes, 100*share, strings.Join(parts, ", ")),
 		Metric: finding.Metric{Name: "time of operators", Unit: table.Share, Before: math.NaN(), After: share}}
-	in := "in all"
+	in := "in total"
 	if ofRanks < 1-beside {
 		in = fmt.Sprintf("or %.0f %% of the time from the first operator to the last", 100*ofRanks)
 	}
-	f.Evidence = []finding.Evidence{finding.Sentence("%s %s, in %s; the time of an operator excludes those that it calls", words.Nearly(total), in, words.Counted(calls, "call"))}
+	f.Evidence = []finding.Evidence{finding.Sentence("%s %s, in %s; an operator's time excludes the operators that it calls", words.Nearly(total), in, words.Counted(calls, "call"))}
 	return []finding.Finding{f}, check
 }
 

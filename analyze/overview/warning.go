@@ -43,7 +43,7 @@ func (o *Overview) warnings() []document.Warning {
 	}
 	switch {
 	case o.GPUs != nil && o.Memory == nil && isForeign(o.Profiles, o.GPUs):
-		d = append(d, notice("no event has a category of PyTorch's profiler: another program wrote this, and which of it hosts or devices did is not known; 'sgtrace merge' draws it"))
+		d = append(d, notice("no event has a category of PyTorch's profiler: another program wrote this trace, and which events ran on hosts or on devices is unknown; 'sgtrace merge' draws them"))
 	case o.onlyMeets():
 		d = append(d, notice("the profiles hold collectives, and nothing else that devices did: whether they compute or idle in between is not known"))
 	case o.GPUs != nil && (o.Memory == nil || o.GPUs.Ran() || len(o.GPUs.Calls) > 0): // snapshots of memory alone say nothing of what runs
@@ -136,17 +136,17 @@ func (o *Overview) requestWarnings() []document.Warning {
 		}
 		return n
 	}
-	add(o.Statuses[request.Unfinished], "%s without an end in the files: not in the latencies")
+	add(o.Statuses[request.Unfinished], "%s without an end in the files: not counted in latencies")
 	if o.Loss.Lost > 0 {
 		text := o.Loss.Text()
 		if o.Loss.Incomplete > 0 {
-			text += ": these are left out of what is compared"
+			text += ": these are left out of comparisons"
 		}
 		d = append(d, notice(text))
 	} else {
-		add(o.Loss.Incomplete, "%s with spans missing, at the beginning or the end of the files: left out of what is compared")
+		add(o.Loss.Incomplete, "%s with spans missing, at the start or end of the files: left out of comparisons")
 	}
-	add(flagged(request.Unjoined|request.RoomCollision), "%s of which one half, prefill or decode, is missing or could not be told apart")
+	add(flagged(request.Unjoined|request.RoomCollision), "%s whose prefill or decode half is missing or ambiguous")
 	add(o.Tail.Implausible, "%s with times that cannot be right: left out")
 	return d
 }
@@ -176,7 +176,7 @@ func (o *Overview) hostWarnings() []document.Warning {
 	if len(roles) < 2 && !several {
 		return nil
 	}
-	return []document.Warning{notice("servers do not tell their hosts (host_id): those with equal process ids look like one, and neither their times nor their ranks can be compared")}
+	return []document.Warning{notice("servers do not record their hosts (host_id): those with the same process ID look like one, and neither their times nor their ranks can be compared")}
 }
 
 // unitWarnings say that the times of dumps look like microseconds or milliseconds instead of OTLP's nanoseconds: read
@@ -203,15 +203,15 @@ func (o *Overview) traceWarnings() []document.Warning {
 	}
 	switch {
 	case !o.Stages:
-		return []document.Warning{notice("servers traced no stages, only whole requests: nothing tells where their time went")}
+		return []document.Warning{notice("servers traced only whole requests, no stages: where their time went is unknown")}
 	case !o.Steps:
-		how := "SGLang traces them from SGLANG_TRACE_LEVEL=3 on"
+		how := "SGLang traces them at SGLANG_TRACE_LEVEL=3 or higher"
 		if !slices.ContainsFunc(s.Writers, func(w request.Writer) bool {
 			return w.Layouts&(request.LayoutV1a|request.LayoutV1b|request.LayoutV2) != 0
 		}) {
-			how = "vLLM has a span for each request, and none for steps"
+			how = "vLLM traces requests, not steps"
 		}
-		return []document.Warning{notice("no decode steps were traced: no ITL, and no slow ranks in decoding (" + how + ")")}
+		return []document.Warning{notice("no decode steps were traced, so ITL and slow decode ranks are unknown (" + how + ")")}
 	}
 	return costWarnings(s)
 }
@@ -259,10 +259,10 @@ func (o *Overview) clockWarnings() []document.Warning {
 	}
 	d := o.stepWarnings()
 	if most >= much {
-		d = append(d, notice("clocks of hosts differ and were put on one: "+words.Some(off, 4)))
+		d = append(d, notice("host clocks differ and were aligned: "+words.Some(off, 4)))
 	}
 	if len(alone) > 0 {
-		d = append(d, notice("nothing relates these clocks to the others, so their times are as recorded: "+words.Some(alone, 4)))
+		d = append(d, notice("nothing ties these clocks to the others, so their times are used as recorded: "+words.Some(alone, 4)))
 	}
 	return d
 }
@@ -277,7 +277,7 @@ func (o *Overview) stepWarnings() (d []document.Warning) {
 		if by < 0 {
 			way, by = "back", -by
 		}
-		d = append(d, notice(fmt.Sprintf("the clock of %s was set %s by %s (within %s) at about %s, as its own clock shows it: its later times are moved as if it had not been",
+		d = append(d, notice(fmt.Sprintf("the clock of %s was set %s by %s (± %s) at about %s by its own time; its later times are corrected for that",
 			x.Host, way, words.Nearly(by), words.Nearly(x.Err), words.At(x.At, words.TenthLayout))))
 	}
 	return d
@@ -303,7 +303,7 @@ func (c *HostClock) String() string {
 	if c.Bound > 0 {
 		within := "± " + words.Nearly(c.Bound)
 		if c.Lopsided {
-			within += ", as few are fast in one direction"
+			within += ", because few are fast in one direction"
 		}
 		how = append(how, within)
 	}
@@ -322,14 +322,14 @@ func absenceWarnings(set *profile.Set) []document.Warning {
 		if a.More > 0 {
 			missing += fmt.Sprintf(" and %d more", a.More)
 		}
-		is, why := "is", "whether the others wait for it"
+		why := "whether they wait for the missing rank"
 		if a.Size-a.Seen > 1 {
-			is, why = "are", "whether the others wait for one of them"
+			why = "whether they wait for missing ranks"
 		}
 		if a.Seen == 1 {
 			why = "who waits for whom in collectives"
 		}
-		d = append(d, notice(fmt.Sprintf("traces of %d of %s ranks; %s %s missing: %s is not known", a.Seen, size, missing, is, why)))
+		d = append(d, notice(fmt.Sprintf("traces of only %d of %s ranks, so %s is unknown; missing: %s", a.Seen, size, why, missing)))
 	}
 	return d
 }
@@ -344,9 +344,9 @@ func runWarnings(g *gpu.GPUs) []document.Warning {
 		which += ", as far as their clocks tell"
 	}
 	if !g.Divided() {
-		return []document.Warning{notice("the captures are of " + which + ", and count together: look at one at a time, compare two with 'sgtrace diff', or all with 'sgtrace report --fleet'")}
+		return []document.Warning{notice("the captures come from " + which + ", and count together: look at one at a time, compare two with 'sgtrace diff', or all with 'sgtrace report --fleet'")}
 	}
-	return []document.Warning{notice("the captures are of " + which + ": findings judge each run by itself, tables list the ranks of all; 'sgtrace report --fleet' says what is late again and again")}
+	return []document.Warning{notice("the captures come from " + which + ": findings judge each run separately, tables list the ranks of all runs; 'sgtrace report --fleet' says what is late in run after run")}
 }
 
 // muchUnclassified is the share of kernel time without a known class at which the division of GPU time becomes
@@ -379,13 +379,13 @@ func deviceWarnings(g *gpu.GPUs, more, windowed bool) []document.Warning {
 	lost := g.Unran.Lost - missing // a kernel without a recorded call may be one that was counted as lost
 	switch {
 	case windowed && !g.Ran():
-		d = append(d, notice("no kernels or copies of any device are between --from and --to"))
+		d = append(d, notice("no device kernels or copies are between --from and --to"))
 	case windowed:
 	case !g.Ran() && lost > 0:
-		d = append(d, notice(fmt.Sprintf("the profiles hold no kernels or copies of any device, though %s launched kernels: the profiler ended before it had them, or could not record the device",
+		d = append(d, notice(fmt.Sprintf("the profiles have no device kernels or copies, though %s launched kernels: the profiler ended before it had them, or could not record the device",
 			words.Counted(int(g.Unran.Launches), "call"))))
 	case !g.Ran():
-		d = append(d, notice("the profiles hold no kernels or copies of any device: 'sgtrace report --nvtx' says how long ranges took, and --stacks what hosts did"))
+		d = append(d, notice("the profiles have no device kernels or copies: 'sgtrace report --nvtx' says how long ranges took, and --stacks what hosts did"))
 	case 10*lost >= g.Unran.Launches && lost > 0:
 		d = append(d, notice(fmt.Sprintf("%s of %s launched kernels that are not in the files: the profiler lost them, or ended before it had them; what the device did then is not known",
 			words.Thousands(lost), words.Counted(int(g.Unran.Launches), "call"))))
@@ -399,13 +399,13 @@ func deviceWarnings(g *gpu.GPUs, more, windowed bool) []document.Warning {
 			words.Thousands(of.Lost), words.Counted(int(of.Launches), "call"), words.Some(ranks, 4))))
 	}
 	if 10*missing >= rows && missing > 0 {
-		which, known := fmt.Sprintf("%.0f %% of", 100*distribution.Fraction(missing, rows)), "known in part only"
+		which, known := fmt.Sprintf("%.0f %% of", 100*distribution.Fraction(missing, rows)), "known only in part"
 		if missing == rows {
-			which, known = "all of", "not known"
+			which, known = "all", "unknown"
 		}
-		text := fmt.Sprintf("the calls that launched %s the kernels and copies are not in the files: why devices are idle is %s", which, known)
+		text := fmt.Sprintf("the launch calls of %s kernels and copies are missing from the files, so why devices are idle is %s", which, known)
 		if g.OnlyCommunication() {
-			text = "the files hold kernels of communication and nothing else: what devices ran beside these, or between them, is not known"
+			text = "the files have only communication kernels: what else devices ran at the same time or in between is unknown"
 		}
 		d = append(d, notice(text))
 	}

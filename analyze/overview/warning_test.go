@@ -28,9 +28,9 @@ func TestProfilerWarnings(t *testing.T) {
 
 func TestAbsenceWarnings(t *testing.T) {
 	for want, absence := range map[string]profile.MissingRanks{
-		"traces of 7 of 8 ranks; TP2 is missing: whether the others wait for it is not known":                                      {Seen: 7, Size: 8, Missing: []string{"TP2"}},
-		"traces of 1 of at least 7 ranks; rank 0 to rank 3 and 2 more are missing: who waits for whom in collectives is not known": {Seen: 1, Size: 7, AtLeast: true, Missing: []string{"rank 0 to rank 3"}, More: 2},
-		"traces of 6 of 8 ranks; TP2, TP3 are missing: whether the others wait for one of them is not known":                       {Seen: 6, Size: 8, Missing: []string{"TP2", "TP3"}},
+		"traces of only 7 of 8 ranks, so whether they wait for the missing rank is unknown; missing: TP2":                             {Seen: 7, Size: 8, Missing: []string{"TP2"}},
+		"traces of only 1 of at least 7 ranks, so who waits for whom in collectives is unknown; missing: rank 0 to rank 3 and 2 more": {Seen: 1, Size: 7, AtLeast: true, Missing: []string{"rank 0 to rank 3"}, More: 2},
+		"traces of only 6 of 8 ranks, so whether they wait for missing ranks is unknown; missing: TP2, TP3":                           {Seen: 6, Size: 8, Missing: []string{"TP2", "TP3"}},
 	} {
 		o := New(Input{Profiles: &profile.Set{MissingRanks: []profile.MissingRanks{absence}}})
 		if len(o.Warnings) != 1 || o.Warnings[0].Text != want {
@@ -52,7 +52,7 @@ func TestCapturesOfSeveralRuns(t *testing.T) {
 		{[]request.Interval{{From: start, To: start + second}, {From: start + day, To: start + day + second}},
 			"2 runs: 2026-08-17 20:53:20 to 20:53:21 UTC (1 s); 2026-08-18 20:53:20 to 20:53:21 UTC (1 s)", "2 runs that do not overlap, and"},
 		{[]request.Interval{{From: second, To: 2 * second}, {From: start, To: start + second}},
-			"2 runs: 1 s; the files do not say when: times count from some beginning; 2026-08-17 20:53:20 to 20:53:21 UTC (1 s)", "as far as their clocks tell"},
+			"2 runs: 1 s; the files do not say when: times count from an unknown start; 2026-08-17 20:53:20 to 20:53:21 UTC (1 s)", "as far as their clocks tell"},
 	} {
 		g := &gpu.GPUs{Runs: c.runs}
 		o := &Overview{From: c.runs[0].From, To: c.runs[0].To}
@@ -75,14 +75,14 @@ func TestLaunchedKernelsThatAreMissing(t *testing.T) {
 		windowed                     bool
 		want                         string // prefix of the warning; "" is none
 	}{
-		{0, 0, 0, 0, false, "the profiles hold no kernels or copies of any device: 'sgtrace report --nvtx' says"},
-		{260, 260, 0, 0, false, "the profiles hold no kernels or copies of any device, though 260 calls launched kernels: "},
-		{260, 260, 0, 0, true, "no kernels or copies of any device are between --from and --to"},
+		{0, 0, 0, 0, false, "the profiles have no device kernels or copies: 'sgtrace report --nvtx' says"},
+		{260, 260, 0, 0, false, "the profiles have no device kernels or copies, though 260 calls launched kernels: "},
+		{260, 260, 0, 0, true, "no device kernels or copies are between --from and --to"},
 		{1000, 200, 800, 800, false, "200 of 1,000 calls launched kernels that are not in the files: "},
 		{1000, 200, 800, 800, true, ""},
 		{1000, 99, 901, 901, false, ""},
 		{1000, 200, 850, 800, false, "150 of 1,000 calls launched kernels that are not in the files: "},
-		{1000, 1000, 1000, 0, false, "the calls that launched all of the kernels and copies are not in the files"},
+		{1000, 1000, 1000, 0, false, "the launch calls of all kernels and copies are missing from the files"},
 	} {
 		g := &gpu.GPUs{Unran: gpu.Unran{Launches: c.launches, Lost: c.lost}}
 		if c.rows > 0 {

@@ -115,7 +115,7 @@ func periodText(first, last trace.Time) string {
 		return ""
 	}
 	if !words.IsDate(last) {
-		return words.Nearly(int64(last-first)) + "; the files do not say when: times count from some beginning"
+		return words.Nearly(int64(last-first)) + "; the files do not say when: times count from an unknown start"
 	}
 	return fmt.Sprintf("%s (%s)", words.Between(first, last), words.Nearly(int64(last-first)))
 }

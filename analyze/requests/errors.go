@@ -61,7 +61,7 @@ func RetractionFindings(s *request.Set, b *cause.Costs, preempted bool) ([]findi
 	}
 	why := "because the KV cache was full"
 	if preempted {
-		why = "for others, whose prompts were computed at once"
+		why = "for others, whose prompts were computed immediately"
 	}
 	return b.Price([]finding.Finding{{
 		Claim: b.AllOf(retracted, cause.Retraction), Affected: finding.AffectedOf(s, retracted),

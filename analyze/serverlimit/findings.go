@@ -47,12 +47,12 @@ func (l *Limits) finding(same []*Limit, b *cause.Costs) finding.Finding {
 	f := finding.Finding{Subkind: worst.Kind.String(), At: worst.Location, Text: worst.sentence() + l.longPrompts(worst) + l.held(worst), Metric: worst.metric()}
 	if n := len(same) - 1; n > 0 {
 		f.At = place.Location{Scope: place.WholeRole, Role: worst.Location.Role}
-		f.Text += fmt.Sprintf("; and so %s %s of %s", words.IsOrAre(n), words.Counted(n, "other rank"), worst.Location.Role)
+		f.Text += fmt.Sprintf("; the same is true of %s", words.Counted(n, "other "+worst.Location.Role.String()+" rank"))
 	}
 	if f.Brief = l.overtaken(same); f.Brief != "" {
 		f.Text += "; " + f.Brief
 	} else if worst.Kind == Preempted {
-		f.Brief = "requests are thrown out for others that are computed at once (priorities?)"
+		f.Brief = "requests are preempted for others that run immediately (priorities?)"
 	}
 	first, last := worst, worst
 	var requests []int
@@ -70,7 +70,7 @@ func (l *Limits) finding(same []*Limit, b *cause.Costs) finding.Finding {
 		}
 		f.Evidence = append(f.Evidence, x.evidence())
 		if together := x.together(); together > 0 {
-			f.Evidence = append(f.Evidence, finding.Sentence("beside that, other prompts of their batches were computed for %s on average", words.Nearly(together)))
+			f.Evidence = append(f.Evidence, finding.Sentence("on top of that, other prompts in their batches were computed for %s on average", words.Nearly(together)))
 		}
 	}
 	if !first.Always {
@@ -119,7 +119,7 @@ func (l *Limits) longPrompts(x *Limit) string {
 	if n == 0 || float64(n) > few*float64(len(tokens)) {
 		return ""
 	}
-	return fmt.Sprintf("; %d of its %d prompts, of %s tokens or more, are %s %% of what it computes meanwhile",
+	return fmt.Sprintf("; %d of its %d prompts have %s tokens or more and are %s %% of what it computes meanwhile",
 		n, len(tokens), words.Thousands(tokens[len(tokens)-n]), words.InPercent(sum/all))
 }
 
@@ -134,7 +134,7 @@ func (l *Limit) causes() []cause.Cause {
 // evidence says how long requests waited.
 func (l *Limit) evidence() finding.Evidence {
 	mean := l.Waited / int64(len(l.Requests))
-	return finding.Sentence("%s waited, for %s on average; that is %s %% of the time of the requests of %s",
+	return finding.Sentence("%s waited for %s on average: %s %% of the time of all requests on %s",
 		words.Counted(len(l.Requests), "request"), words.Nearly(mean), words.InPercent(l.Share), l.Location.DP()).
 		In("limits", l.row(), "waited_ns", float64(l.Waited))
 }
@@ -171,7 +171,7 @@ func (l *Limit) sentence() string {
 	name := l.Location.DP()
 	switch l.Kind {
 	case Running:
-		return fmt.Sprintf("%s is decode-bound: running is stuck at %d (max running requests?) while up to %d wait, %s", name, l.StuckAt, l.Most, l.when())
+		return fmt.Sprintf("%s is decode-bound: it is stuck at %d running requests (max running requests?) while up to %d wait, %s", name, l.StuckAt, l.Most, l.when())
 	case Slots:
 		return fmt.Sprintf("%s is decode-bound: it is stuck at %d requests that run or are about to (max running requests?) while up to %d wait, %s",
 			name, l.StuckAt, l.Most, l.when())
@@ -183,15 +183,15 @@ func (l *Limit) sentence() string {
 			name, l.Most, words.ThreeDigits(l.Slowdown), l.when())
 	}
 	if l.Kind == Preempted {
-		return fmt.Sprintf("%s is decode-bound: it throws requests out for others that it computes at once (priorities?), %s, while up to %d wait, %s",
+		return fmt.Sprintf("%s is decode-bound: it preempts requests for others that it runs immediately (priorities?), %s, while up to %d wait, %s",
 			name, words.Counted(l.Retracted, "time"), l.Most, l.when())
 	}
 	if l.Location.Role == request.Unified && l.Retracted == 0 {
 		return fmt.Sprintf("%s is decode-bound: up to %d requests wait while %s run (KV cache full?), %s", name, l.Most, l.runs(), l.when())
 	}
-	text := fmt.Sprintf("%s is decode-bound: its KV cache is full: up to %d requests wait for room while %s run, %s", name, l.Most, l.runs(), l.when())
+	text := fmt.Sprintf("%s is decode-bound: its KV cache is full, and up to %d requests wait for room while %s run, %s", name, l.Most, l.runs(), l.when())
 	if l.Retracted > 0 {
-		text += "; " + words.Counted(l.Retracted, "retraction") + " meanwhile"
+		text += ", with " + words.Counted(l.Retracted, "retraction")
 	}
 	return text
 }
@@ -210,14 +210,14 @@ func (l *Limit) when() string {
 	var text string
 	switch {
 	case l.Always && l.Open:
-		text = "from the beginning to the end"
+		text = "from start to end"
 	case l.Open:
 		text = "since " + from
 	default:
 		text = fmt.Sprintf("from %s to %s", from, to)
 	}
 	if l.Spells > 1 {
-		text += fmt.Sprintf(" (for %s, in %d stretches of time)", words.Nearly(l.Length), l.Spells)
+		text += fmt.Sprintf(" (for %s, in %d stretches)", words.Nearly(l.Length), l.Spells)
 	}
 	return text
 }

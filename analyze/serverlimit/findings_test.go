@@ -29,11 +29,11 @@ func TestLongPrompts(t *testing.T) {
 		t.Errorf("all are alike: %q", got)
 	}
 	add(2, 49_000, 0)
-	if got, want := l.longPrompts(x), "; 2 of its 100 prompts, of 49,000 tokens or more, are 50 % of what it computes meanwhile"; got != want {
+	if got, want := l.longPrompts(x), "; 2 of its 100 prompts have 49,000 tokens or more and are 50 % of what it computes meanwhile"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	add(10, 1_000_000, 1) // later
-	if got, want := l.longPrompts(x), "; 2 of its 100 prompts, of 49,000 tokens or more, are 50 % of what it computes meanwhile"; got != want {
+	if got, want := l.longPrompts(x), "; 2 of its 100 prompts have 49,000 tokens or more and are 50 % of what it computes meanwhile"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	x.Kind = Running

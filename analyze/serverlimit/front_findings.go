@@ -236,18 +236,18 @@ func (f *Front) finding(d *FrontProcess, b *cause.Costs, cost float64) finding.F
 func (d *FrontProcess) shownBy() string {
 	switch wait := d.waits(); {
 	case d.duty == sends:
-		return "that is from the start of the gateway's span until it says that it sends the request, by one clock; no server sees it"
+		return "that is from the start of the gateway's span until it records that it sends the request, by one clock; no server sees this time"
 	case d.duty == returns:
-		return "the span of the server ends before, and that of the gateway only then: clients that read slowly, or what is between them and the gateway; no server is at fault"
+		return "the server's span ends first, the gateway's only after that time: clients that read slowly, or something between them and the gateway; no server is at fault"
 	case d.duty == around:
-		return fmt.Sprintf("the span of the gateway is so much longer than that of the server; %s %% of that is before the server's span, as far as the clocks of the two agree; the gateway does not say when it sends a request: it may also be the way to the server, or its listener",
+		return fmt.Sprintf("the gateway's span is that much longer than the server's; %s %% of that time is before the server's span, as far as their clocks agree; the gateway does not record when it sends a request, so it may also be the network to the server, or the server's listener",
 			words.InPercent(d.waits()))
 	case d.duty == answers:
-		return "the scheduler is done before that, and the span of the server ends only then: the detokenizer or the HTTP server is too busy"
+		return "the scheduler is done before that time, the server's span ends only after it: the detokenizer or the HTTP server is too busy"
 	case d.isPath():
 		return "that is from when the gateway sends them, as far as the clocks of the two agree; the server begins with them only then, and its tokenizer is idle for most of that time"
 	case wait > 0:
-		return fmt.Sprintf("%s %% of that time passes before the span of the server begins; only the gateway's span shows it", words.InPercent(wait))
+		return fmt.Sprintf("%s %% of that time passes before the server's span begins; only the gateway's span shows it", words.InPercent(wait))
 	}
 	return ""
 }
@@ -285,16 +285,16 @@ func (d *FrontProcess) text() string {
 		since = " between " + from + " and " + to
 	}
 	share := words.InPercent(float64(len(d.kept)) / float64(max(1, d.after)))
-	long, usual := words.Nearly(d.mean()), "usual is "+words.Nearly(d.Usual)
+	long, usual := words.Nearly(d.mean()), "usually it is "+words.Nearly(d.Usual)
 	switch {
 	case d.always:
-		usual = "so it is from the beginning to the end"
+		usual = "this holds from start to end"
 	case d.Usual == 0:
-		usual = "usually they leave at once"
+		usual = "usually they leave immediately"
 	}
 	switch d.duty {
 	case sends:
-		return fmt.Sprintf("the gateway holds %s %% of the requests%s, for %s on average, before it sends them to a server; %s", share, since, long, usual)
+		return fmt.Sprintf("the gateway %s %s %% of the requests%s for %s on average before it sends them to a server; %s", d.verb("holds", "has held", "held"), share, since, long, usual)
 	case returns:
 		return fmt.Sprintf("%s %% of the answers%s leave the gateway %s after the server is done with them, on average; %s", share, since, long, usual)
 	case around:
@@ -307,23 +307,34 @@ func (d *FrontProcess) text() string {
 		}
 		return fmt.Sprintf("%s %% of the requests%s are in the gateway, or on the way%s, for %s on average %s; %s", share, since, d.toward, long, where, usual)
 	case answers:
-		verb := "answers"
+		verb := d.verb("answers", "has answered", "answered")
 		if d.servers > 1 {
-			verb = "answer"
+			verb = d.verb("answer", "have answered", "answered")
 		}
-		return fmt.Sprintf("%s %s late%s: %s %% of the requests there take %s on average from the last step of the scheduler until the answer is out; %s",
+		return fmt.Sprintf("%s %s late%s: %s %% of the requests there take %s on average from the scheduler's last step until the answer is out; %s",
 			d.server(), verb, since, share, long, usual)
 	}
 	if d.isPath() {
-		return fmt.Sprintf("requests reach %s late%s: %s %% of them take %s on average until they are tokenized, though the tokenizer has nothing else to do (is it the network, or the listener?); %s",
-			d.server(), since, share, long, usual)
+		return fmt.Sprintf("requests %s %s late%s: %s %% of them take %s on average until they are tokenized, though the tokenizer has nothing else to do (is it the network, or the listener?); %s",
+			d.verb("reach", "have reached", "reached"), d.server(), since, share, long, usual)
 	}
-	who := "tokenizer of %s is"
+	who := "tokenizer of %s " + d.verb("is", "has been", "was")
 	if d.servers > 1 {
-		who = "tokenizers of %s are"
+		who = "tokenizers of %s " + d.verb("are", "have been", "were")
 	}
-	return fmt.Sprintf("the "+who+" too busy%s: %s %% of the requests there take %s on average until they are tokenized and handed to the scheduler; %s",
+	return fmt.Sprintf("the "+who+" too busy%s: %s %% of the requests there take %s on average to be tokenized and handed to the scheduler; %s",
 		d.server(), since, share, long, usual)
+}
+
+// verb chooses a verb: for what is so all the time, since some time, or between two times.
+func (d *FrontProcess) verb(always, since, between string) string {
+	switch {
+	case d.Until != 0:
+		return between
+	case d.Since != 0:
+		return since
+	}
+	return always
 }
 
 // mostly is the share from which one server is the place.

@@ -33,7 +33,7 @@ func foundIn(t *testing.T, c cluster.Config) ([]finding.Finding, *cluster.Run) {
 // The process that holds requests up is found, with its start, and no other process is.
 func TestWhoKeepsRequests(t *testing.T) {
 	for _, want := range []struct{ scenario, subkind, text string }{
-		{"gateway_holds", Gateway, "the gateway holds"},
+		{"gateway_holds", Gateway, "the gateway has held"},
 		{"slow_tokenizer", Tokenizer, "the tokenizer of"},
 		{"late_answers", Answering, "unified ("},
 		{"slow_readers", Returning, ""},
@@ -177,7 +177,7 @@ func TestGatewayWithoutEvents(t *testing.T) {
 	}
 
 	found, _, _ = silentGateway(t, func(*request.Set, *request.Request, bool) bool { return true })
-	if len(found) != 1 || found[0].Since != 0 || !strings.Contains(found[0].Text, "from the beginning to the end") {
+	if len(found) != 1 || found[0].Since != 0 || !strings.Contains(found[0].Text, "from start to end") {
 		t.Errorf("always: %v", found)
 	}
 	if found, _, _ = silentGateway(t, func(*request.Set, *request.Request, bool) bool { return false }); len(found) > 0 {

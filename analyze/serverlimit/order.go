@@ -85,7 +85,7 @@ func (l *Limits) overtaken(same []*Limit) string {
 	if len(all.jumpers) < few || float64(len(all.jumpers)) < part*float64(n) || float64(all.waited) < halfOf*float64(waited) {
 		return ""
 	}
-	return fmt.Sprintf("since %s, requests that come later are computed first, %d of them before %d that wait (%s)",
+	return fmt.Sprintf("since %s, later requests are served first: %d of them overtook %d that wait (%s)",
 		words.At(all.first, "15:04:05"), len(all.jumpers), len(all.overtaken), l.why(&all))
 }
 
@@ -141,15 +141,15 @@ func (l *Limits) held(x *Limit) string {
 			open++
 		}
 	}
-	text := "; one request runs all the while"
+	text := "; one request runs the whole time"
 	if n := len(list); n > 1 {
-		text = fmt.Sprintf("; %d requests run all the while", n)
+		text = fmt.Sprintf("; %d requests run the whole time", n)
 	}
 	if open == len(list) {
-		text += ", without an end"
+		text += ", without ending"
 	}
 	if tokens > 0 {
-		text += fmt.Sprintf(" (of up to %s tokens of prompt)", words.Thousands(tokens))
+		text += fmt.Sprintf(" (up to %s prompt tokens)", words.Thousands(tokens))
 	}
 	return text
 }

@@ -67,7 +67,7 @@ func TestOvertaken(t *testing.T) {
 	x := of(l)
 	// The first of the 30 finds no other waiting. Those that come at 0 and 1 s are computed before a later one comes, and behind the
 	// one at 59 s none comes.
-	if text := l.overtaken([]*Limit{x}); !strings.HasSuffix(text, "computed first, 29 of them before 57 that wait (priorities?)") {
+	if text := l.overtaken([]*Limit{x}); !strings.HasSuffix(text, "served first: 29 of them overtook 57 that wait (priorities?)") {
 		t.Error(text)
 	}
 	for i := range l.set.Requests {

@@ -245,7 +245,7 @@ func (p *pace) finding(slow []int, chance float64) finding.Finding {
 		}
 		text = fmt.Sprintf("%s workers of %s compute %.2f to %.2f times as long as the median of %d workers, and one of them is the slowest in %d of %d steps",
 			all, where, from, to, len(p.list), n, p.steps)
-		cause = "all workers of the stage are slow, so it has more to do: divide the layers otherwise; no machine is slow"
+		cause = "all workers of the stage are slow, so the stage has more to do and no machine is slow: rebalance the layers between stages"
 	}
 	f := finding.Finding{Subkind: workerSubkind + where, Text: text, Cost: 1 - 1/to, P: finding.Chance(chance), CostBasis: finding.RankTime,
 		Metric: finding.Metric{Name: "computation", Unit: table.Number, Before: 1, After: to}}

@@ -322,14 +322,14 @@ func (t *Tail) StallFindings(b *cause.Costs) ([]finding.Finding, finding.Check) 
 	f := finding.Finding{
 		Subkind: StallSubkind, Cost: cost, Claim: b.Amounts(x.held(), cause.Interference), At: t.placeOf(int32(worst.Proc)), Text: t.stallSentence(worst), Affected: finding.AffectedOf(t.set, t.heldUp()),
 		Metric: finding.Metric{Name: "longest gap between tokens", Unit: table.Duration, Before: math.NaN(), After: float64(worst.Longest)},
-		Evidence: []finding.Evidence{finding.Sentence("%s of %s were computed meanwhile", words.Counted(int(worst.Tokens), "token"), words.Counted(worst.Prompts, "prompt")).
+		Evidence: []finding.Evidence{finding.Sentence("meanwhile, %s of %s were prefilled", words.Counted(int(worst.Tokens), "token"), words.Counted(worst.Prompts, "prompt")).
 			In("stalls", finding.Row("stall", "1"), "tokens", float64(worst.Tokens))},
 	}
 	if !worst.alone() {
 		f.Subkind = CrowdSubkind
 	}
 	if n := len(x.List); n > 1 {
-		f.Text += fmt.Sprintf("; decoding stalls %d times for %s or more", n, words.Nearly(x.Limit))
+		f.Text += fmt.Sprintf("; decoding stalled %d times for %s or more", n, words.Nearly(x.Limit))
 	}
 	if k := slices.IndexFunc(x.List[:t.listed()], func(x Stall) bool { return x.alone() }); k > 0 {
 		f.Evidence = append(f.Evidence, finding.Sentence("%s", t.stallSentence(&x.List[k])).
@@ -360,13 +360,13 @@ func (s *Stalls) held() map[int]int64 {
 
 // stallSentence names the prompt that held up decodes, or the longest of several.
 func (t *Tail) stallSentence(x *Stall) string {
-	what := words.Counted(x.Prompts, "prompt") + " of requests that are not known"
+	what := words.Counted(x.Prompts, "prompt") + " of unknown requests"
 	switch {
 	case x.Culprit == request.None:
 	case x.alone():
-		what = fmt.Sprintf("the %s-token prompt of %s", words.Thousands(x.Prompt), t.set.Text(t.set.Requests[x.Culprit].RID))
+		what = fmt.Sprintf("the %s-token prompt of request %s", words.Thousands(x.Prompt), t.set.Text(t.set.Requests[x.Culprit].RID))
 	default:
-		what = fmt.Sprintf("%d prompts (%s tokens; the longest has %s and is that of %s)",
+		what = fmt.Sprintf("%d prompts (%s tokens; the longest, of request %[4]s, has %[3]s)",
 			x.Prompts, words.Thousands(x.Tokens), words.Thousands(x.Prompt), t.set.Text(t.set.Requests[x.Culprit].RID))
 	}
 	where := ""
@@ -383,7 +383,7 @@ func (t *Tail) stallSentence(x *Stall) string {
 
 // advice says what chunked prefill would have achieved.
 func (s *Stalls) advice() string {
-	return fmt.Sprintf("in chunks of %s tokens with a decode step after each, no decode would have been held up for longer than about %s",
+	return fmt.Sprintf("with prefill in chunks of %s tokens and a decode step after each, no decode would have been held up for more than about %s",
 		words.Thousands(s.Chunk), words.Nearly(s.ChunkTakes))
 }
 

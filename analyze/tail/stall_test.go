@@ -55,8 +55,8 @@ func TestRateOfStalls(t *testing.T) {
 			}
 		}
 		culprit := s.Text(s.Requests[tail.Stalls.List[0].Culprit].RID)
-		alone := strings.Contains(found[0].Text, "the 6,000-token prompt of "+culprit)
-		together := strings.Contains(found[0].Text, "the longest has 6,000 and is that of "+culprit)
+		alone := strings.Contains(found[0].Text, "the 6,000-token prompt of request "+culprit)
+		together := strings.Contains(found[0].Text, "the longest, of request "+culprit+", has 6,000")
 		chunked := strings.Contains(found[0].Text, "in 3 chunks without a decode step between them")
 		if !long[culprit] || !alone && !together || alone && chunked != (seed%2 == 1) {
 			t.Logf("seed %d: %s", seed, found[0].Text)
