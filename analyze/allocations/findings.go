@@ -77,7 +77,7 @@ func (m *Memory) leak(g *Growth) finding.Finding {
 		since = "since " + words.At(g.From, "15:04:05.000")
 	}
 	where := m.syms.Name(top.Where)
-	f.Text = fmt.Sprintf("memory of %s grows %s: nobody frees %s of %s, %s", name, since, words.Counted(len(top.Kept), "block"), where, words.Size(top.Bytes))
+	f.Text = fmt.Sprintf("memory of %s grows %s: nothing frees %s of %s, %s", name, since, words.Counted(len(top.Kept), "block"), where, words.Size(top.Bytes))
 	say := func(format string, args ...any) { f.Evidence = append(f.Evidence, finding.Sentence(format, args...)) }
 	if left := g.untilTwice(); !math.IsNaN(left) {
 		say("that is %s in %s; at this rate, PyTorch needs as much again as it has of the device, %s, within %s", words.Size(g.Bytes), words.Nearly(int64(g.Last-g.From)),

@@ -194,7 +194,7 @@ func (w *observer) isPace(of []*work.Pace, c *paceCourse) bool {
 		return false
 	case changepoint.Ramped, changepoint.Bent, changepoint.Sloped, changepoint.Settling:
 		if c.faster() || w.hidesLoad(of, c) {
-			return false // servers don't become faster bit by bit, nor settle at a lower speed
+			return false // servers don't become faster gradually, nor settle at a lower speed
 		}
 	}
 	least := minPaceFactor

@@ -110,7 +110,7 @@ func SumSlow(r *replay.Run, hosts *Hosts) *Summary {
 	if len(list) == 0 {
 		out.Missing = "no finished request has all of its spans, with the ranks that served it"
 		if r.Missing.Bare {
-			out.Missing = "the servers have a span for each request, and none for its stages: nothing tells what it waited for"
+			out.Missing = "the servers traced only whole requests, no stages: what they waited for is unknown"
 		}
 		return out
 	}

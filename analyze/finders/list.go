@@ -64,7 +64,7 @@ var All = []Finder{
 		finding.Warning, finding.Likely, finding.RequestTime, finding.AtPlace, []string{"--timeline", "--table", "changes"}, changes(finding.Straggler, whatever)},
 	{finding.Transfer, "KV transfers that take longer from some point on", Requests,
 		finding.Warning, finding.Likely, finding.RequestTime, finding.AtPlace, []string{"--timeline", "--table", "changes"}, changes(finding.Transfer, whatever)},
-	{finding.Change, "a server or a stage that became slower or faster, at some time or bit by bit, or that stands still, or is slow, once or periodically; longer prompts or answers, fewer cached tokens, or fewer tokens per decode step, from some point on; caches that are flushed periodically", Requests,
+	{finding.Change, "a server or a stage that became slower or faster, at some time or gradually, or that stands still, or is slow, once or periodically; longer prompts or answers, fewer cached tokens, or fewer tokens per decode step, from some point on; caches that are flushed periodically", Requests,
 		finding.Warning, finding.Likely, finding.RequestTime, finding.AtPlace, []string{"--timeline", "--table", "changes"}, changes(finding.Change, whatever)},
 	{finding.Limit, "a server limit that keeps requests waiting: running requests, KV cache, prefill, or KV transfers", Requests,
 		finding.Warning, finding.Likely, finding.RequestTime, finding.AtPlace, []string{"--timeline", "--table", "limits"}, limits},

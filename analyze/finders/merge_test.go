@@ -302,7 +302,7 @@ func TestConsequencesOfConsequences(t *testing.T) {
 		"its requests":       {[]finding.Finding{slow(at), pace, clock}, []string{"clock"}},
 		"those of another":   {[]finding.Finding{slow(other), pace, clock}, []string{"requests there are slow", "clock"}},
 		"nothing in between": {[]finding.Finding{slow(at), clock}, []string{"requests there are slow", "clock"}},
-		"bit by bit":         {[]finding.Finding{slow(at), drift, clock}, []string{"clock"}},
+		"gradually":          {[]finding.Finding{slow(at), drift, clock}, []string{"clock"}},
 	} {
 		var got []string
 		for _, f := range finding.Merge(x.found, consequences) {

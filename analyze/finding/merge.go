@@ -78,7 +78,7 @@ func (f *Finding) take(g *Finding) {
 		f.Evidence = append(append([]Evidence{{Text: g.Text}}, g.Evidence...), f.Evidence...)
 	}
 	for _, e := range append([]Evidence{{Text: g.Text}}, g.Evidence...) {
-		known := func(other Evidence) bool { return strings.HasSuffix(other.Text, e.Text) } // "beside it, .."
+		known := func(other Evidence) bool { return strings.HasSuffix(other.Text, e.Text) } // "along with it: .."
 		if e.Text != f.Text && !slices.ContainsFunc(f.Evidence, known) {
 			f.Evidence = append(f.Evidence, e)
 		}

@@ -240,7 +240,7 @@ func (f *Fills) note(t *table.Table) {
 	if f.Known == 0 {
 		return
 	}
-	t.Note("%.1f %% of the time of kernels is in ones with fewer blocks than the GPU has multiprocessors", 100*distribution.Fraction(f.Under, f.All))
+	t.Note("%.1f %% of kernel time is in kernels with fewer blocks than the GPU has multiprocessors", 100*distribution.Fraction(f.Under, f.All))
 	sums := map[string]int64{}
 	for i := range f.Rows {
 		sums[f.Rows[i].why()] += f.Rows[i].Total
@@ -251,6 +251,6 @@ func (f *Fills) note(t *table.Table) {
 		}
 	}
 	if unknown := 1 - distribution.Fraction(f.Known, f.All); unknown > 0 && !math.IsNaN(unknown) {
-		t.Note("of %.1f %% of the time, blocks were not recorded", 100*unknown)
+		t.Note("for %.1f %% of the time, blocks were not recorded", 100*unknown)
 	}
 }

@@ -62,9 +62,9 @@ func (h *Hang) evidence(i int) (list []finding.Evidence) {
 	h.sayAbsent(s, say)
 	if s.Kind == AllEntered {
 		if len(s.Ended) == 0 {
-			say("nobody is missing and nobody entered anything else: look for a link or a device that hangs, in NCCL's log and for Xid in dmesg")
+			say("no rank is missing, and none entered anything else: look for a link or a device that hangs, in NCCL's log and for Xid in dmesg")
 		} else {
-			say("it ended for others, so that it had what all send: look at the device of %s, for Xid in dmesg of the host", named(s.Waiting))
+			say("it ended for others, so it had the data of all ranks: look at the device of %s, and for Xid in its host's dmesg", named(s.Waiting))
 		}
 	}
 	if s.Kind == Alone {
@@ -128,7 +128,7 @@ func (h *Hang) sayAbsent(s *Stuck, say func(string, ...any)) {
 	if len(nothing) > 0 && h.by != recorder.NCCL {
 		text := fmt.Sprintf("%s %s nothing in flight", named(nothing), hasOrHave(nothing))
 		if !slices.ContainsFunc(nothing, func(r int32) bool { return h.python[r] != nil }) {
-			text += ": look for what the Python process does, with py-spy"
+			text += ": use py-spy to see what the Python process does"
 		}
 		say("%s", text)
 	}
@@ -160,7 +160,7 @@ func (h *Hang) sayOthers(s *Stuck, say func(string, ...any)) {
 		say("PyTorch's watchdog saw it time out on %s", named(timedOut))
 	}
 	if len(stuck) > 0 {
-		say("the watchdog of %s came to nothing for %d s: a call of CUDA or NCCL hangs, or another thread holds the GIL", named(stuck), watched[stuck[0]].Stuck)
+		say("the watchdog of %s made no progress for %d s: a CUDA or NCCL call hangs, or another thread holds the GIL", named(stuck), watched[stuck[0]].Stuck)
 	}
 	h.sayEnded(s, say)
 	if h.nccl == nil {

@@ -45,7 +45,7 @@ func (h *Hang) stuckTable() *table.Table {
 		t.Note("%s", text)
 	}
 	if len(h.Silent) > 0 {
-		t.Note("nothing is told of %s: what they did is not known", named(h.Silent))
+		t.Note("there is no record of what %s did", named(h.Silent))
 	}
 	if len(h.Stuck) == 0 && len(h.World) > len(h.Silent) {
 		if n := h.unnamed(); n > 0 {

@@ -82,6 +82,14 @@ func (s *Stuck) since() string {
 	return " since " + words.At(s.Since, words.TenthLayout)
 }
 
+// wait says that ranks wait: "have waited", if it is known since when.
+func (s *Stuck) wait() string {
+	if s.Since == 0 {
+		return verb(s.Waiting, "waits")
+	}
+	return hasOrHave(s.Waiting) + " waited"
+}
+
 // hasOrHave returns "has" or "have".
 func hasOrHave(ranks []int32) string {
 	if len(ranks) == 1 {
@@ -110,7 +118,7 @@ func verb(ranks []int32, one string) string {
 func (h *Hang) sentence(s *Stuck) string {
 	text := h.describe(s)
 	if n := len(s.HeldUp); n > len(s.Waiting)+len(s.Differ) {
-		text += fmt.Sprintf("; %d of %d ranks wait for that", n, len(h.World))
+		text += fmt.Sprintf("; %d of %d ranks wait on this", n, len(h.World))
 	}
 	return text + h.standsIn(s)
 }
@@ -146,7 +154,7 @@ func (h *Hang) standsIn(s *Stuck) string {
 }
 
 func (h *Hang) describe(s *Stuck) string {
-	waiting := fmt.Sprintf("%s %s in it%s", counted(s.Waiting), verb(s.Waiting, "waits"), s.since())
+	waiting := fmt.Sprintf("%s %s in it%s", counted(s.Waiting), s.wait(), s.since())
 	switch s.Kind {
 	case NotEntered:
 		return fmt.Sprintf("%s did not enter %s; %s", named(s.Absent), s.call(), waiting)
@@ -155,7 +163,7 @@ func (h *Hang) describe(s *Stuck) string {
 	case OtherSum:
 		return fmt.Sprintf("what ranks send and receive in %s does not add up: %s elements in, %s out; %s", s.call(), words.Thousands(s.In), words.Thousands(s.Out), waiting)
 	case Unmatched:
-		return fmt.Sprintf("%s %s in %s%s, but %s has no counterpart in flight", named(s.Waiting), verb(s.Waiting, "waits"), s.call(), s.since(), named(s.Absent))
+		return fmt.Sprintf("%s %s in %s%s, but %s has no counterpart in flight", named(s.Waiting), s.wait(), s.call(), s.since(), named(s.Absent))
 	case Deadlock:
 		return h.circle(s)
 	case NoDump:
@@ -166,13 +174,13 @@ func (h *Hang) describe(s *Stuck) string {
 		if s.Unnamed > 0 { // of the group, whose size is known
 			silent, them = fmt.Sprintf("%s and %d more", silent, s.Unnamed), "them"
 		}
-		return fmt.Sprintf("nothing is told of %s, and %s %s for %s in %s%s", silent, counted(s.Waiting), verb(s.Waiting, "waits"), them, s.call(), s.since())
+		return fmt.Sprintf("there is no record of %s, and %s %s for %s in %s%s", silent, counted(s.Waiting), s.wait(), them, s.call(), s.since())
 	case Alone:
-		others := "nobody tells of other ranks of the group"
+		others := "there is no record of other ranks of the group"
 		if idle := h.idle(); len(idle) > 0 {
 			others = fmt.Sprintf("of all ranks, only %s %s nothing that timed out", named(idle), verb(idle, "reports"))
 		}
-		return fmt.Sprintf("%s %s in %s%s; %s", named(s.Waiting), verb(s.Waiting, "waits"), s.call(), s.since(), others)
+		return fmt.Sprintf("%s %s in %s%s; %s", named(s.Waiting), s.wait(), s.call(), s.since(), others)
 	case AllEntered:
 		if len(s.Ended) > 0 {
 			return fmt.Sprintf("%s ended on %s and not on %s, where it runs%s", s.call(), counted(s.Ended), named(s.Waiting), s.since())

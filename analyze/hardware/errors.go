@@ -119,7 +119,7 @@ func Errors(set *series.Set) ([]finding.Finding, finding.Check) {
 			}
 			f.Cost = e.loss(from, to, devices)
 			if k, ok = announced(list, &e); ok {
-				f.Evidence = append(f.Evidence, finding.Sentence("with it: %s", list[k].finding.Text))
+				f.Evidence = append(f.Evidence, finding.Sentence("along with it: %s", list[k].finding.Text))
 				maps.DeleteFunc(first, func(_ key, of int) bool { return of == k })
 				list[k] = reported{driverError: e, finding: f}
 			} else {
@@ -259,12 +259,12 @@ func (e *driverError) finding() finding.Finding {
 	}
 	switch means := fatal[e.code]; {
 	case e.isNonfatal():
-		f.Evidence = append(f.Evidence, finding.Sentence("the driver calls it nonfatal: the GPU goes on"))
+		f.Evidence = append(f.Evidence, finding.Sentence("the driver calls it nonfatal: the GPU keeps running"))
 		f.Confidence = finding.Likely
 	case e.ofSwitch && strings.Contains(strings.ToLower(e.text), ": fatal"):
 		f.Text += ": the switch and its GPUs need a reset"
 	case e.ofSwitch:
-		f.Evidence = append(f.Evidence, finding.Sentence("the driver does not call it fatal: the switch goes on"))
+		f.Evidence = append(f.Evidence, finding.Sentence("the driver does not call it fatal: the switch keeps running"))
 		f.Confidence = finding.Likely
 	case means != "" && !strings.Contains(e.text, means):
 		f.Text += ": " + means
@@ -321,7 +321,7 @@ func faults(set *series.Set) (list []finding.Finding) {
 			text += ", " + words.Counted(int(x.Count), "time")
 		}
 		if k, ok := last[x.Place]; ok && x.Time-list[k].Since <= together {
-			list[k].Evidence = append(list[k].Evidence, finding.Sentence("with it: %s", text))
+			list[k].Evidence = append(list[k].Evidence, finding.Sentence("along with it: %s", text))
 			continue
 		}
 		last[x.Place] = len(list)

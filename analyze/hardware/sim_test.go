@@ -162,7 +162,7 @@ func TestWhatComesWithALostGPU(t *testing.T) {
 	set.Finish(series.Known{})
 	found, _ := Errors(set)
 	if len(found) != 2 || found[0].Subkind != "Xid 63" || found[1].Subkind != "Xid 94" || len(found[1].Evidence) != 2 ||
-		found[1].Evidence[0].Text != "with it: Xid 63 of GPU 0000:48:00 on node3 at "+found[1].Text[strings.LastIndex(found[1].Text, " at ")+4:][:8] || found[1].Evidence[1].Text != "it was reported 2 times" {
+		found[1].Evidence[0].Text != "along with it: Xid 63 of GPU 0000:48:00 on node3 at "+found[1].Text[strings.LastIndex(found[1].Text, " at ")+4:][:8] || found[1].Evidence[1].Text != "it was reported 2 times" {
 		t.Errorf("%+v", found)
 	}
 }

@@ -76,7 +76,7 @@ func TestLargestOfRankTime(t *testing.T) {
 		}
 		s := &testset.RowStream{FrameRows: []profile.Frame{frame("aten::mm", 0, 72_000), frame("aten::add", gap+72_000, gap+100_000)}}
 		found, _ := Largest(testset.SetOf(syms, []string{"rank 0"}, s), profilewalk.Options{})
-		if len(found) != 1 || math.Abs(found[0].Cost-want) > 1e-9 || !strings.Contains(found[0].Text, "1 operator takes 72 % of the time of all operators") ||
+		if len(found) != 1 || math.Abs(found[0].Cost-want) > 1e-9 || !strings.Contains(found[0].Text, "1 operator takes 72 % of all operator time") ||
 			strings.Contains(found[0].Evidence[0].Text, "100 us or 10 % of the time from the first operator to the last") != (gap > 0) {
 			t.Errorf("%d: %+v", gap, found)
 		}

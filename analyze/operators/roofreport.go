@@ -121,7 +121,7 @@ func (o *Rooflines) note(t *table.Table) {
 			t.Note("no roof: nothing is known of %s", name)
 		}
 	}
-	t.Note("%.0f %% of the time is in kernels below %.0f %% of their roof; of %.0f %% it is not known", 100*far, 100*farFromRoof, 100*unknown)
+	t.Note("%.0f %% of the time is in kernels below %.0f %% of their roof; for %.0f %%, it is unknown", 100*far, 100*farFromRoof, 100*unknown)
 	if over > 0 {
 		t.Note("rows faster than their roof: %d. They have less to do than the formula says, such as attention to a window, or read from a cache, and count as not known", over)
 		for i := range o.Rows {

@@ -304,7 +304,7 @@ func (t *Timeline) Sentence(c *Change) string {
 		}
 		longer := words.ThreeDigits(c.After) + " times as long"
 		if c.gradual {
-			longer = "longer bit by bit, up to " + longer + ","
+			longer = "longer gradually, up to " + longer + ","
 		}
 		return fmt.Sprintf("%s take %s on %s %s: %s", c.metric.pace, longer, c.where(len(t.Devices)), t.since(c), why)
 	}
@@ -315,7 +315,7 @@ func (t *Timeline) Sentence(c *Change) string {
 	text := fmt.Sprintf("%s on %s %s from %s to %s ", c.What, c.where(len(t.Devices)), verb, c.metric.text(c.Before), c.metric.text(c.After))
 	switch {
 	case c.gradual:
-		text += "bit by bit since " + t.clock(c.Time)
+		text += "gradually since " + t.clock(c.Time)
 	case c.between:
 		text += "between " + t.clock(c.First) + " and " + t.clock(c.Last) + ", of which nothing is recorded"
 	default:

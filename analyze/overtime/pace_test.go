@@ -217,7 +217,7 @@ func TestPaceBitByBit(t *testing.T) {
 		at += took + 2_000
 	}
 	found, _ := timelineOf(set, Options{}).Findings()
-	const says = "kernels take longer bit by bit, up to "
+	const says = "kernels take longer gradually, up to "
 	if len(found) != 1 || !strings.HasPrefix(found[0].Text, says) || !strings.Contains(found[0].Text, "on TP0, TP1 since 00:00:00.00") || math.Abs(found[0].Metric.After-2) > 0.1 || math.Abs(found[0].Cost-0.326) > 0.03 {
 		t.Errorf("%+v, want %s2 times as long, 33 %%", found, says)
 	}

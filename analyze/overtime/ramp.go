@@ -5,7 +5,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A ramp is how kernels take longer bit by bit, as multiples of their time when it begins.
+// A ramp is how kernels take longer gradually, as multiples of their time when it begins.
 type ramp struct {
 	middle trace.Time
 	halves [2]float64 // mean before and after the middle

@@ -95,7 +95,7 @@ func logChoose(n, k int) float64 {
 	return of(n) - of(k) - of(n-k)
 }
 
-// gradual returns the change of steps that take longer or shorter bit by bit, from the beginning or
+// gradual returns the change of steps that take longer or shorter gradually, from the beginning or
 // from some time on. Before and After are fitted to the first and the last observation of that. ok is
 // false if a sudden change explains it better: left is the sum of squares that one leaves unexplained.
 func (t *Timeline) gradual(s *series, level, left float64) (c Change, ok bool) {

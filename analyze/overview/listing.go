@@ -365,9 +365,9 @@ func (l *List) SumText() string {
 	add(l.Result.Sum.Unexplained(), rest)
 	if len(parts) == 1 {
 		_, who, _ := strings.Cut(parts[0], "% ")
-		return fmt.Sprintf("Extra: %.1f %% of request time, all of it %s", sum, who)
+		return fmt.Sprintf("Extra time: %.1f %% of request time, all of it %s", sum, who)
 	}
-	return fmt.Sprintf("Extra: %.1f %% of request time = %s", sum, strings.Join(parts, " + "))
+	return fmt.Sprintf("Extra time: %.1f %% of request time = %s", sum, strings.Join(parts, " + "))
 }
 
 // sumReport makes the table of shares.

@@ -208,7 +208,7 @@ func TestHostsThatAreNotTold(t *testing.T) {
 		{[]testset.ServedBy{{At: 0, Threads: []testset.ServedThread{{Host: testset.DecodeHost, TP: 0, PID: 100}}}, {At: 1, Threads: []testset.ServedThread{{Host: testset.DecodeHost, TP: 0, PID: 200}}}, {At: 2, Threads: []testset.ServedThread{{Host: testset.DecodeHost, TP: 0, PID: 100}}}}, false},
 	} {
 		o := &Overview{Input: Input{Requests: testset.Served(t, test.list)}}
-		said := slices.ContainsFunc(o.hostWarnings(), func(d document.Warning) bool { return strings.Contains(d.Text, "do not tell their hosts") })
+		said := slices.ContainsFunc(o.hostWarnings(), func(d document.Warning) bool { return strings.Contains(d.Text, "do not record their hosts") })
 		if said != test.want {
 			t.Errorf("%v: said %v, want %v", test.list, said, test.want)
 		}

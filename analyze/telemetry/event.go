@@ -110,7 +110,7 @@ func (l *Logged) At(e *Event) place.Location {
 // when says when an event happened.
 func (e *Event) when() string {
 	if e.First == 0 {
-		return "at a time that is not told"
+		return "at an unknown time"
 	}
 	if e.N > 1 && words.TimeOfDay(e.Last) != words.TimeOfDay(e.First) {
 		return fmt.Sprintf("between %s and %s", words.TimeOfDay(e.First), words.TimeOfDay(e.Last))

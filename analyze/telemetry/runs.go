@@ -115,12 +115,12 @@ func Overloads(set *series.Set) (out []finding.Finding, check finding.Check) {
 		}
 		f := finding.Finding{At: place.Device(fmt.Sprintf("%s %s at %g requests/s", r.Backend, r.Dataset, r.Rate)), Subkind: fmt.Sprintf("offered %g", r.Rate), CostBasis: finding.ServerTime, Confidence: finding.Likely, Cost: min(1, r.TTFT.Median/r.Duration),
 			Metric: finding.Metric{Name: "ttft p50", Unit: table.Duration, Before: math.NaN(), After: r.TTFT.Median * 1e9}}
-		f.Text = fmt.Sprintf("at %s requests/s, the servers take %s: half of the requests wait more than %s for their first token, in a run of %s", words.ThreeDigits(r.Rate), words.ThreeDigits(served(r)),
+		f.Text = fmt.Sprintf("of %s requests/s offered, the servers complete only %s: half of the requests wait more than %s for their first token, in a run of %s", words.ThreeDigits(r.Rate), words.ThreeDigits(served(r)),
 			words.Nearly(int64(r.TTFT.Median*1e9)), words.Nearly(int64(r.Duration*1e9)))
 		f.Evidence = append(f.Evidence, finding.Sentence("%s:%d, %s %s", set.Sources[r.Source].Name, r.Line, r.Backend, r.Dataset))
 		for k := range set.Runs {
 			if o := &set.Runs[k]; o.Backend == r.Backend && o.Dataset == r.Dataset && o.Rate < r.Rate && !(o.TTFT.Median > ofTheRun*o.Duration) {
-				f.Evidence = append(f.Evidence, finding.Sentence("at %s requests/s, they take %s, and that wait is %s", words.ThreeDigits(o.Rate), words.ThreeDigits(served(o)), words.Nearly(int64(o.TTFT.Median*1e9))))
+				f.Evidence = append(f.Evidence, finding.Sentence("of %s requests/s offered, they complete %s, and that wait is %s", words.ThreeDigits(o.Rate), words.ThreeDigits(served(o)), words.Nearly(int64(o.TTFT.Median*1e9))))
 			}
 		}
 		out = append(out, f)

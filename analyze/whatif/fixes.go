@@ -44,7 +44,7 @@ var fixes = []Fix{
 		func(f *finding.Finding) bool {
 			return f.Kind == finding.Transfer || f.Kind == finding.Limit && f.Subkind == serverlimit.Transfers.String()
 		}, (*Run).quickTransfers, func(r *Run) *Change { return r.quickTransfers(&finding.Finding{}) }},
-	{"retractions", "KV cache for all requests: none is thrown out of the batch, and none waits for memory",
+	{"retractions", "KV cache for all requests: none is retracted, and none waits for memory",
 		func(f *finding.Finding) bool {
 			return f.Kind == finding.Memory || f.Kind == finding.Limit && f.Subkind == serverlimit.Room.String()
 		}, (*Run).roomForAll, func(r *Run) *Change { return r.roomForAll(&finding.Finding{}) }},
@@ -212,7 +212,7 @@ func (r *Run) withoutStraggler(f *finding.Finding) *Change {
 		return nil
 	}
 	return &Change{Name: f.At.DP() + " as fast as the others", do: func(p *replay.Plan) { r.AsPeers(p, engines, f.Since) },
-		Assumed: []string{"its steps take what those of the other servers take for the same work, at the same time"}}
+		Assumed: []string{"its steps take as long as those of the other servers for the same work, at the same time"}}
 }
 
 // evenly spreads the requests of a group evenly.
@@ -259,7 +259,7 @@ func (r *Run) roomForAll(*finding.Finding) *Change {
 		return nil
 	}
 	return &Change{Name: "KV cache for all requests", do: func(p *replay.Plan) { p.UnlimitedKV() },
-		Assumed: []string{"decode steps with more requests take what the model says, beyond what was seen"}}
+		Assumed: []string{"decode steps with more requests than any recorded take as long as the model says"}}
 }
 
 // asBefore undoes a change that happened at some time.
@@ -275,5 +275,5 @@ func (r *Run) asBefore(f *finding.Finding) *Change {
 		return nil
 	}
 	return &Change{Name: "steps as before", do: func(p *replay.Plan) { r.AsBefore(p, &at, f.Since, f.Until) },
-		Assumed: []string{"steps take what they took before for the same work"}}
+		Assumed: []string{"steps take as long as before for the same work"}}
 }

@@ -64,7 +64,7 @@ func setNumber(name string, set func(p *replay.Plan, n int64), was func(*Run) st
 			return nil, fmt.Errorf("--%s %s: want a number above 0", name, value)
 		}
 		return []*Change{{Name: name + " " + value, do: func(p *replay.Plan) { set(p, n) },
-			Assumed: []string{"steps with other work than was seen take what the model says", was(r)}}}, nil
+			Assumed: []string{"steps with other work than any recorded take as long as the model says", was(r)}}}, nil
 	}
 }
 
@@ -94,7 +94,7 @@ func setServers(r *Run, text string) ([]*Change, error) {
 	var list []*Change
 	for _, how := range []replay.Route{replay.MinLoaded, replay.RoundRobin} {
 		list = append(list, &Change{Name: fmt.Sprintf("%d %s, %s", n, role, how), do: func(p *replay.Plan) { r.Servers(p, role, n, how) },
-			Assumed: []string{fmt.Sprintf("new servers take what the %d that there were take on average, and requests keep their cached tokens", had)}})
+			Assumed: []string{fmt.Sprintf("new servers take as long as the %d recorded ones on average, and requests keep their cached tokens", had)}})
 	}
 	return list, nil
 }

@@ -166,10 +166,10 @@ func (r *Run) SweepReport(axes []Axis, points []Point) *table.Table {
 		return ""
 	}))
 	t := table.New("sgtrace.report.whatif.sweep/v1", "Deployments", points, fields).Stay("knee")
-	t.Note("requests go to the server with the fewest; new servers take what those that there were take on average")
+	t.Note("requests go to the server with the fewest; new servers take as long as the recorded ones on average")
 	t.Note("%s", r.deployed(axes))
 	if !slices.ContainsFunc(points, func(p Point) bool { return p.Knee }) {
-		t.Note("no knee: more servers than these may bring more")
+		t.Note("no knee: more servers than these may help even more")
 	}
 	t.Note("%s", r.fit())
 	return t

@@ -137,7 +137,7 @@ func (r *Run) thin() bool {
 	m := &r.Missing
 	switch {
 	case m.Bare:
-		r.Refused = "the servers have a span for each request, and none for its stages: nothing tells when they computed what"
+		r.Refused = "the servers traced only whole requests, no stages: when they computed what is unknown"
 	case m.Pipelines:
 		r.Refused = "a pipeline has several batches under way, which cannot be replayed"
 	case m.Level, r.stepless():

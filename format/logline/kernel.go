@@ -92,7 +92,7 @@ func (k *Kernel) Read(line []byte, n int) (x KernelFault, ok bool) {
 			if m[1][0] == 'c' {
 				whose = "its container"
 			}
-			x.Killed, x.Text = true, fmt.Sprintf("the kernel killed process %s (%s%s), as memory of %s ran out", m[2], m[3], had(m[4]), whose)
+			x.Killed, x.Text = true, fmt.Sprintf("the kernel killed process %s (%s%s), because %s ran out of memory", m[2], m[3], had(m[4]), whose)
 		}
 	default:
 		x.Text, x.More = ofDevice(line)

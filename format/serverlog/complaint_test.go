@@ -84,7 +84,7 @@ ERROR 2026-11-27T10:18:36.1Z AssertionError: 3 blocks are free twice
 `, "10:18:36 complaint 1: an error: It is gone"},
 		{"a child of torchrun, until 2.3", `WARNING:torch.distributed.elastic.multiprocessing.api:Sending process 2410413 closing signal SIGTERM
 ERROR:torch.distributed.elastic.multiprocessing.api:failed (exitcode: -9) local_rank: 0 (pid: 2410412) of binary: /x/bin/python
-`, "00:00:00 crash 1: its process ended with exit code -9 (killed, often as memory of the host ran out), says torchrun"},
+`, "00:00:00 crash 1: its process ended with exit code -9 (killed, often because the host ran out of memory), says torchrun"},
 		{"a module of Rust", `2023-10-16T03:01:17.366570Z ERROR infer:send_error: text_generation_router::infer: router/src/infer.rs:588: The shard is gone
 2023-10-16T03:01:17.466570Z ERROR dynamo_runtime::a: it is gone
 `, "03:01:17 complaint 1: an error: The shard is gone\n03:01:17 complaint 1: an error: it is gone"},

@@ -28,9 +28,9 @@ var lastWords = []lastWord{
 	{begins: "Fatal Python error: Bus error", kind: series.Exception, says: "a bus error: shared memory (/dev/shm) may be too small"},
 	{begins: "Fatal Python error: ", kind: series.Crash, says: "Python ended at once"},
 	{begins: "ERROR: Unexpected bus error encountered in worker", kind: series.Exception, says: "a bus error: shared memory (/dev/shm) may be too small"},
-	{begins: "terminate called ", kind: series.Crash, says: "an exception in C++ that nobody caught ended it", quotes: "throwing an instance of '"},
-	{begins: "Failed: Cuda error ", kind: series.Exception, says: "a call of CUDA failed, and ended it", quotes: " '"}, // the all-reduce of SGLang and vLLM
-	{begins: "Failed: HIP error ", kind: series.Exception, says: "a call of HIP failed, and ended it", quotes: " '"},
+	{begins: "terminate called ", kind: series.Crash, says: "an uncaught C++ exception ended it", quotes: "throwing an instance of '"},
+	{begins: "Failed: Cuda error ", kind: series.Exception, says: "a failed CUDA call ended it", quotes: " '"}, // the all-reduce of SGLang and vLLM
+	{begins: "Failed: HIP error ", kind: series.Exception, says: "a failed HIP call ended it", quotes: " '"},
 	{ends: "Segmentation fault (core dumped)", kind: series.Exception, says: "a segmentation fault"},
 	{ends: "Bus error (core dumped)", kind: series.Exception, says: "a bus error: shared memory (/dev/shm) may be too small"},
 	{ends: "Aborted (core dumped)", kind: series.Crash, says: "was aborted"},

@@ -45,7 +45,7 @@ E0414 03:56:44.929325 217299 tcp_transport.cpp:393] TcpTransport: ASIO exception
 [2025-04-14 03:56:45,155] LMCache WARNING: Failed to allocate memory for tensor(torch.Size([2, 32]), torch.bfloat16) because no memory is available (memory_management.py:672:lmcache.v1.memory_management)
 `, `transfer failed - 1: no memory of 10.6.1.6 takes transfers, says Mooncake's metadata server: has it ended, or does it use another one?
 transfer failed - 1: cannot connect to 172.16.1.9 for a transfer
-transfer failed - 1: a transfer of Mooncake timed out after 33 s
+transfer failed - 1: a Mooncake transfer timed out after 33 s
 transfer failed - 1: sending over TCP failed: nothing takes connections at the other side
 transfer failed - 1: LMCache has no room in its own memory: what it should load or keep is lost`},
 		{"Mooncake finds no port to connect from, in a line that somebody set in bold", `p-0  | [2026-04-03 16:02:25] Prefill batch, #new-seq: 1, #new-token: 27, #cached-token: 8, token usage: 0.25, #running-req: 0, #queue-req: 8, #prealloc-req: 2, #inflight-req: 8, cuda graph: False, input throughput (token/s): 47.00
@@ -60,8 +60,8 @@ transfer failed - 1: LMCache has no room in its own memory: what it should load 
 E0904 16:35:23.494601 nixl_agent.cpp:631] prepXferDlist: failed to prepare the descriptors for any of the specified or potential backends for agent ''
 `, `transfer failed - 1: no decode server fetched a KV cache within 120 s: it is lost
 traceback - 1: zmq.error.Again
-transfer failed - 1: a transfer of NIXL failed: handshake failed
-transfer failed - 1: a transfer of NIXL failed: no backend takes the memory of both sides`},
+transfer failed - 1: a NIXL transfer failed: handshake failed
+transfer failed - 1: a NIXL transfer failed: no backend takes the memory of both sides`},
 		{"the excerpt has the last line of an exception only", `ERROR 06-03 08:28:11 [core.py:517] nixl._bindings.nixlBackendError: NIXL_ERR_BACKEND
 ERROR 06-03 08:28:11 [async_llm.py:420] AsyncLLM output_handler failed.
 `, `traceback - 1: nixl._bindings.nixlBackendError: NIXL_ERR_BACKEND
@@ -69,9 +69,9 @@ crash - 1: its engine is dead; see what happened before`},
 		{"a worker of vLLM tells its rank by its name", `(Worker_DP0_TP5_EP5 pid=25) ERROR 12-03 03:24:54 [mooncake_connector.py:410] Mooncake transfer failed for request cmpl-09
 (VllmWorker TP1 pid=75) ERROR 12-03 03:24:55 [mooncake_connector.py:410] Mooncake transfer failed for request cmpl-0a
 (EngineCore_DP0 pid=20) ERROR 12-03 03:24:56 [mooncake_connector.py:410] Mooncake transfer failed for request cmpl-0b
-`, `transfer failed DP0 TP5 EP5 1: a transfer of Mooncake failed
-transfer failed TP1 1: a transfer of Mooncake failed
-transfer failed - 1: a transfer of Mooncake failed`},
+`, `transfer failed DP0 TP5 EP5 1: a Mooncake transfer failed
+transfer failed TP1 1: a Mooncake transfer failed
+transfer failed - 1: a Mooncake transfer failed`},
 		{"an excerpt begins with the last line of an exception", `ValueError: token_to_kv_pool_allocator memory leak detected! full_available_size=60, full_evictable_size=39
 KeyError: 'a prompt'
 [2026-01-04 10:57:43 TP3] Scheduler hit an exception: Traceback (most recent call last):
@@ -81,7 +81,7 @@ exception TP3 1: Scheduler: an exception without an end
 		{"vLLM until 0.8, whose workers and server end, and PyTorch until 2.1", `[rank1]:[F ProcessGroupNCCL.cpp:1169] [PG 2 Rank 1] [PG 2 Rank 1] ProcessGroupNCCL's watchdog got stuck for 600 seconds without making progress in monitoring enqueued collectives.
 ERROR 08-07 18:42:46 multiproc_worker_utils.py:120] Worker VllmWorkerProcess pid 160 died, exit code: -6
 CRITICAL 08-07 18:42:47 launcher.py:72] AsyncLLMEngine has failed, terminating server process
-`, `timeout rank 1 1: the watchdog of NCCL is stuck itself for 600 s: a call of CUDA or NCCL does not come back
+`, `timeout rank 1 1: NCCL's watchdog itself is stuck for 600 s: a CUDA or NCCL call does not return
 exception - 1: a worker died with exit code -6 (aborted)
 crash - 1: its engine failed, and the server ends`},
 		{"nobody caught what a rank raised, behind a progress bar, and a class is called as no other", `[2026-04-13 10:11:03 TP1] Load weight end. type=A, dtype=torch.bfloat16, avail mem=63.72 GB
@@ -245,7 +245,7 @@ terminate called after throwing an instance of 'c10::DistBackendError'
 Fatal Python error: Aborted
 [2026-03-04 10:22:14] Subprocess scheduler_0 (pid=4451) crashed with exit code -6. Triggering SIGQUIT for cleanup...
 `, `exception rank 1 1: PyTorch ends it: CUDA error: an illegal memory access was encountered
-crash - 1: an exception in C++ that nobody caught ended it: c10::DistBackendError
+crash - 1: an uncaught C++ exception ended it: c10::DistBackendError
 crash - 1: Python ended at once
 crash - 1: scheduler_ crashed with exit code -6 (aborted)`},
 		{"a scheduler is killed", `[2026-03-04 10:22:10 TP0] Init torch distributed ends.
@@ -253,7 +253,7 @@ crash - 1: scheduler_ crashed with exit code -6 (aborted)`},
 [2026-03-04 10:23:42] Exit code: -9
 Killed
 `, `crash - 1: a scheduler died
-crash - 1: a process ended with exit code -9 (killed, often as memory of the host ran out)
+crash - 1: a process ended with exit code -9 (killed, often because the host ran out of memory)
 crash - 1: was killed`},
 		{"a worker of vLLM that died, and what its engine needs to start", `(EngineCore pid=271) ERROR 03-04 10:22:13 [multiproc_executor.py:230] Worker proc VllmWorker-3 died unexpectedly, shutting down executor.
 (EngineCore pid=271) ERROR 03-04 10:22:13 [core.py:708] Traceback (most recent call last):
@@ -277,7 +277,7 @@ ValueError: No free slots
 `, `exception - 1: the event loop: ValueError: No free slots in add_slot (resource_manager.py:742)`},
 		{"an executor of TensorRT-LLM hangs", `[12/02/2025-09:12:02] [TRT-LLM] [RANK 1] [E] Hang detected on rank 1 in PyExecutor.
 [12/02/2025-09:12:03] [TRT-LLM] [RANK 1] [E] Encountered an error in forward function: Hang detected on rank 1 in PyExecutor.
-`, `timeout - 1: its executor loop did not come back, says its hang detector`},
+`, `timeout - 1: its executor loop did not return, says its hang detector`},
 		{"a journal has the lines of the kernel, too", `Mar 04 10:22:49 n7 kernel: NVRM: Xid (PCI:0000:4e:00): 79, pid=1, name=x, GPU has fallen off the bus.
 Mar 04 10:22:49 n7 kernel: audit: type=1400 failed
 Mar 04 10:22:51 n7 docker[2211]: [2026-03-04 10:22:51 TP4] Received sigquit from a child process. It usually means the child failed.
@@ -301,9 +301,9 @@ exception - 1: Scheduler: RuntimeError: Decode out of memory. Try to lower your 
 (Worker_TP0 pid=8) ERROR 05-01 15:00:23 [nixl_connector.py:1263]   File "/vllm/nixl_connector.py", line 1261, in done_callback
 (Worker_TP0 pid=8) ERROR 05-01 15:00:23 [nixl_connector.py:1263] zmq.error.Again: Resource temporarily unavailable
 (Worker_TP0 pid=8) ERROR 05-01 15:00:29 [mooncake_connector.py:547] Mooncake transfer failed for request chatcmpl-1
-`, `transfer failed TP0 1: a transfer of NIXL failed: handshake setup failed
+`, `transfer failed TP0 1: a NIXL transfer failed: handshake setup failed
 traceback TP0 1: a worker: zmq.error.Again in done_callback (nixl_connector.py:1261)
-transfer failed TP0 1: a transfer of Mooncake failed`},
+transfer failed TP0 1: a Mooncake transfer failed`},
 		{"an engine of vLLM dies without a word", `(APIServer pid=4) ERROR 10-14 13:42:23 [core_client.py:564] Engine core proc EngineCore_DP0 died unexpectedly, shutting down client.
 `, `exception - 1: its engine EngineCore_DP0 died`},
 		{"engines of vLLM before V1 die", `ERROR 12-01 13:05:02 client.py:282] RuntimeError('Engine process (pid 76) died.')
@@ -326,7 +326,7 @@ ERROR 06-15 13:57:57 [core.py:517] TimeoutError
 timeout rank 2 1: a collective timed out: BROADCAST number 78`},
 		{"Ray kills workers, or tells that it did not", `(raylet) [2026-04-02 15:02:00,117 E 1 1] (raylet) node_manager.cc:3069: 2 Workers (tasks / actors) killed due to memory pressure (OOM), 0 Workers crashed due to other reasons at node (ID: 3, IP: 10.0.0.6) over the last time period.
 (raylet) [2026-04-02 15:03:00,117 E 1 1] (raylet) node_manager.cc:3069: 0 Workers (tasks / actors) killed due to memory pressure (OOM), 1 Workers crashed due to other reasons at node (ID: 3, IP: 10.0.0.6) over the last time period.
-`, `exception - 2: Ray killed 2 of its workers, as memory of the host ran out`},
+`, `exception - 2: Ray killed 2 of its workers, because the host ran out of memory`},
 		{"Ray Serve loses replicas", `2026-03-10T11:14:57-06:00 INFO 2026-03-10 09:14:57,180 controller 979 deployment_state.py:625 - Actor for replica A#x crashed, marking it unhealthy immediately.
 2026-03-10 09:15:57,187 WARNING controller 979 deployment_state.py:1506 - Replica(id='c2', deployment='A', app='default') failed health check, stopping it.
 (ServeController pid=77) ERROR 2026-03-10 09:16:16,631 controller 77 -- Exception in Replica(id='0m', deployment='A', app='default'), the replica will be stopped.
@@ -338,8 +338,8 @@ terminate called after throwing an instance of 'tensorrt_llm::common::TllmExcept
 		{"Slurm tells of memory, and of a task", `slurmstepd: error: Detected 2 oom_kill events in StepId=71.4. Some of the step tasks have been OOM Killed.
 slurmstepd: error: Detected 1 oom-kill event(s) in step 72.batch cgroup.
 srun: error: n3: task 0: Out Of Memory
-`, `exception - 2: memory of Slurm's step 71.4 ran out, and the kernel killed 2 of its processes
-exception - 1: memory of Slurm's step 72.batch ran out, and the kernel killed 1 of its processes
+`, `exception - 2: Slurm's step 71.4 ran out of memory, and the kernel killed 2 of its processes
+exception - 1: Slurm's step 72.batch ran out of memory, and the kernel killed 1 of its processes
 complaint - 1: an error: srun: error: n3: task 0: Out Of Memory`},
 		{"Slurm ends a job, for several reasons", `INFO 03-04 10:22:10 [core.py:69] Initializing
 slurmstepd: error: *** JOB 71 ON n3 CANCELLED AT 2026-03-04T18:22:10 DUE TO TIME LIMIT ***
@@ -390,7 +390,7 @@ transfer failed - 1: receiving over TCP failed: the other side closed the connec
 		{"a piece of py-spy's dump, which is no traceback", `    run (threading.py:1012)
     _bootstrap (threading.py:1032)
 [2026-10-29 11:25:58 TP3] Watchdog timeout (self.watchdog_timeout=300)
-`, `timeout TP3 1: Scheduler did not come back for 300 to 450 s, says its watchdog`},
+`, `timeout TP3 1: Scheduler did not return for 300 to 450 s, says its watchdog`},
 		{"torchrun tells who failed first", `Root Cause (first observed failure):
 [0]:
   time      : 2026-06-03_22:45:01
@@ -399,7 +399,7 @@ transfer failed - 1: receiving over TCP failed: the other side closed the connec
   exitcode  : -9 (pid: 194)
   error_file: <N/A>
   traceback : Signal 9 (SIGKILL) received by PID 194
-`, `crash rank 4 1: its process ended with exit code -9 (killed, often as memory of the host ran out), says torchrun`},
+`, `crash rank 4 1: its process ended with exit code -9 (killed, often because the host ran out of memory), says torchrun`},
 		{"a prefill server that tells of no running requests", `[2026-06-18 18:11:03] Prefill batch. #new-seq: 14, #new-token: 8192, #cached-token: 0, token usage: 0.92, #unbootstrapped-req: 0, #queue-req: 105, #transferring-req: 990, input throughput (token/s): 9.08
 `, ``},
 		{"weights, and adapters", `[2026-03-04 10:22:10 TP0] Load weight end. elapsed=240.31 s, type=X, avail mem=107.42 GB, mem usage=30.64 GB.
@@ -434,7 +434,7 @@ refused 2`},
 (EngineCore pid=8) ERROR 06-01 13:18:12 [core.py:1341] ValueError: LoRA rank 8 is greater than max_lora_rank 4.
 `, `exception - 1: the engine: ValueError: LoRA rank 8 is greater than max_lora_rank 4 in _load_adapter (worker_manager.py:122)`},
 		{"an iteration of vLLM's V0", `ERROR 08-29 02:12:22 async_llm_engine.py:658] Engine iteration timed out. This should never happen!
-`, `timeout - 1: an iteration of its engine did not come back in time`},
+`, `timeout - 1: an iteration of its engine did not return in time`},
 		{"Triton does not load a model, and one that needs it", `I0617 07:26:20.000001 24 backend.cpp:12] Loading
 E0617 07:26:21.000001 24 model_repository_manager.cc:563] Invalid argument: ensemble 'all' depends on 'llm' which has no loaded version. Model 'llm' loading failed with error: version 1 is at UNAVAILABLE state: Internal: no such engine;
 `, `exception - 1: its model llm did not load: Internal: no such engine`},

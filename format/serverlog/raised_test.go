@@ -80,7 +80,7 @@ asyncio.exceptions.TimeoutError`), "exception - 1: the engine: asyncio.exception
 asyncio.exceptions.CancelledError`), "exception - 1: the engine: asyncio.exceptions.CancelledError in wait (tasks.py:5)"},
 		{"an engine waits for its workers", lines(`Traceback (most recent call last):
   File "/x/executor.py", line 5, in collective_rpc
-TimeoutError: RPC call to sample_tokens timed out.`), "timeout - 1: the engine: its workers did not come back from sample_tokens in time in collective_rpc (executor.py:5)"},
+TimeoutError: RPC call to sample_tokens timed out.`), "timeout - 1: the engine: its workers did not return from sample_tokens in time in collective_rpc (executor.py:5)"},
 		{"a step of a model", lines(`Traceback (most recent call last):
   File "/x/worker.py", line 5, in execute_model
   File "/x/attention.py", line 6, in forward
@@ -118,11 +118,11 @@ node1:31:40 [0] transport/net_ib.cc:9 NCCL WARN NET/IB : mlx5_3:1 Got async erro
 `, "exception - 1: a worker: RuntimeError: it is broken"},
 		{"a call of CUDA ends a process, and a port is taken", begins + `Failed: Cuda error /x/custom_all_reduce.cuh:30 'no peers'
 ERROR:    [Errno 98] error while attempting to bind on address ('0.0.0.0', 8000): address already in use
-`, "exception - 1: a call of CUDA failed, and ended it: no peers\nexception - 1: its port is in use"},
+`, "exception - 1: a failed CUDA call ended it: no peers\nexception - 1: its port is in use"},
 		{"a server of diffusion models has stamps without a year", `[12-16 14:26:50] server_args: {"model_path": "x"}
 [12-16 14:27:08] Rank 0 scheduler is dead. Please check if there are relevant logs.
 [12-16 14:27:10.5] Exit code: -9
-`, "crash - 1: a scheduler died\ncrash - 1: a process ended with exit code -9 (killed, often as memory of the host ran out)"},
+`, "crash - 1: a scheduler died\ncrash - 1: a process ended with exit code -9 (killed, often because the host ran out of memory)"},
 		{"a store shows the newest line first", `[2026-04-04 06:24:51] Received sigquit from a child process. It usually means the child failed.
 KeyError: 'layers.78'
 param = params_dict[name]

@@ -69,7 +69,7 @@ func TestEveryLayout(t *testing.T) {
 	for _, x := range set.Instants {
 		said = append(said, x.Kind.String()+": "+set.Syms.Name(x.Text))
 	}
-	for _, want := range []string{"retraction: the KV cache is full", "exception: Scheduler: ValueError", "timeout: Scheduler did not come back for 300 to 450 s",
+	for _, want := range []string{"retraction: the KV cache is full", "exception: Scheduler: ValueError", "timeout: Scheduler did not return for 300 to 450 s",
 		"timeout: its main thread is in event_loop_overlap (scheduler.py:1001)", "start: starts: tp_size 4, dp_size 2"} {
 		if !strings.Contains(strings.Join(said, "\n"), want) {
 			t.Errorf("nothing says %q: %q", want, said)

@@ -64,7 +64,7 @@ func TestSharedLogs(t *testing.T) {
 		{"sgl02_pd_q480_prefill.log", series.Bootstrapping, 580, 0, 87, ""},
 		{"sgl02_pd_q480_prefill.log", series.Sending, 580, 0, 9, ""},
 		{"sgl02_pd_q480_prefill.log", series.KVUsage, 580, 0, 42, ""},
-		{"sgl03_npu_oom.log", series.Generation, 72, 0, 0, "memory of the device ran out"},
+		{"sgl03_npu_oom.log", series.Generation, 72, 0, 0, "the device ran out of memory"},
 		{"sgl03_npu_oom.log", series.NewTokens, 13, 0, 0, ""},
 		{"sgl04_rdna4_q35.log", series.Generation, 80, 0, 6.16, ""},
 		{"sgl04_rdna4_q35.log", series.NewTokens, 8, 0, 0, ""},

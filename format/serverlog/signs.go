@@ -76,7 +76,7 @@ var signs = []sign{
 	{text: "Unexpected code in http response, GET "}, // written before that
 	{text: "TcpTransport: ASIO exception: ", kind: series.TransferFailed, reads: errortext.FailedTCP},
 	{text: "encountered an ASIO exception", kind: series.TransferFailed, reads: errortext.FailedTCP}, // since 2025
-	{text: "Transfer failed for task", kind: series.TransferFailed, says: "a transfer of Mooncake failed"},
+	{text: "Transfer failed for task", kind: series.TransferFailed, says: "a Mooncake transfer failed"},
 	{text: "Transfer incomplete, retrying"},
 	{text: "Memory region not registered by any active device", kind: series.TransferFailed, says: "no RDMA device knows the memory of a KV cache: it was not registered"},
 	{text: "ailed to receive handshake message", kind: series.TransferFailed, says: "a handshake of RDMA devices failed"},
@@ -90,9 +90,9 @@ var signs = []sign{
 	{text: "Some requests timed out when bootstrapping", kind: series.TransferFailed, more: givenUp("prefill", "were not told in time where their KV cache goes")},
 	{text: "NIXL transfer failure: ", kind: series.TransferFailed, more: (*reader).failedNIXL},
 	{text: "Releasing expired KV blocks for request", kind: series.TransferFailed, more: unfetched},
-	{text: "marking blocks as invalid", kind: series.TransferFailed, says: "a transfer of NIXL failed: handshake failed"},
-	{text: "prepXferDlist: failed to prepare", kind: series.TransferFailed, says: "a transfer of NIXL failed: no backend takes the memory of both sides"},
-	{text: "Mooncake transfer failed for request", kind: series.TransferFailed, says: "a transfer of Mooncake failed"},
+	{text: "marking blocks as invalid", kind: series.TransferFailed, says: "a NIXL transfer failed: handshake failed"},
+	{text: "prepXferDlist: failed to prepare", kind: series.TransferFailed, says: "a NIXL transfer failed: no backend takes the memory of both sides"},
+	{text: "Mooncake transfer failed for request", kind: series.TransferFailed, says: "a Mooncake transfer failed"},
 	{text: "The number of retrieved tokens is less than the expected number", kind: series.TransferFailed, says: "LMCache gave back less than it had said it holds"},
 	{text: "Num retrieved tokens: "},
 	{text: "because no memory is available", kind: series.TransferFailed, says: "LMCache has no room in its own memory: what it should load or keep is lost"},
@@ -119,8 +119,8 @@ var signs = []sign{
 	{text: logline.TimedOut, kind: series.Timeout, says: logline.SaysTimedOut},
 	{text: "Error in event loop", kind: series.Exception, more: (*reader).eventLoop},
 	{text: "Timed out waiting for context KV cache transfer", kind: series.Complaint, says: series.Warns + "no generation server takes the KV cache of a prompt in time"},
-	{text: "function: Hang detected on rank "},                                                                                  // comes after the next one
-	{text: "Hang detected on rank ", kind: series.Timeout, says: "its executor loop did not come back, says its hang detector"}, // of TensorRT-LLM, since 2026-01
+	{text: "function: Hang detected on rank "},                                                                               // comes after the next one
+	{text: "Hang detected on rank ", kind: series.Timeout, says: "its executor loop did not return, says its hang detector"}, // of TensorRT-LLM, since 2026-01
 	{text: "Encountered an error in forward", kind: series.Exception, reads: errortext.FailedForward},
 	{text: "Watchdog caught collective operation timeout", kind: series.Timeout, more: (*reader).collective},
 	{text: logline.Failed, kind: series.Communication, more: (*reader).failedCollective},
@@ -174,7 +174,7 @@ var signs = []sign{
 	{text: "Engine is already dead", kind: series.Crash, says: "its engine is dead; see what happened before"},
 	{text: "No available block found in ", kind: series.Timeout, reads: errortext.SilentWorkers}, // until 2025-02
 	{text: "No available shared memory broadcast block found in", kind: series.Timeout, reads: errortext.SilentWorkers},
-	{text: "Engine iteration timed out", kind: series.Timeout, says: "an iteration of its engine did not come back in time"}, // V0 of vLLM
+	{text: "Engine iteration timed out", kind: series.Timeout, says: "an iteration of its engine did not return in time"}, // V0 of vLLM
 	{text: "' loading failed with error: ", kind: series.Exception, more: unloaded},
 	{text: "failed to load '", kind: series.Exception, more: unloaded},
 	{text: "Failed to process the request(s) for model", kind: series.Traceback, reads: errortext.FailedModel},

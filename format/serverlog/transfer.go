@@ -142,7 +142,7 @@ func (r *reader) unreachable(b []byte, x *series.Instant) string {
 // the process continues.
 func (r *reader) failedNIXL(b []byte, x *series.Instant) string {
 	r.survives.process, r.survives.at = r.process, x.Time
-	return "a transfer of NIXL failed: " + strings.ReplaceAll(logline.Beginning(logline.Behind(b, "failure: "), "_", 40), "_", " ")
+	return "a NIXL transfer failed: " + strings.ReplaceAll(logline.Beginning(logline.Behind(b, "failure: "), "_", 40), "_", " ")
 }
 
 // unfetched reads "Releasing expired KV blocks for request R which were retrieved by 0 decode worker(s) within 120

@@ -257,7 +257,7 @@ var speeds = []Scenario{
 		c.Length, c.Pools = 400*time.Second, []Pool{small.withServers(2, 1.5)}
 		c.Faults = []Fault{{Name: "growth", Server: vary.IntN(2), Size: 0.08}}
 	}},
-	{Name: "heating", Doc: "decode steps of one server take longer bit by bit for two minutes, by 40 % in the end, and stay like that", Words: "HOST.*bit by bit|bit by bit.*HOST", Stage: "decode", plant: func(c *Config, vary *rand.Rand) {
+	{Name: "heating", Doc: "decode steps of one server take longer gradually for two minutes, by 40 % in the end, and stay like that", Words: "HOST.*gradually|gradually.*HOST", Stage: "decode", plant: func(c *Config, vary *rand.Rand) {
 		c.Length = 400 * time.Second
 		c.Faults = []Fault{{Name: "growth", Server: vary.IntN(3), At: since(c, vary), Size: 0.2, Share: 0.4}}
 	}},

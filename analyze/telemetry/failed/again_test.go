@@ -24,7 +24,7 @@ func TestStartedAgain(t *testing.T) {
 		{"without a word", 7, series.Note, "", false, "a was started again at 22:23:40, with 7 requests in its batch at 22:23:19: its log does not say why it ended"},
 		{"told to end", 7, series.Stopping, "was told to shut down", false, "a: was told to shut down at 22:23:19"},
 		{"it failed", 7, series.Exception, "Scheduler: ValueError: no", false, ""},
-		{"killed by the kernel", 7, series.Crash, "the kernel killed process 7 (x), as memory of the host ran out", true, ""},
+		{"killed by the kernel", 7, series.Crash, "the kernel killed process 7 (x), because the host ran out of memory", true, ""},
 		{"nothing to do", 0, series.Note, "", false, ""},
 	} {
 		set := series.New(trace.NewSymbols(), &trace.Diags{})
@@ -89,7 +89,7 @@ func TestVictimAmongTwo(t *testing.T) {
 	}
 	f := set.Fill("dmesg", "kernel log")
 	p := f.Place(series.Place{Server: f.Server(series.Server{Host: "a"}), Rank: trace.NoRank, GPU: series.NoGPU})
-	f.Instant(series.Instant{Time: begin + 300*sec, Kind: series.Crash, Place: p}, "the kernel killed process 7 (x), as memory of the host ran out")
+	f.Instant(series.Instant{Time: begin + 300*sec, Kind: series.Crash, Place: p}, "the kernel killed process 7 (x), because the host ran out of memory")
 	set.Finish(series.Known{})
 	found, _ := Failures(telemetry.Measure(set, telemetry.Options{}))
 	if len(found) != 2 || !strings.HasPrefix(found[0].Text, "a: the kernel killed") || found[0].Confidence != "" || !strings.HasPrefix(found[1].Text, "b: Scheduler") {

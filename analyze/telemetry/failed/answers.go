@@ -228,7 +228,7 @@ func abortions(l *telemetry.Logged) []finding.Finding {
 		s := &l.Set.Servers[server]
 		f := finding.Finding{Subkind: Aborted, At: place.At(telemetry.Role(s), telemetry.Host(s), trace.NoRank, l.Names), Severity: finding.Warning, Metric: finding.Metric{Name: "aborted requests", Before: math.NaN(), After: aborted.n}}
 		f.Text = fmt.Sprintf("%s aborted %s since it was started, and counts %s in all, at %s", telemetry.Host(s), words.Counted(int(aborted.n), "request"), words.Thousands(int64(all.n)), words.TimeOfDay(aborted.at))
-		f.Evidence = append(f.Evidence, finding.Sentence("a request is aborted when its client leaves before the answer, or when the server gives it up"))
+		f.Evidence = append(f.Evidence, finding.Sentence("a request is aborted when its client disconnects before the answer, or when the server gives up on it"))
 		out = append(out, f)
 	}
 	return out
@@ -251,7 +251,7 @@ func abortedWaiting(l *telemetry.Logged) (out []finding.Finding) {
 		}
 		f.Severity, f.Metric.After = finding.Info, n
 		f.Cost = lost(l, group[0].Server, n, takenIn(l), within)
-		f.Evidence = append([]finding.Evidence{finding.Sentence("who aborts a request is its client, or a router that gave it up: the log does not tell which")}, f.Evidence...)
+		f.Evidence = append([]finding.Evidence{finding.Sentence("a request is aborted by its client, or by a router that gave up on it: the log does not say which")}, f.Evidence...)
 		out = append(out, f)
 	}
 	return out

@@ -113,7 +113,7 @@ func TestOneScrapeOfAborts(t *testing.T) {
 func TestSinceAWatchdogWaits(t *testing.T) {
 	set := series.New(trace.NewSymbols(), &trace.Diags{})
 	f, p := fillServer(set, 0)
-	f.Instant(series.Instant{Time: 1_700_000_600e9, Kind: series.Timeout, Place: p, Line: 1, Count: 1}, "the watchdog of NCCL is stuck itself for 600 s: a call of CUDA or NCCL does not come back")
+	f.Instant(series.Instant{Time: 1_700_000_600e9, Kind: series.Timeout, Place: p, Line: 1, Count: 1}, "NCCL's watchdog itself is stuck for 600 s: a CUDA or NCCL call does not return")
 	f.Instant(series.Instant{Time: 1_700_000_601e9, Kind: series.Exception, Place: p, Line: 2, Count: 1}, "a worker died with exit code -6 (aborted)")
 	set.Finish(series.Known{})
 	l := telemetry.Measure(set, telemetry.Options{})

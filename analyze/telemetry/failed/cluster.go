@@ -156,7 +156,7 @@ func whyFirst(list []told) (out []finding.Finding) {
 			o.Text += ", after its probes failed, for which Kubernetes kills it"
 			o.Confidence, with = finding.Likely, 0
 		}
-		if o.Evidence = slices.Insert(o.Evidence, with, finding.Sentence("with it: %s", x.Text)); x.Cost > o.Cost {
+		if o.Evidence = slices.Insert(o.Evidence, with, finding.Sentence("along with it: %s", x.Text)); x.Cost > o.Cost {
 			o.Cost, o.BasisText = x.Cost, x.BasisText
 		}
 		if x.Severity == finding.Critical {
@@ -195,7 +195,7 @@ func beside(l *telemetry.Logged, e *telemetry.Event) (list []finding.Evidence) {
 		switch {
 		case of.Host != "" && of.Host == s.Host, of.Name != "" && s.Name != "" && (strings.Contains(s.Name, of.Name) || strings.Contains(of.Name, s.Name)):
 			if len(list) < most {
-				list = append(list, finding.Sentence("beside it, %s", l.Sentence(o)))
+				list = append(list, finding.Sentence("along with it: %s", l.Sentence(o)))
 			}
 		}
 	}

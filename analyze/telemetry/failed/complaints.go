@@ -23,7 +23,7 @@ func tracebacks(l *telemetry.Logged) (out []finding.Finding) {
 		f.Severity = finding.Info
 		for k := range l.Events {
 			if o := &l.Events[k]; o.Kind == series.Traceback && follows(o.Text) && o.Server == e.Server && max(o.First-e.First, e.First-o.First) <= together && o != e {
-				f.Evidence = append(f.Evidence, finding.Sentence("with it: %s", l.Sentence(o)))
+				f.Evidence = append(f.Evidence, finding.Sentence("along with it: %s", l.Sentence(o)))
 			}
 		}
 		f.Evidence = append(waited(l, e), f.Evidence...)
@@ -56,9 +56,9 @@ func complaints(l *telemetry.Logged) (out []finding.Finding) {
 		f := failure(l, group[0], Complaint)
 		f.Severity, f.Confidence = finding.Info, finding.Likely
 		f.Evidence = append(complained(l, group[0], group), f.Evidence...)
-		calls := "its program calls it an error: the log does not tell what came of it"
+		calls := "its program calls it an error: the log does not say what came of it"
 		if strings.HasPrefix(group[0].Text, series.Warns) {
-			calls = "its program calls it a warning: the log does not tell what came of it"
+			calls = "its program calls it a warning: the log does not say what came of it"
 		} else if isCount(group[0]) {
 			calls, f.Confidence = "counters do not say why: the log of that server does", finding.Certain
 		}
@@ -103,7 +103,7 @@ func servesLater(l *telemetry.Logged, e *telemetry.Event) bool {
 func complained(l *telemetry.Logged, lead *telemetry.Event, group []*telemetry.Event) (list []finding.Evidence) {
 	for _, e := range group {
 		if e != lead && e.Kind == series.Complaint {
-			list = append(list, finding.Sentence("with it: %s", l.Sentence(e)))
+			list = append(list, finding.Sentence("along with it: %s", l.Sentence(e)))
 		}
 	}
 	return list

@@ -179,7 +179,7 @@ func (x *ending) finding(l *telemetry.Logged, on []ending) (f finding.Finding, o
 		return f, true
 	}
 	f.Subkind, f.Severity, f.Cost = Ended, finding.Critical, x.cost(l, x.last)
-	f.Text += ": its work has gone to them since then, so it ended or stands still"
+	f.Text += ": they have taken over its work since then, so it ended or is stuck"
 	f.Evidence = append(f.Evidence, shown)
 	return f, true
 }

@@ -39,17 +39,17 @@ func TestLogsThatEnd(t *testing.T) {
 	}{
 		{"all go on", []log{healthy, healthy, healthy}, 0, "", "", false},
 		{"what it did goes to others", []log{{until: 300, rate: steady, runs: 7}, {until: end, rate: moved, runs: 7}, {until: end, rate: moved, runs: 7}}, 0,
-			"the log of a ends at 22:18:19 with 7 requests in its batch, while those of 2 others go on until 22:23:19: its work has gone to them since then", finding.Critical, true},
+			"the log of a ends at 22:18:19 with 7 requests in its batch, while those of 2 others go on until 22:23:19: they have taken over its work since then", finding.Critical, true},
 		{"nothing tells", []log{{until: 300, rate: steady, runs: 7}, healthy, healthy}, 0, "it may have ended, it may be stuck, or its log was collected earlier", finding.Info, false},
 		{"a moment earlier", []log{{until: 570, rate: steady, runs: 7}, healthy, healthy}, 0, "", "", false},
 		{"collected one after the other", []log{{until: 400, rate: steady, runs: 7}, {until: 500, rate: steady, runs: 7}, healthy}, 0, "", "", false},
 		{"nothing to do", []log{{until: 300, rate: steady}, healthy, healthy}, 0, "", "", false},
 		{"told to end", []log{{until: 300, rate: steady, runs: 7, says: series.Stopping}, healthy, healthy}, 0, "", "", false},
 		{"killed by the kernel", []log{{until: 300, rate: steady, runs: 7}, healthy, healthy}, 301,
-			"a: the kernel killed process 7 (sglang::schedul), as memory of the host ran out at 22:18:21", finding.Critical, true},
+			"a: the kernel killed process 7 (sglang::schedul), because the host ran out of memory at 22:18:21", finding.Critical, true},
 		{"killed by the kernel, who knows when", []log{{until: 300, rate: steady, runs: 7}, healthy, healthy}, -1,
-			"a: the kernel killed process 7 (sglang::schedul), as memory of the host ran out at a time that is not told", finding.Critical, true},
-		{"killed by the kernel as all ends", []log{healthy}, end + 1, "a: the kernel killed process 7 (sglang::schedul), as memory of the host ran out at 22:23:21", finding.Critical, true},
+			"a: the kernel killed process 7 (sglang::schedul), because the host ran out of memory at an unknown time", finding.Critical, true},
+		{"killed by the kernel as all ends", []log{healthy}, end + 1, "a: the kernel killed process 7 (sglang::schedul), because the host ran out of memory at 22:23:21", finding.Critical, true},
 		{"all end as the kernel kills a process", []log{healthy, healthy}, end + 1, "dmesg: the kernel killed process 7 (sglang::schedul)", finding.Critical, false},
 		{"a process that no server misses, who knows when", []log{healthy, healthy, healthy}, -1, "dmesg: the kernel killed process 7 (sglang::schedul)", finding.Warning, false},
 		{"a process that no server misses", []log{healthy, healthy, healthy}, 301, "dmesg: the kernel killed process 7 (sglang::schedul)", finding.Warning, false},
@@ -78,7 +78,7 @@ func TestLogsThatEnd(t *testing.T) {
 				if test.kill < 0 {
 					at = 0
 				}
-				f.Instant(series.Instant{Time: at, Kind: series.Crash, Place: p}, "the kernel killed process 7 (sglang::schedul), as memory of the host ran out")
+				f.Instant(series.Instant{Time: at, Kind: series.Crash, Place: p}, "the kernel killed process 7 (sglang::schedul), because the host ran out of memory")
 			}
 			set.Finish(series.Known{})
 			l := telemetry.Measure(set, telemetry.Options{})
@@ -133,7 +133,7 @@ func TestLogsThatEndAtDifferentTimes(t *testing.T) {
 			t.Fatalf("%v: %d findings: %v", test.until, len(found), found)
 		}
 		for i, want := range test.want {
-			if !strings.HasPrefix(found[i].Text, want) || !strings.Contains(found[i].Text, "so it ended or stands still") {
+			if !strings.HasPrefix(found[i].Text, want) || !strings.Contains(found[i].Text, "so it ended or is stuck") {
 				t.Errorf("says %s, want %s", found[i].Text, want)
 			}
 		}

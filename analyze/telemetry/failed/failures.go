@@ -110,7 +110,7 @@ const unended = "without an end"
 func others(l *telemetry.Logged, lead *telemetry.Event, group []*telemetry.Event) (list []finding.Evidence) {
 	for _, e := range group {
 		if e != lead && e.Kind != series.Complaint && !strings.HasSuffix(e.Text, unended) {
-			list = append(list, finding.Sentence("with it: %s", l.Sentence(e)))
+			list = append(list, finding.Sentence("along with it: %s", l.Sentence(e)))
 		}
 	}
 	return list
@@ -338,7 +338,7 @@ func LostPeer(f *finding.Finding) bool {
 // waited says whom a process that ended blames, and how long it had been idle.
 func waited(l *telemetry.Logged, lead *telemetry.Event) (list []finding.Evidence) {
 	if isVictim(lead.Text) && !strings.HasSuffix(lead.Text, unended) {
-		list = append(list, finding.Sentence("that is how a process learns that another one failed or stands still: the log of that one tells why"))
+		list = append(list, finding.Sentence("that is how a process learns that another one failed or is stuck: the log of that one says why"))
 	}
 	if last := lastBatch(l, lead.Server, lead.First); last > 0 && lead.First-last > together {
 		list = append(list, finding.Sentence("its last batch was logged at %s, %s before", words.TimeOfDay(last), words.Nearly(int64(lead.First-last))))
@@ -392,7 +392,7 @@ func warned(l *telemetry.Logged, lead *telemetry.Event, group []*telemetry.Event
 	f.Evidence = append(others(l, lead, group), f.Evidence...)
 	for i := range l.Events {
 		if e := &l.Events[i]; ofNCCL(e) && e.Server == lead.Server && max(e.First-lead.First, lead.First-e.First) <= together {
-			f.Evidence = append(f.Evidence, finding.Sentence("with it: %s", l.Sentence(e)))
+			f.Evidence = append(f.Evidence, finding.Sentence("along with it: %s", l.Sentence(e)))
 		}
 	}
 	return f
@@ -422,7 +422,7 @@ func watched(l *telemetry.Logged, crash *telemetry.Event) bool {
 // toldToEnd reports whether an event is only the end of processes of a server that was told to end, which SGLang logs
 // as a crash.
 func toldToEnd(l *telemetry.Logged, e *telemetry.Event) bool {
-	return strings.HasSuffix(e.Text, " exit code -15 (told to end)") && near(l, e, func(o *telemetry.Event) bool {
+	return strings.HasSuffix(e.Text, " exit code -15 (SIGTERM)") && near(l, e, func(o *telemetry.Event) bool {
 		return o.Kind == series.Stopping && o.First <= e.First && !strings.HasSuffix(o.Text, "has ended")
 	})
 }
@@ -485,7 +485,7 @@ func besidePool(l *telemetry.Logged, e *telemetry.Event) []finding.Evidence {
 	case asleep(l, e) > 0:
 		return []finding.Evidence{finding.Sentence("it was asleep since %s: others may have taken the memory that it gave back", words.TimeOfDay(asleep(l, e)))}
 	case usage < telemetry.Full && !ofPool(e.Text):
-		return []finding.Evidence{finding.Sentence("its KV cache was %s %% full then, %s %% at most: what ran out is the memory that %s leaves outside of it", words.InPercent(usage/100), words.InPercent(most/100), cmp.Or(forPool[l.Set.Servers[e.Server].Engine], "its KV cache"))}
+		return []finding.Evidence{finding.Sentence("its KV cache was %s %% full then, %s %% at most: the memory that ran out is what %s leaves outside the KV cache", words.InPercent(usage/100), words.InPercent(most/100), cmp.Or(forPool[l.Set.Servers[e.Server].Engine], "its KV cache"))}
 	}
 	return []finding.Evidence{finding.Sentence("its KV cache was %s %% full then", words.InPercent(usage/100))}
 }

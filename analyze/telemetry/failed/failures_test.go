@@ -47,13 +47,13 @@ func TestMemoryOfOneAsleep(t *testing.T) {
 		want string
 	}{
 		{[]said{{series.Note, series.Sleeps}}, "it was asleep since 22:13:30: others may have taken the memory that it gave back"},
-		{[]said{{series.Note, series.Sleeps}, {series.Note, series.Wakes}}, "its KV cache was 3.0 % full then, 3.0 % at most: what ran out is the memory that --gpu-memory-utilization leaves outside of it"},
+		{[]said{{series.Note, series.Sleeps}, {series.Note, series.Wakes}}, "its KV cache was 3.0 % full then, 3.0 % at most: the memory that ran out is what --gpu-memory-utilization leaves outside the KV cache"},
 	} {
 		set := series.New(trace.NewSymbols(), &trace.Diags{})
 		f := set.Fill("a.log", "server log")
 		p := f.Place(series.Place{Server: f.Server(series.Server{Name: "a", Engine: "vLLM"}), Rank: trace.NoRank, GPU: series.NoGPU})
 		at := begin
-		for _, x := range append(test.said, said{series.OutOfMemory, "memory of the device ran out"}) {
+		for _, x := range append(test.said, said{series.OutOfMemory, "the device ran out of memory"}) {
 			at += 10 * sec
 			f.Instant(series.Instant{Time: at, Kind: x.kind, Place: p, Line: 1}, x.text)
 		}
@@ -138,7 +138,7 @@ func TestBareExceptionsFollow(t *testing.T) {
 // told to end, or a keyboard interrupt.
 func TestWhatFollowsDoesNotLead(t *testing.T) {
 	const at = trace.Time(1_700_000_000e9)
-	for _, after := range []string{"a worker died with exit code 1", "a worker died with exit code -15 (told to end)", "KeyboardInterrupt", "asyncio.exceptions.CancelledError",
+	for _, after := range []string{"a worker died with exit code 1", "a worker died with exit code -15 (SIGTERM)", "KeyboardInterrupt", "asyncio.exceptions.CancelledError",
 		"RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {}", "subprocess.CalledProcessError"} {
 		set := series.New(trace.NewSymbols(), &trace.Diags{})
 		f, p := fillServer(set, 0)
@@ -165,7 +165,7 @@ func TestKilledWorkerLeads(t *testing.T) {
 // came in between, or the end has no reason of its own. Messages after an end are not its reason.
 func TestWatchdogsWaitForWhatEnded(t *testing.T) {
 	const at, min = trace.Time(1_700_000_000e9), trace.Time(60e9)
-	const crash, hangs = "a: a segmentation fault at 22:13:20", "a: Scheduler did not come back for 300 to 450 s, says its watchdog at 22:18:20"
+	const crash, hangs = "a: a segmentation fault at 22:13:20", "a: Scheduler did not return for 300 to 450 s, says its watchdog at 22:18:20"
 	for _, test := range []struct {
 		name    string
 		kind    series.InstantKind
@@ -186,7 +186,7 @@ func TestWatchdogsWaitForWhatEnded(t *testing.T) {
 		f.Line(2)
 		f.Instant(series.Instant{Time: at, Kind: test.kind, Place: p, Line: 2, Count: 1}, test.end)
 		f.Instant(series.Instant{Time: at + 2e9, Kind: series.Complaint, Place: p, Line: 3, Count: 1}, "an error: no answer")
-		f.Instant(series.Instant{Time: at + 5*min, Kind: series.Timeout, Place: p, Line: 4, Count: 1}, "Scheduler did not come back for 300 to 450 s, says its watchdog")
+		f.Instant(series.Instant{Time: at + 5*min, Kind: series.Timeout, Place: p, Line: 4, Count: 1}, "Scheduler did not return for 300 to 450 s, says its watchdog")
 		set.Finish(series.Known{})
 		l := telemetry.Measure(set, telemetry.Options{})
 		failures, _ := Failures(l)
@@ -209,7 +209,7 @@ func TestToldToEnd(t *testing.T) {
 		told bool
 		code string
 		want string
-	}{{true, "-15 (told to end)", ""}, {false, "-15 (told to end)", "a: detokenizer crashed with exit code -15 (told to end) at 22:13:20"}, {true, "-11 (segmentation fault)", "a: detokenizer crashed with exit code -11 (segmentation fault) at 22:13:20"}} {
+	}{{true, "-15 (SIGTERM)", ""}, {false, "-15 (SIGTERM)", "a: detokenizer crashed with exit code -15 (SIGTERM) at 22:13:20"}, {true, "-11 (segmentation fault)", "a: detokenizer crashed with exit code -11 (segmentation fault) at 22:13:20"}} {
 		set := series.New(trace.NewSymbols(), &trace.Diags{})
 		f, p := fillServer(set, 0)
 		f.Line(1)
@@ -239,11 +239,11 @@ func TestTransfersThatEndProcesses(t *testing.T) {
 		set := series.New(trace.NewSymbols(), &trace.Diags{})
 		f, p := fillServer(set, 0)
 		f.Line(1)
-		f.Instant(series.Instant{Time: at - c.before*1e9, Kind: series.TransferFailed, Place: p, Line: 1, Count: 1}, "a transfer of Mooncake timed out")
+		f.Instant(series.Instant{Time: at - c.before*1e9, Kind: series.TransferFailed, Place: p, Line: 1, Count: 1}, "a Mooncake transfer timed out")
 		f.Instant(series.Instant{Time: at, Kind: series.Exception, Place: p, Line: 2, Count: 1, Stack: set.Syms.Intern(c.stack)}, "Scheduler: "+c.raised)
 		set.Finish(series.Known{})
 		found, _ := Failures(telemetry.Measure(set, telemetry.Options{}))
-		if len(found) != c.want || c.want == 1 && found[0].Text != "a: Scheduler: "+c.raised+" at 22:13:20, after a transfer of Mooncake timed out" {
+		if len(found) != c.want || c.want == 1 && found[0].Text != "a: Scheduler: "+c.raised+" at 22:13:20, after a Mooncake transfer timed out" {
 			t.Errorf("%+v: found %v", c, found)
 		}
 	}
@@ -298,7 +298,7 @@ func TestWhyTransfersFailLeads(t *testing.T) {
 	f, p := fillServer(set, 0)
 	const at = trace.Time(1_700_000_000e9)
 	f.Line(1)
-	f.Instant(series.Instant{Time: at, Kind: series.TransferFailed, Place: p, Line: 1, Count: 1}, "a transfer of Mooncake failed")
+	f.Instant(series.Instant{Time: at, Kind: series.TransferFailed, Place: p, Line: 1, Count: 1}, "a Mooncake transfer failed")
 	f.Instant(series.Instant{Time: at + 8e8, Kind: series.TransferFailed, Place: p, Line: 2, Count: 1}, "cannot connect to 10.0.0.9 for a transfer")
 	set.Finish(series.Known{})
 	found, _ := Failures(telemetry.Measure(set, telemetry.Options{}))

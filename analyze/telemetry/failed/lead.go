@@ -71,7 +71,7 @@ func isBare(text string) bool {
 // follows reports whether an exception, or the way a process died, is a consequence of another failure.
 func follows(text string) bool {
 	return isVictim(text) || strings.Contains(text, "root cause") || strings.Contains(text, "raised in subprocess") || strings.Contains(text, "Error happened when batch testing") || slices.ContainsFunc(
-		[]string{": worker died", " died with exit code 1", " died with exit code -15 (told to end)", "KeyboardInterrupt", "CancelledError", "CalledProcessError"},
+		[]string{": worker died", " died with exit code 1", " died with exit code -15 (SIGTERM)", "KeyboardInterrupt", "CancelledError", "CalledProcessError"},
 		func(end string) bool { return strings.HasSuffix(text, end) })
 }
 

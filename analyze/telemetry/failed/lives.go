@@ -152,7 +152,7 @@ func hang(l *telemetry.Logged, e *telemetry.Event) finding.Finding {
 	}
 	for k := range l.Events {
 		if o := &l.Events[k]; isLostTransfer(o) && o.Server == e.Server && max(o.First-e.First, e.First-o.First) <= together {
-			f.Evidence = append(f.Evidence, finding.Sentence("beside it, %s", l.Sentence(o)))
+			f.Evidence = append(f.Evidence, finding.Sentence("along with it: %s", l.Sentence(o)))
 		}
 	}
 	return f

@@ -184,9 +184,9 @@ func (x *life) restarts(l *telemetry.Logged) (f finding.Finding, ok bool) {
 	f = finding.Finding{Subkind: Restarted, At: x.place(l), Since: first.before, Until: last.at, Within: x.usual, Severity: finding.Warning, Confidence: finding.Certain,
 		Cost: share(away, to-from, serversOf(l)), Metric: finding.Metric{Name: "restarts", Before: math.NaN(), After: float64(len(list))}}
 	f.Brief = fmt.Sprintf("%s was started again", x.name(l))
-	f.Text = fmt.Sprintf("%s between %s and %s: all of its counters started over", f.Brief, words.TimeOfDay(first.before), words.TimeOfDay(first.at))
+	f.Text = fmt.Sprintf("%s between %s and %s: all of its counters were reset", f.Brief, words.TimeOfDay(first.before), words.TimeOfDay(first.at))
 	if len(list) > 1 {
-		f.Text = fmt.Sprintf("%s %d times between %s and %s: all of its counters started over", f.Brief, len(list), words.TimeOfDay(first.before), words.TimeOfDay(last.at))
+		f.Text = fmt.Sprintf("%s %d times between %s and %s: all of its counters were reset", f.Brief, len(list), words.TimeOfDay(first.before), words.TimeOfDay(last.at))
 	}
 	for _, s := range list[:min(3, len(list))] {
 		if s.name != "" {
@@ -225,7 +225,7 @@ func asOne(list []finding.Finding) []finding.Finding {
 	}
 	f.Metric.After = float64(len(list))
 	f.Brief = fmt.Sprintf("%d servers were started again", len(list))
-	f.Text = fmt.Sprintf("%s between %s and %s: all of their counters started over", f.Brief, words.TimeOfDay(f.Since), words.TimeOfDay(f.Until))
+	f.Text = fmt.Sprintf("%s between %s and %s: all of their counters were reset", f.Brief, words.TimeOfDay(f.Since), words.TimeOfDay(f.Until))
 	return []finding.Finding{f}
 }
 

@@ -138,7 +138,7 @@ func TestServersThatGoAway(t *testing.T) {
 		found finding.Confidence
 	}{
 		{"its work goes to the other", func(server, k int) float64 { return 60 + 60*float64(k/away*(1-server)) }, true,
-			"b has no scrapes since 22:23:05, while 1 other server has: they have done its work since then: it ended, or nothing can reach it", finding.Likely},
+			"b has no scrapes since 22:23:05, while 1 other server has: they have taken over its work since then: it ended, or is unreachable", finding.Likely},
 		{"the other has as much to do", func(int, int) float64 { return 60 }, true,
 			"b has no scrapes since 22:23:05, while 1 other server has: it may have ended, or only the scrapes stopped", finding.Certain},
 		{"it stands still", func(server, k int) float64 { return 60 * float64(1-server*(k/20%2)) }, false,

@@ -55,7 +55,7 @@ func (x *life) silentSince(l *telemetry.Logged, last trace.Time, others int) fin
 		begin, end, _ := l.Set.Bounds()
 		f.Subkind, f.Severity, f.Confidence, f.Cost = Ended, finding.Critical, finding.Likely, share(end-last, end-begin, serversOf(l))
 		f.Metric = finding.Metric{Name: "servers that are gone", Before: math.NaN(), After: 1}
-		f.Text += "they have done its work since then: it ended, or nothing can reach it"
+		f.Text += "they have taken over its work since then: it ended, or is unreachable"
 		f.Evidence = append(f.Evidence, shown)
 	case down:
 		f.Text += "it does not answer (up is 0)"
@@ -269,7 +269,7 @@ func inOne(list []finding.Finding) (out []finding.Finding) {
 		f.At.Scope, f.Cost, f.Metric.After = place.WholeRole, min(1, f.Cost+x.Cost), f.Metric.After+1
 		f.Evidence = append(f.Evidence, finding.Sentence("%s", x.Text))
 		f.Brief = fmt.Sprintf("%.0f servers have no scrapes since %s", f.Metric.After, words.TimeOfDay(f.Since))
-		f.Text = fmt.Sprintf("%s, %s among them: their work has gone to others since then, so they ended, or nobody reaches them", f.Brief, f.At.Host)
+		f.Text = fmt.Sprintf("%s, %s among them: others have taken over their work since then, so they ended or are unreachable", f.Brief, f.At.Host)
 	}
 	return out
 }

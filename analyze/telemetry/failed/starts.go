@@ -80,7 +80,7 @@ func slowStarts(l *telemetry.Logged) (out []finding.Finding) {
 		f := finding.Finding{Subkind: SlowStart, At: place.At(telemetry.Role(s), telemetry.Host(s), trace.NoRank, l.Names), Since: x.since, Until: x.since + trace.Time(x.took*1e9), Severity: finding.Warning, Confidence: finding.Certain,
 			Cost:   share(trace.Time((x.took-usual)*1e9), to-from, len(all)),
 			Metric: finding.Metric{Name: "time for weights", Unit: table.Duration, Before: usual * 1e9, After: x.took * 1e9}}
-		f.Text = fmt.Sprintf("%s took %s for its weights, until %s, and the others %s", telemetry.Host(s), words.Nearly(int64(x.took*1e9)), words.TimeOfDay(f.Until), words.Nearly(int64(math.Round(usual)*1e9)))
+		f.Text = fmt.Sprintf("%s took %s to load its weights, until %s, and the others %s", telemetry.Host(s), words.Nearly(int64(x.took*1e9)), words.TimeOfDay(f.Until), words.Nearly(int64(math.Round(usual)*1e9)))
 		f.Evidence = append(f.Evidence, finding.Sentence("that is the median of %s", words.Counted(len(others), "other server")))
 		out = append(out, f)
 	}

@@ -25,9 +25,9 @@ func TestSlowStarts(t *testing.T) {
 		sizes string
 		want  string
 	}{
-		{[]float64{27, 26, 240, 28}, "", "c took 240 s for its weights, until 22:17:20, and the others 27 s"},
-		{[]float64{27, 26, 240, 28}, " (30.6 GB)", "c took 240 s for its weights, until 22:17:20, and the others 27 s"},
-		{[]float64{27, 26, 240, 28}, " (3%[1]d.5 GB)", "c took 240 s for its weights, until 22:17:20, and the others 27 s"},
+		{[]float64{27, 26, 240, 28}, "", "c took 240 s to load its weights, until 22:17:20, and the others 27 s"},
+		{[]float64{27, 26, 240, 28}, " (30.6 GB)", "c took 240 s to load its weights, until 22:17:20, and the others 27 s"},
+		{[]float64{27, 26, 240, 28}, " (3%[1]d.5 GB)", "c took 240 s to load its weights, until 22:17:20, and the others 27 s"},
 		{[]float64{27, 26, 240, 28}, " (%[1]d1 GB)", ""}, // different models
 		{[]float64{27, 26, 70, 28}, "", ""},
 		{[]float64{27, 240}, "", ""},
@@ -116,8 +116,8 @@ func TestNotReady(t *testing.T) {
 // is restarted, or if it was not in a startup step.
 func TestLongSteps(t *testing.T) {
 	const sec, begin = trace.Time(1e9), trace.Time(1_700_000_000e9)
-	weights, waits := said{series.Starting, "has its weights, after 9 s"}, said{series.Timeout, "its workers did not come back for 60 s"}
-	const went, stood = "a: its workers did not come back for 60 s at 22:15:00, while it started: it went on by 22:16:40, and did not hang", "a: its workers did not come back for 60 s at 22:15:00, so it has stood still since 22:14:00 or before"
+	weights, waits := said{series.Starting, "has its weights, after 9 s"}, said{series.Timeout, "its workers did not return for 60 s"}
+	const went, stood = "a: its workers did not return for 60 s at 22:15:00, while it started: it went on by 22:16:40, and did not hang", "a: its workers did not return for 60 s at 22:15:00, so it has stood still since 22:14:00 or before"
 	for _, test := range []struct {
 		name string
 		said []said // one per 100 s
@@ -128,8 +128,8 @@ func TestLongSteps(t *testing.T) {
 		{"kernels are built", []said{weights, waits, {series.Halt, "has built a kernel, after 99 s"}}, went},
 		{"another start", []said{weights, waits, weights}, stood},
 		{"it fails", []said{weights, waits, {series.Exception, "RuntimeError: it is gone"}, {series.Ready, "is ready"}}, stood},
-		{"it goes on, then fails", []said{weights, waits, {series.Starting, "has warmed up"}, {series.OutOfMemory, "memory of the device ran out"}, waits},
-			"a: its workers did not come back for 60 s between 22:15:00 and 22:20:00 (2 times), while it started: it went on by 22:16:40, and failed at 22:18:20"},
+		{"it goes on, then fails", []said{weights, waits, {series.Starting, "has warmed up"}, {series.OutOfMemory, "the device ran out of memory"}, waits},
+			"a: its workers did not return for 60 s between 22:15:00 and 22:20:00 (2 times), while it started: it went on by 22:16:40, and failed at 22:18:20"},
 		{"it was ready", []said{{series.Ready, "is ready"}, waits, {series.Starting, "has its engine"}}, stood},
 		{"nothing follows", []said{weights, waits}, stood},
 	} {

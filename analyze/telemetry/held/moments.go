@@ -101,7 +101,7 @@ func AtLast(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bool)
 		}
 		for x := range l.Set.Each(k) {
 			if x.Value > 0 {
-				f.Evidence = append(f.Evidence, finding.Sentence("it has thrown requests out of it %.0f times since it was started", x.Value))
+				f.Evidence = append(f.Evidence, finding.Sentence("it has preempted requests %.0f times since it was started", x.Value))
 			}
 			break
 		}
@@ -114,7 +114,7 @@ func AtLast(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bool)
 // KeptFor mentions requests that keep their part of a prefill server's KV cache although their prompts are computed.
 func KeptFor(r *telemetry.Rank) (list []finding.Evidence) {
 	if n := r.Most(series.Sending); n >= 1 && r.Where.Role == request.Prefill {
-		list = append(list, finding.Sentence("up to %.0f requests whose prompts are computed keep their part of it until that is sent to their decode server", n))
+		list = append(list, finding.Sentence("up to %.0f prefilled requests keep their part of it until it is sent to their decode server", n))
 	}
 	return list
 }
@@ -219,7 +219,7 @@ func (w *wait) whileNoneRuns() finding.Finding {
 // forTheBatch makes the finding that requests wait for places in a batch, which each of n prefill batches fills up.
 func (w *wait) forTheBatch(n int) finding.Finding {
 	first, last := &w.lines[0], &w.lines[len(w.lines)-1]
-	return w.finding(Batch, fmt.Sprintf("running is stuck at %.0f on %s (max running requests?): each of its %d prefill batches from %s on brings it to that many, while %.0f requests wait at %s and %.0f at %s", mostRun(w.lines), w.r.Where.String(),
+	return w.finding(Batch, fmt.Sprintf("%s is stuck at %.0f running requests (max running requests?): each of its %d prefill batches from %s on brings it to that many, while %.0f requests wait at %s and %.0f at %s", w.r.Where.String(), mostRun(w.lines),
 		n, words.TimeOfDay(first.at), first.waits, words.TimeOfDay(first.at), last.waits, words.TimeOfDay(last.at)))
 }
 

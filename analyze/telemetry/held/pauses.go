@@ -153,11 +153,11 @@ func slowBatch(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bo
 	tokens := slow.Values[telemetry.NewTokensOf]
 	f = finding.Finding{Subkind: finding.Stalls, At: r.Where, Since: slow.At, Until: slow.At + took, Confidence: finding.Likely, Cost: min(1, float64(took)/max(1, float64(l.To-l.From))/float64(len(l.Ranks))),
 		Metric: finding.Metric{Name: "length of stalls", Unit: table.Duration, Before: math.NaN(), After: float64(took)}}
-	f.Text = fmt.Sprintf("%s took %s for a batch of %s tokens of prompts, from %s to %s", r.Where.String(), words.Nearly(int64(took)), words.Thousands(int64(tokens)), words.TimeOfDay(f.Since), words.TimeOfDay(f.Until))
+	f.Text = fmt.Sprintf("%s took %s to prefill a batch of %s tokens, from %s to %s", r.Where.String(), words.Nearly(int64(took)), words.Thousands(int64(tokens)), words.TimeOfDay(f.Since), words.TimeOfDay(f.Until))
 	if why := meanwhile(l, r, &pause{from: f.Since, to: f.Until}); why != "" {
 		f.Text += ": " + why
 	} else {
-		f.Evidence = append(f.Evidence, finding.Sentence("its log does not tell why: a kernel that is compiled when it is used first looks like that, and so does a rank that the others wait for"))
+		f.Evidence = append(f.Evidence, finding.Sentence("its log does not say why: a kernel that is compiled on first use looks like this, and so does a rank that the others wait for"))
 	}
 	return f, true
 }
@@ -197,7 +197,7 @@ func pausing(l *telemetry.Logged, r *telemetry.Rank, list []pause) finding.Findi
 	held := words.Counted(int(long.running), "request")
 	f.Text = fmt.Sprintf("%s stood still for %s at %s, with %s in its batch", r.Where.String(), words.Nearly(long.lost()), words.TimeOfDay(long.from), held)
 	if len(list) > 1 {
-		f.Text = fmt.Sprintf("%s stood still %d times between %s and %s, for %s in all, %s at most (at %s), with %s in its batch", r.Where.String(), len(list), words.TimeOfDay(f.Since), words.TimeOfDay(f.Until),
+		f.Text = fmt.Sprintf("%s stood still %d times between %s and %s, for %s in total, the longest %s (at %s), with %s in its batch", r.Where.String(), len(list), words.TimeOfDay(f.Since), words.TimeOfDay(f.Until),
 			words.Nearly(lost), words.Nearly(long.lost()), words.TimeOfDay(long.from), held)
 	}
 	if long.why != "" {

@@ -42,7 +42,7 @@ func Retractions(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 		}
 		s := &l.Set.Servers[i]
 		f := finding.Finding{At: place.At(telemetry.Role(s), telemetry.Host(s), trace.NoRank, l.Names), Since: first, Until: last, Metric: finding.Metric{Name: Retracted, Before: math.NaN(), After: float64(n)},
-			Brief: "requests are thrown out of full KV caches"}
+			Brief: "requests are retracted from full KV caches"}
 		who := telemetry.Host(s)
 		if len(places) == 1 {
 			for p := range places {
@@ -56,9 +56,9 @@ func Retractions(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 			f.Text = fmt.Sprintf("%s retracts %s at %s: its KV cache is full", who, words.Counted(n, "request"), from)
 		}
 		f.Cost = max(0.001, min(1, float64(last-first)/max(1, float64(l.To-l.From)), float64(during)/float64(max(1, l.Grid.N()))))
-		again := finding.Sentence("what a retracted request had computed is computed again")
+		again := finding.Sentence("retracted requests are computed again")
 		if each, part, ok := computedAgain(l, int32(i), n); ok {
-			again = finding.Sentence("what a retracted request had computed is computed again: about %s tokens each, which are %s %% of all that were computed of prompts at most", words.Thousands(int64(each)), words.InPercent(part))
+			again = finding.Sentence("retracted requests are computed again: about %s tokens each, at most %s %% of all prompt tokens computed", words.Thousands(int64(each)), words.InPercent(part))
 			f.Cost = max(0.001, min(f.Cost, part))
 		}
 		f.Evidence = append(f.Evidence, again)
@@ -116,7 +116,7 @@ func retractionsCounted(l *telemetry.Logged, server int32) (f finding.Finding, c
 		}
 		s := &l.Set.Servers[server]
 		f = finding.Finding{At: place.At(telemetry.Role(s), telemetry.Host(s), trace.NoRank, l.Names), Since: in[0].From, Until: in[len(in)-1].To, Metric: finding.Metric{Name: Retracted, Before: math.NaN(), After: n},
-			Brief: "requests are thrown out of full KV caches", Cost: min(1, max(0.001, float64(took)/float64(max(1, l.To-l.From))))}
+			Brief: "requests are retracted from full KV caches", Cost: min(1, max(0.001, float64(took)/float64(max(1, l.To-l.From))))}
 		who := telemetry.Host(s)
 		for i := range l.Ranks {
 			if r := &l.Ranks[i]; r.Server == server && l.IsAlone(r) {
@@ -124,7 +124,7 @@ func retractionsCounted(l *telemetry.Logged, server int32) (f finding.Finding, c
 			}
 		}
 		f.Text = fmt.Sprintf("%s retracts %s between %s and %s, by its own count: its KV cache is full", who, words.Counted(int(n), "request"), words.TimeOfDay(f.Since), words.TimeOfDay(f.Until))
-		f.Evidence = append(f.Evidence, finding.Sentence("in %s between scrapes, %s in all; what a retracted request had computed is computed again", words.Counted(len(in), "interval"), words.Nearly(int64(took))))
+		f.Evidence = append(f.Evidence, finding.Sentence("in %s between scrapes, %s in total; retracted requests are computed again", words.Counted(len(in), "interval"), words.Nearly(int64(took))))
 		if len(all) < judge.FewBuckets { // too few scrapes to know for what part of the time it retracted
 			f.Cost = 0
 		}

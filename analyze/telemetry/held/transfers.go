@@ -131,7 +131,7 @@ func slowLink(l *telemetry.Logged, r *telemetry.Rank, list []sent) (f finding.Fi
 		// long.
 		f.Within = max(list[min(c.Last, len(list)-1)].at-f.Since, f.Since-list[max(0, c.First-1)].at) + trace.Time(after*1e9)
 		f.Text = fmt.Sprintf("since %s, a KV transfer from %s takes about %s, %s before", words.TimeOfDay(f.Since), r.Where.String(), words.Nearly(int64(after*1e9)), words.Nearly(int64(before*1e9)))
-		f.Evidence = append(f.Evidence, finding.Sentence("when a prefill begins, %s requests have their KV cache sent, %s before; %s a second are taken in, %s before: how many there are, by how many come",
+		f.Evidence = append(f.Evidence, finding.Sentence("when a prefill begins, %s requests have their KV cache sent, %s before; %s a second are taken in, %s before: the time is the first number divided by the second",
 			words.ThreeDigits(many), words.ThreeDigits(few), words.ThreeDigits(rate), words.ThreeDigits(usual)))
 		return f, true
 	}

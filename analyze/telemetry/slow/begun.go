@@ -83,7 +83,7 @@ func fills(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bool) 
 		return f, false // the first requests are still running, and grow with every step
 	}
 	f = finding.Finding{Subkind: fillsSubkind, At: r.Where, Since: l.Start(0), Confidence: finding.Likely, Metric: finding.Metric{Name: "KV cache in use", Unit: table.Share, Before: used[0] / 100, After: last / 100}}
-	f.Text = fmt.Sprintf("the KV cache of %s fills up, from %s %% to %s %% at %s, while about as many requests run (%s): each holds more of it, or finished requests do not give theirs back", r.Where.String(), words.InPercent(used[0]/100),
+	f.Text = fmt.Sprintf("the KV cache of %s fills up, from %s %% to %s %% at %s, while about as many requests run (%s): each holds more of it, or finished requests do not free theirs", r.Where.String(), words.InPercent(used[0]/100),
 		words.InPercent(last/100), words.TimeOfDay(l.To), words.ThreeDigits(ran[parts-1]))
 	f.Evidence = append(f.Evidence, finding.Sentence("in thirds of the time, %s, %s, and %s %% are in use, and %s, %s, and %s requests run", words.InPercent(used[0]/100), words.InPercent(used[1]/100), words.InPercent(used[2]/100),
 		words.ThreeDigits(ran[0]), words.ThreeDigits(ran[1]), words.ThreeDigits(ran[2])))

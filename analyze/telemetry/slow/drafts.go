@@ -25,7 +25,7 @@ func rejected(l *telemetry.Logged, r *telemetry.Rank, w *series.Worsening) (f fi
 		return f, false
 	}
 	f = finding.Finding{Subkind: w.Name, At: r.Where, Confidence: finding.Certain, Metric: finding.Metric{Name: w.Name, Before: math.NaN(), After: tokens / steps}}
-	f.Text = fmt.Sprintf("%s accepts hardly any of its drafts: %s tokens come out of a decode step, and 1 does without speculative decoding", r.Where.String(), words.ThreeDigits(tokens/steps))
-	f.Evidence = []finding.Evidence{finding.Sentence("of the intervals that tell, the best one has %s; what it takes to draft and to verify comes on top of each step", words.ThreeDigits(most))}
+	f.Text = fmt.Sprintf("%s accepts hardly any draft tokens: a decode step yields %s tokens, and 1 without speculative decoding", r.Where.String(), words.ThreeDigits(tokens/steps))
+	f.Evidence = []finding.Evidence{finding.Sentence("the best of the intervals that tell has %s; drafting and verifying add to the time of each step", words.ThreeDigits(most))}
 	return f, true
 }

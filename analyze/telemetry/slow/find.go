@@ -271,7 +271,7 @@ func keeps(l *telemetry.Logged, ranks []*telemetry.Rank, i int, buckets []int) s
 		return ""
 	}
 	if own, all := arrived(l, ranks, i, buckets); all > 0 {
-		return fmt.Sprintf(", and gets %s %% of what comes: each request stays longer there", words.InPercent(own/all))
+		return fmt.Sprintf(", but gets only %s %% of the arrivals: each request stays longer there", words.InPercent(own/all))
 	}
 	var own, others []float64
 	for k, r := range ranks {

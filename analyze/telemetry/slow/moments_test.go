@@ -55,12 +55,12 @@ func TestFewLinesOfWaiting(t *testing.T) {
 		tokens     float64 // of each prompt, or of a piece of one
 		lines      []line
 	}{
-		{"limit", "running is stuck at 8 on TP0 (max running requests?): each of its 3 prefill batches from 22:13:22 on brings it to that many, while 20 requests wait at 22:13:22 and 14 at 22:13:28", 100,
+		{"limit", "TP0 is stuck at 8 running requests (max running requests?): each of its 3 prefill batches from 22:13:22 on brings it to that many, while 20 requests wait at 22:13:22 and 14 at 22:13:28", 100,
 			[]line{{1, 0, 0}, {7, 1, 20}, {no, 8, 20}, {4, 4, 16}, {2, 6, 14}}},
 		{"one batch is smaller", "", 100, []line{{7, 1, 20}, {no, 8, 20}, {3, 4, 16}, {2, 6, 14}}},
 		{"prefill", "TP0 is prefill-bound: 9 requests wait at 22:13:20 and 7 at 22:13:24, while it computes 4,000 prompt tokens a second or more", 100, []line{{1, 0, 9}, {1, 0, 8}, {1, 1, 7}}},
 		{"one long prompt in pieces", "TP0 is prefill-bound: 3 requests wait at 22:13:20 and 2 at 22:13:26, while it computes 4,000 prompt tokens a second or more", 4096, []line{{1, 3, 3}, {1, 3, 3}, {1, 3, 3}, {1, 3, 2}}},
-		{"prompts of one length", "running is stuck at 4 on TP0 (max running requests?): each of its 4 prefill batches from 22:13:20 on brings it to that many, while 3 requests wait at 22:13:20 and 2 at 22:13:26", 100, []line{{1, 3, 3}, {1, 3, 3}, {1, 3, 3}, {1, 3, 2}}},
+		{"prompts of one length", "TP0 is stuck at 4 running requests (max running requests?): each of its 4 prefill batches from 22:13:20 on brings it to that many, while 3 requests wait at 22:13:20 and 2 at 22:13:26", 100, []line{{1, 3, 3}, {1, 3, 3}, {1, 3, 3}, {1, 3, 2}}},
 		{"more and more", "", 100, []line{{no, 3, 1}, {no, 4, 2}, {no, 5, 3}, {no, 6, 4}, {no, 7, 5}}},
 		{"blocked", "5 requests wait on TP0 from 22:13:20 to 22:13:24, and none of them is taken in, while 3 run", 100, []line{{no, 3, 5}, {no, 3, 5}, {no, 3, 5}}},
 		{"two batches of many", "TP0 is prefill-bound: 40 requests wait at 22:13:20 and 56 at 22:13:22, while it computes 4,000 prompt tokens a second or more", 5000, []line{{3, 7, 40}, {3, 10, 56}}},
@@ -153,7 +153,7 @@ func TestWhatPrefillKeeps(t *testing.T) {
 		}
 		set.Finish(series.Known{})
 		found, _ := Limits(telemetry.Measure(set, telemetry.Options{}))
-		if len(found) != 1 || strings.HasPrefix(found[0].Evidence[0].Text, "up to 990 requests whose prompts are computed keep ") != (role == "prefill") {
+		if len(found) != 1 || strings.HasPrefix(found[0].Evidence[0].Text, "up to 990 prefilled requests keep ") != (role == "prefill") {
 			t.Errorf("%s: %v", role, found)
 		}
 	}
@@ -240,7 +240,7 @@ func TestManyWaitInOneScrape(t *testing.T) {
 // A prefill batch of a minute and a half in a short log is reported, unless decoding is just as slow.
 func TestSlowBatchOfFew(t *testing.T) {
 	const begin = trace.Time(1_700_000_000e9)
-	for rate, want := range map[float64]string{50: "TP0 took 90 s for a batch of 8,000 tokens of prompts, from 22:13:20 to 22:14:50", 0.5: ""} {
+	for rate, want := range map[float64]string{50: "TP0 took 90 s to prefill a batch of 8,000 tokens, from 22:13:20 to 22:14:50", 0.5: ""} {
 		set := series.New(trace.NewSymbols(), &trace.Diags{})
 		f := set.Fill("a.log", "server log")
 		p := f.Place(series.Place{Server: f.Server(series.Server{Name: "a", Role: "unified", Engine: "SGLang"}), Rank: trace.Rank{DP: -1, PP: -1, TP: 0, EP: -1}, GPU: series.NoGPU})

@@ -142,11 +142,11 @@ func (x *rising) overload(l *telemetry.Logged, r *telemetry.Rank) finding.Findin
 	if x.to < l.Grid.N() {
 		f.Until = l.Start(x.to)
 	}
-	f.Brief = fmt.Sprintf("more is asked of %s than it does", r.Where.String())
+	f.Brief = fmt.Sprintf("%s gets more work than it completes", r.Where.String())
 	f.Text = fmt.Sprintf("%s%s: %s requests wait at %s (%s at first), and it generates %s tokens a second, no fewer than before (%s)", since(from), f.Brief,
 		words.ThreeDigits(x.long), words.TimeOfDay(top), words.ThreeDigits(telemetry.Zero(x.short)), words.ThreeDigits(x.after.generated), words.ThreeDigits(x.before.generated))
 	if x.always {
-		f.Text = fmt.Sprintf("from the beginning on, %s: %s requests wait at %s (%s at first), while it generates as many tokens all along: %s a second", f.Brief,
+		f.Text = fmt.Sprintf("from the start, %s: %s requests wait at %s (%s at first), while it generates as many tokens the whole time: %s a second", f.Brief,
 			words.ThreeDigits(x.long), words.TimeOfDay(top), words.ThreeDigits(telemetry.Zero(x.short)), words.ThreeDigits(x.after.generated))
 	}
 	f.Text += x.elsewhere(l, r)

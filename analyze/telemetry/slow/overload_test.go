@@ -25,9 +25,9 @@ func TestOverload(t *testing.T) {
 				return second{3.8, 4, 60, 4000, 30}
 			}
 			return second{8, 4, 64, 4000, 30}
-		}, "since 00:06:40, more is asked of DP0 than it does: 1884 requests wait at 00:14:30 (", ""},
+		}, "since 00:06:40, DP0 gets more work than it completes: 1884 requests wait at 00:14:30 (", ""},
 		{"more is asked than it does, all the time", func(int) second { return second{5, 4, 64, 4000, 30} },
-			"from the beginning on, more is asked of DP0 than it does: 851 requests wait at 00:14:10 (1.00 at first), while it generates as many tokens all along: 800 a second", ""},
+			"from the start, DP0 gets more work than it completes: 851 requests wait at 00:14:10 (1.00 at first), while it generates as many tokens the whole time: 800 a second", ""},
 		{"it does half of what it did, and as much is asked", func(i int) second {
 			if i < 400 {
 				return second{4, 4, 30, 4000, 15}
@@ -100,7 +100,7 @@ func TestOverloadOfOne(t *testing.T) {
 		found, _ := slow.Demands(measured(t, text.String()))
 		got := ""
 		for _, f := range found {
-			if strings.Contains(f.Text, "more is asked of DP0 (llm-0)") {
+			if strings.Contains(f.Text, "DP0 (llm-0) gets more work") {
 				_, got, _ = strings.Cut(f.Text, "1500 a second")
 			}
 		}

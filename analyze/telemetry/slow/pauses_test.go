@@ -62,7 +62,7 @@ func TestPauses(t *testing.T) {
 				wait(l, 6)
 				l.say(" TP0", "LONG GARBAGE COLLECTION DETECTED | Generation 2 | Duration: 5.9123s | # Objects: gen0=1, gen1=2, gen2=9 | This may cause latency jitter.")
 			}
-		}, "stood still 2 times between 13:45:00 and 13:46:13, for 12 s in all, 6 s at most (at 13:45:00), with 64 requests in its batch: garbage was collected for 5.9 s", finding.Certain},
+		}, "stood still 2 times between 13:45:00 and 13:46:13, for 12 s in total, the longest 6 s (at 13:45:00), with 64 requests in its batch: garbage collection took 5.9 s", finding.Certain},
 		{"a turn of the loop takes long", after(100, func(l *busyLog) {
 			wait(l, 12)
 			l.WriteString("Timeout (0:00:05)!\nThread 0x00007f3b2a7fc640 (most recent call first):\n  File \"/usr/lib/python3.12/threading.py\", line 359 in wait\n" +

@@ -170,7 +170,7 @@ func TestLowerLimit(t *testing.T) {
 		f.Add(f.Series(series.Queued, p), at, queued)
 	}
 	set.Finish(series.Known{})
-	if found, _ := Limits(telemetry.Measure(set, telemetry.Options{})); !strings.Contains(texts(found), "running is stuck at 12 on unified (max running requests?)") {
+	if found, _ := Limits(telemetry.Measure(set, telemetry.Options{})); !strings.Contains(texts(found), "unified is stuck at 12 running requests (max running requests?)") {
 		t.Errorf("%q", texts(found))
 	}
 }

@@ -23,8 +23,8 @@ func TestSlides(t *testing.T) {
 		{"fewer drafts are accepted", func(m float64) line {
 			a := sliding(m, 3.3, 1.9)
 			return line{a, 12 * a}
-		}, "falling bit by bit since 10:24:00, 1.99 tokens come out of a decode step of TP0, 3.30 before: fewer drafts are accepted", ""}, // a step takes as long as before
-		{"tokens take longer", func(m float64) line { return line{3.3, 40 / sliding(m, 1, 2)} }, "", "bit by bit since 10:23:44, a token takes longer on TP0: 48.3 ms at the end, 25 ms before with as much to do"},
+		}, "falling gradually since 10:24:00, 1.99 tokens come out of a decode step of TP0, 3.30 before: fewer drafts are accepted", ""}, // a step takes as long as before
+		{"tokens take longer", func(m float64) line { return line{3.3, 40 / sliding(m, 1, 2)} }, "", "gradually since 10:23:44, a token takes longer on TP0: 48.3 ms at the end, 25 ms before with as much to do"},
 		{"nothing", func(float64) line { return line{3.3, 40} }, "", ""},
 		{"it wanders", func(m float64) line { return line{3.3 + 0.1*float64(int(m*8)%2), 40 + 2*float64(int(m*8)%2)} }, "", ""},
 		{"a little", func(m float64) line { return line{sliding(m, 3.3, 3.1), 40 / sliding(m, 1, 1.08)} }, "", ""},

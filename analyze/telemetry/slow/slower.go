@@ -377,7 +377,7 @@ func becameSlower(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok
 		f.Brief = fmt.Sprintf("a token takes %s on %s, %s before with as much to do", words.Nearly(int64(took*1e9)), r.Where.String(), words.Nearly(int64(took/ratio*1e9)))
 		if math.IsNaN(c.P) {
 			last := words.Nearly(int64(telemetry.Middle(taken(after[len(after)*9/10:])) * 1e9))
-			f.Confidence, f.Text = finding.Likely, fmt.Sprintf("bit by bit since %s, a token takes longer on %s: %s at the end, %s before with as much to do", words.TimeOfDay(at), r.Where.String(), last, words.Nearly(int64(took/ratio*1e9)))
+			f.Confidence, f.Text = finding.Likely, fmt.Sprintf("gradually since %s, a token takes longer on %s: %s at the end, %s before with as much to do", words.TimeOfDay(at), r.Where.String(), last, words.Nearly(int64(took/ratio*1e9)))
 		}
 		f.Evidence = append(f.Evidence, finding.Sentence("compared by running requests, tokens in the KV cache, and prompts computed meanwhile, in %d pieces of %d lines", len(after), fewStretches))
 		f.Evidence = append(f.Evidence, asMuchBetween(l, r, f.Since, f.Until)...)

@@ -235,7 +235,7 @@ func lost(l *telemetry.Logged, r *telemetry.Rank, w *series.Worsening, x *course
 	if w.Name == series.AbortedShare {
 		f.Severity = finding.Warning
 		f.Cost = max(f.Cost, (c.after-c.before)*l.Running(r, l.Between(f.Since, f.Until)))
-		f.Evidence = append(f.Evidence, finding.Sentence("a request is aborted when its client leaves before the answer, or when the server gives it up: its counters do not tell which"))
+		f.Evidence = append(f.Evidence, finding.Sentence("a request is aborted when its client disconnects before the answer, or when the server gives up on it: its counters do not say which"))
 	}
 	if w.Name == finding.CachedTokens {
 		if times := moreComes(l, r, during, c); times > (1-c.after)/(1-c.before) {
@@ -248,7 +248,7 @@ func lost(l *telemetry.Logged, r *telemetry.Rank, w *series.Worsening, x *course
 		for _, v := range c.levels {
 			list = append(list, words.ThreeDigits(v))
 		}
-		f.Confidence, f.Text = finding.Likely, fmt.Sprintf("falling bit by bit since %s, %s", words.TimeOfDay(f.Since), f.Brief)
+		f.Confidence, f.Text = finding.Likely, fmt.Sprintf("falling gradually since %s, %s", words.TimeOfDay(f.Since), f.Brief)
 		f.Evidence = append(f.Evidence, finding.Sentence("in tenths of the time: %s", strings.Join(list, ", ")))
 	}
 	switch {

@@ -60,7 +60,7 @@ func TestWorsened(t *testing.T) {
 			s := usual
 			s.accepted = 1
 			return s
-		}, []string{"TP0 accepts hardly any of its drafts: 1.00 tokens come out of a decode step, and 1 does without speculative decoding"}},
+		}, []string{"TP0 accepts hardly any draft tokens: a decode step yields 1.00 tokens, and 1 without speculative decoding"}},
 		{"nothing is drafted", func(i int) second {
 			s := usual
 			s.accepted = 0

@@ -54,7 +54,7 @@ func starved(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bool
 	share, n := best.prompts/best.token, float64(best.n)
 	f = finding.Finding{Subkind: held.Prefill, At: r.Where, Since: best.from, Until: best.to, Cost: share * l.Running(r, l.Between(best.from, best.to)),
 		Metric: finding.Metric{Name: TimePerToken, Unit: table.Duration, Before: best.without / n * 1e9, After: best.token / n * 1e9}}
-	f.Brief = fmt.Sprintf("prompts take %s %% of the time of %s, as they go before decoding: a token takes %s, %s without them",
+	f.Brief = fmt.Sprintf("prefills take %s %% of the time of %s, because they go before decoding: a token takes %s, %s without them",
 		words.InPercent(share), r.Where.String(), words.Nearly(int64(f.Metric.After)), words.Nearly(int64(f.Metric.Before)))
 	f.Text = lasts(f.Since, f.Until) + f.Brief
 	f.Evidence = append(f.Evidence, finding.Sentence("SGLang decodes only when no prompt can be computed, unless --enable-mixed-chunk or --prefill-decode-interval says otherwise"))

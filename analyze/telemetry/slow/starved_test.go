@@ -21,7 +21,7 @@ func TestStarved(t *testing.T) {
 		step    float64 // s, from the tenth minute on
 		want    string
 	}{
-		{"most of the time", 10, 0.4, normal, "prompts take 83 % of the time of TP0, as they go before decoding: a token takes 120 ms, 20 ms without them"},
+		{"most of the time", 10, 0.4, normal, "prefills take 83 % of the time of TP0, because they go before decoding: a token takes 120 ms, 20 ms without them"},
 		{"a third of it", 1, 0.4, normal, ""},
 		{"steps are slower", 1, 0.4, 6 * normal, ""},
 	} {

@@ -162,9 +162,9 @@ func ExceptionMeaning(name string, message []byte) (series.InstantKind, string) 
 	call, rest, ok := bytes.Cut(logline.Behind(message, "RPC call to "), []byte(" timed out"))
 	switch {
 	case ok && len(rest) <= 2 && len(call) > 0 && len(call) <= 60:
-		return series.Timeout, "its workers did not come back from " + logline.Word(call) + " in time"
+		return series.Timeout, "its workers did not return from " + logline.Word(call) + " in time"
 	case name == "ray.exceptions.OutOfMemoryError":
-		return series.Exception, "Ray killed a worker, as memory of its host ran out"
+		return series.Exception, "Ray killed a worker, because its host ran out of memory"
 	}
 	return 0, ""
 }

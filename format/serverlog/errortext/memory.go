@@ -16,14 +16,14 @@ func OutOfMemory(b []byte) string {
 	if before = before[bytes.LastIndex(before, []byte(". "))+1:]; supposed.In(before) != 0 {
 		return ""
 	}
-	text := "memory of the device ran out"
+	text := "the device ran out of memory"
 	if i := bytes.Index(b, []byte("ried to allocate ")); i >= 0 {
 		if n, ok := logline.After(b[i:], "ried to allocate "); ok {
 			unit := "MiB"
 			if bytes.Contains(b[i:min(len(b), i+40)], []byte("GiB")) {
 				unit = "GiB"
 			}
-			text += fmt.Sprintf(": it wanted %g %s more", n, unit)
+			text += fmt.Sprintf(": it tried to allocate %g %s", n, unit)
 		}
 	}
 	var parts []string

@@ -10,7 +10,7 @@ import (
 )
 
 // exits are the causes of the end of a process, by its exit code.
-var exits = map[string]string{"-4": "illegal instruction, which this processor does not have", "-6": "aborted", "-7": "bus error", "-9": "killed, often as memory of the host ran out", "-11": "segmentation fault", "-15": "told to end"}
+var exits = map[string]string{"-4": "illegal instruction, which this processor does not have", "-6": "aborted", "-7": "bus error", "-9": "killed, often because the host ran out of memory", "-11": "segmentation fault", "-15": "SIGTERM"}
 
 // Exited reads "Exit code: -9".
 func Exited(b []byte) string {
@@ -31,19 +31,19 @@ func ExitCodeMeaning(code string) string {
 
 // StuckWatchdog reads for how long PyTorch's watchdog of NCCL was stuck: it then ends its process.
 func StuckWatchdog(b []byte) string {
-	text := "the watchdog of NCCL is stuck itself"
+	text := "NCCL's watchdog itself is stuck"
 	if s, ok := logline.After(b, "stuck for "); ok {
 		text += fmt.Sprintf(" for %g s", s)
 	}
-	return text + ": a call of CUDA or NCCL does not come back"
+	return text + ": a CUDA or NCCL call does not return"
 }
 
 // SilentWorkers reads that no worker of vLLM took its engine's messages for some time.
 func SilentWorkers(b []byte) string {
 	if s, ok := logline.After(b, "found in "); ok {
-		return fmt.Sprintf("its workers did not come back for %g s", s)
+		return fmt.Sprintf("its workers did not return for %g s", s)
 	}
-	return "its workers did not come back"
+	return "its workers did not return"
 }
 
 // FailedChild reads torchrun's message about the end of a process: "failed (exitcode: -9) local_rank: 0 (pid: 77) of

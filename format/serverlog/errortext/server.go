@@ -53,7 +53,7 @@ func Unhealthy(b []byte) string {
 	return text
 }
 
-// Watchdog reads which process did not come back in time.
+// Watchdog reads which process did not return in time.
 func Watchdog(b []byte) string {
 	who := "Scheduler"
 	if i := bytes.Index(b, []byte(" watchdog timeout (")); i > 0 {
@@ -61,9 +61,9 @@ func Watchdog(b []byte) string {
 	}
 	s, ok := logline.After(b, "watchdog_timeout=")
 	if !ok {
-		return who + " did not come back in time, says its watchdog"
+		return who + " did not return in time, says its watchdog"
 	}
-	return fmt.Sprintf("%s did not come back for %g to %g s, says its watchdog", who, s, 1.5*s)
+	return fmt.Sprintf("%s did not return for %g to %g s, says its watchdog", who, s, 1.5*s)
 }
 
 // Crashed reads which process crashed, and with which exit code.
@@ -93,10 +93,10 @@ func LostPeer(b []byte, x *series.Instant) string {
 func GarbageCollection(b []byte, x *series.Instant) string {
 	s, ok := logline.After(b, "Duration: ")
 	if !ok {
-		return "garbage was collected for long"
+		return "garbage collection took long"
 	}
 	x.Time -= trace.Time(s * 1e9) // it is logged afterward
-	return fmt.Sprintf("garbage was collected for %.1f s", s)
+	return fmt.Sprintf("garbage collection took %.1f s", s)
 }
 
 // KilledByRay reads the number of workers that Ray killed; the line may also report none.
@@ -107,7 +107,7 @@ func KilledByRay(b []byte, x *series.Instant) string {
 		return ""
 	}
 	x.Count = int32(min(n, 1e6))
-	return fmt.Sprintf("Ray killed %.0f of its workers, as memory of the host ran out", n)
+	return fmt.Sprintf("Ray killed %.0f of its workers, because the host ran out of memory", n)
 }
 
 // LostReplica returns a reader of the replica that Ray Serve lost, with a description: "Actor for replica D#abc crashed",
@@ -127,5 +127,5 @@ func KilledBySlurm(b []byte, x *series.Instant) string {
 		return ""
 	}
 	x.Count = int32(max(1, min(n, 1e6)))
-	return fmt.Sprintf("memory of Slurm's step %s ran out, and the kernel killed %.0f of its processes", strings.TrimRight(logline.Beginning(logline.Behind(bytes.ReplaceAll(b, []byte("in step "), []byte("StepId=")), "StepId="), ".", 40), "."), n)
+	return fmt.Sprintf("Slurm's step %s ran out of memory, and the kernel killed %.0f of its processes", strings.TrimRight(logline.Beginning(logline.Behind(bytes.ReplaceAll(b, []byte("in step "), []byte("StepId=")), "StepId="), ".", 40), "."), n)
 }

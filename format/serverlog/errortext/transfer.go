@@ -63,20 +63,20 @@ func FailedSession(b []byte) string {
 	return ""
 }
 
-// SlowTransfer returns that a transfer of Mooncake timed out, and after how long if the line has it.
+// SlowTransfer returns that a Mooncake transfer timed out, and after how long if the line has it.
 func SlowTransfer(b []byte) string {
 	if ns, ok := logline.After(b, "timeout after "); ok {
-		return fmt.Sprintf("a transfer of Mooncake timed out after %.0f s", ns/1e9)
+		return fmt.Sprintf("a Mooncake transfer timed out after %.0f s", ns/1e9)
 	}
-	return "a transfer of Mooncake timed out"
+	return "a Mooncake transfer timed out"
 }
 
 // UnfinishedTransfers returns that transfers of Mooncake did not finish in time, and the time if the line has it.
 func UnfinishedTransfers(b []byte) string {
 	if s, ok := logline.After(b, "transfers after "); ok {
-		return fmt.Sprintf("transfers of Mooncake were not done after %g s", s)
+		return fmt.Sprintf("Mooncake transfers were not done after %g s", s)
 	}
-	return "transfers of Mooncake were not done in time"
+	return "Mooncake transfers were not done in time"
 }
 
 // FailedTCP reads that Mooncake could not send over TCP, which it uses without RDMA: a bad address is memory that the
