@@ -301,7 +301,7 @@ func Largest(set *profile.Set, opt profilewalk.Options) ([]finding.Finding, find
 	if ofRanks < 1-beside {
 		in = fmt.Sprintf("or %.0f %% of the time from the first operator to the last", 100*ofRanks)
 	}
-	f.Evidence = []finding.Evidence{finding.Sentence("%s %s, in %s; an operator's time excludes the operators that it calls", words.Nearly(total), in, words.Counted(calls, "call"))}
+	f.Evidence = []finding.Evidence{finding.Sentence("all operators take %s %s, in %s; an operator's time excludes the operators that it calls", words.Nearly(total), in, words.Counted(calls, "call"))}
 	return []finding.Finding{f}, check
 }
 
