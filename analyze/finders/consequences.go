@@ -62,6 +62,7 @@ var consequences = []finding.Consequence{
 	{Cause: finding.Errors, CauseSubkind: failed.Died, Effect: finding.Lifecycle, Subkinds: failed.Gone, Elsewhere: true, Enough: afterItDied},
 	{Cause: finding.Errors, CauseSubkind: failed.Died, Effect: finding.Errors, Subkinds: []string{failed.HTTP}, Later: true, Enough: afterItDied, Costs: true},
 	{Cause: finding.Errors, CauseSubkind: failed.Transfers, Effect: finding.Errors, Subkinds: []string{failed.HTTP}, Later: true, Enough: afterItDied, Costs: true},
+	{Cause: finding.Errors, CauseSubkind: failed.Raised, Effect: finding.Errors, Subkinds: []string{failed.HTTP}, Enough: asItRaised, Costs: true},
 	{Cause: finding.GPU, Effect: finding.Errors, Subkinds: []string{failed.Died, failed.Transfers}, Enough: afterXid, Costs: true},
 	{Cause: finding.GPU, Effect: finding.Lifecycle, Subkinds: []string{lifecycle.Death, lifecycle.Stop, lifecycle.Hang, failed.Hang}, Enough: afterXid, Costs: true},
 	{Cause: finding.GPU, Effect: finding.Lifecycle, Subkinds: failed.Gone, Enough: afterXid, Costs: true},

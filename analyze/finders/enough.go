@@ -294,6 +294,15 @@ func afterItDied(gone, died *finding.Finding) bool {
 	return gone.At.Host != "" && gone.At.Host == died.At.Host && died.Since != 0 && gone.Since >= died.Since-before && gone.Since <= died.Since+soon
 }
 
+// asItRaised reports whether a server answered with errors because of an exception that it survived: at the same time, as far as
+// stamps in whole seconds show that, and no more often.
+func asItRaised(answers, raised *finding.Finding) bool {
+	const stamps = trace.Time(2e9)
+	close := func(a, b trace.Time) bool { return max(a-b, b-a) <= stamps }
+	return answers.At.Host != "" && answers.At.Host == raised.At.Host && answers.Metric.Name == failed.ServerErrors && answers.Metric.After <= raised.Metric.After &&
+		close(answers.Since, raised.Since) && close(max(answers.Since, answers.Until), max(raised.Since, raised.Until))
+}
+
 // asItWasKilled reports whether a restarted server was killed while it was away.
 func asItWasKilled(started, killed *finding.Finding) bool {
 	const clocks = trace.Time(5e9)

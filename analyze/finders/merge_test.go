@@ -330,6 +330,32 @@ func TestAnswersOfDeadServers(t *testing.T) {
 	}
 }
 
+// An exception explains the answers with server errors at its time, but not more of them, those of another server, or refusals.
+func TestAnswersOfExceptions(t *testing.T) {
+	at := func(host string) place.Location {
+		return place.Location{Scope: place.OneRank, Host: host, Rank: trace.NoRank}
+	}
+	for name, c := range map[string]struct {
+		answers finding.Finding
+		found   int
+	}{
+		"its answers":    {finding.Finding{At: at("a"), Since: 101e9, Until: 161e9, Metric: finding.Metric{Name: failed.ServerErrors, After: 2}}, 1},
+		"one of them":    {finding.Finding{At: at("a"), Since: 101e9, Until: 161e9, Metric: finding.Metric{Name: failed.ServerErrors, After: 1}}, 1},
+		"more answers":   {finding.Finding{At: at("a"), Since: 101e9, Until: 161e9, Metric: finding.Metric{Name: failed.ServerErrors, After: 3}}, 2},
+		"later":          {finding.Finding{At: at("a"), Since: 105e9, Until: 161e9, Metric: finding.Metric{Name: failed.ServerErrors, After: 2}}, 2},
+		"for longer":     {finding.Finding{At: at("a"), Since: 101e9, Until: 190e9, Metric: finding.Metric{Name: failed.ServerErrors, After: 2}}, 2},
+		"another server": {finding.Finding{At: at("b"), Since: 101e9, Until: 161e9, Metric: finding.Metric{Name: failed.ServerErrors, After: 2}}, 2},
+		"refusals":       {finding.Finding{At: at("a"), Since: 101e9, Until: 161e9, Metric: finding.Metric{Name: "answers with 429", After: 2}}, 2},
+	} {
+		raised := finding.Finding{Kind: finding.Errors, Subkind: failed.Raised, At: at("a"), Since: 100e9, Until: 160e9, Text: "ValueError", Metric: finding.Metric{Name: "traceback", After: 2}}
+		c.answers.Kind, c.answers.Subkind, c.answers.Text, c.answers.Cost = finding.Errors, failed.HTTP, "answers", 0.25
+		got := finding.Merge([]finding.Finding{c.answers, raised}, consequences)
+		if finding.Sort(got); len(got) != c.found || c.found == 1 && (got[0].Text != "ValueError" || got[0].Cost != 0.25) {
+			t.Errorf("%s: %d findings, want %d: %+v", name, len(got), c.found, got)
+		}
+	}
+}
+
 // The consequences of a network fault, the end of a peer, a probe, or a restarted router belong
 // to that cause, even at other places.
 func TestFollowsAtOtherPlaces(t *testing.T) {

@@ -185,8 +185,8 @@ func TestForeignEvents(t *testing.T) {
 	syms := trace.NewSymbols()
 	event := profile.Event{Start: 1000, End: 2000, Name: syms.Intern("aten::mm")}
 	for want, rows := range map[string]*testset.RowStream{
-		"no event has a category":     {},
-		"the profiles hold no kernel": {FrameRows: []profile.Frame{{Event: event}}},
+		"no event has a category":             {},
+		"the profiles have no device kernels": {FrameRows: []profile.Frame{{Event: event}}},
 	} {
 		set := testset.SetOf(syms, []string{"TP0"}, rows)
 		o := New(Input{Profiles: set})

@@ -204,7 +204,7 @@ var ways = []Scenario{
 	{Name: "late_answers", Doc: "the answers of one server leave it 0.3 s after its scheduler is done", Words: "HOST.*answer|answer.*HOST", plant: func(c *Config, vary *rand.Rand) {
 		c.Faults = []Fault{{Name: "late answers", Server: vary.IntN(3), At: since(c, vary), Size: 0.3}}
 	}},
-	{Name: "late_answers_all", Doc: "the answers of all servers leave them 0.3 s after their schedulers are done", Words: "all 3 unified servers answer late", plant: func(c *Config, vary *rand.Rand) {
+	{Name: "late_answers_all", Doc: "the answers of all servers leave them 0.3 s after their schedulers are done", Words: "all 3 unified servers have answered late", plant: func(c *Config, vary *rand.Rand) {
 		c.Faults = []Fault{{Name: "late answers", Server: All, At: since(c, vary), Size: 0.3}}
 	}},
 	{Name: "slow_readers", Doc: "half of the clients read their answers for 0.5 to 1 s longer than the servers write them", Words: "answers.*(leave|gateway)|clients", plant: func(c *Config, vary *rand.Rand) {

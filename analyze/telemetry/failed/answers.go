@@ -131,7 +131,7 @@ func serverErrors(l *telemetry.Logged) (out []finding.Finding) {
 // finding makes the finding about bad answers of a server, without its cost.
 func (a *answering) finding(l *telemetry.Logged, server int32) finding.Finding {
 	s, errors, many := &l.Set.Servers[server], &a.errors, &a.many
-	f := finding.Finding{Subkind: HTTP, At: place.At(telemetry.Role(s), telemetry.Host(s), trace.NoRank, l.Names), Metric: finding.Metric{Name: "server errors", Before: math.NaN(), After: errors.n}}
+	f := finding.Finding{Subkind: HTTP, At: place.At(telemetry.Role(s), telemetry.Host(s), trace.NoRank, l.Names), Metric: finding.Metric{Name: ServerErrors, Before: math.NaN(), After: errors.n}}
 	requests := func(n float64) string {
 		if a.others() > 0 {
 			return fmt.Sprintf("%s of %s", words.Thousands(int64(n)), words.Counted(int(a.all.n), "request"))

@@ -26,6 +26,9 @@ const (
 	Complaint = "complaint"
 )
 
+// ServerErrors is the metric of findings about answers with an HTTP status of 500 or more.
+const ServerErrors = "server errors"
+
 // Failures finds what failed: processes that ended with an exception or ran out of memory, transfers that failed, and
 // answers that are server errors.
 func Failures(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
