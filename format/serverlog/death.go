@@ -59,7 +59,7 @@ func (r *reader) died(b []byte) bool {
 	what, ok := bytes.CutPrefix(b, []byte("  what():  ")) // of the exception that ended it, which PyTorch also logs
 	if says := logline.Behind(what[:min(len(what), lookedAt)], "[TensorRT-LLM][ERROR] "); says != nil {
 		says, _, _ = bytes.Cut(says, []byte(" ("))
-		r.f.Explain("that nobody caught ended it", logline.Message(says))
+		r.f.Explain("an uncaught C++ exception ended it", logline.Message(says))
 	}
 	return ok
 }

@@ -334,7 +334,7 @@ timeout rank 2 1: a collective timed out: BROADCAST number 78`},
 		{"an exception of TensorRT-LLM in C++", `[2026-03-04 10:22:10 TP0] Decode batch, #running-req: 1, #token: 9, token usage: 0.01, cuda graph: True, gen throughput (token/s): 1.00, #queue-req: 0
 terminate called after throwing an instance of 'tensorrt_llm::common::TllmException'
   what():  [TensorRT-LLM][ERROR] Assertion failed: no room (/x/mpiUtils.cpp:211)
-`, "crash - 1: an exception in C++ that nobody caught ended it: tensorrt_llm::common::TllmException: Assertion failed: no room"},
+`, "crash - 1: an uncaught C++ exception ended it: tensorrt_llm::common::TllmException: Assertion failed: no room"},
 		{"Slurm tells of memory, and of a task", `slurmstepd: error: Detected 2 oom_kill events in StepId=71.4. Some of the step tasks have been OOM Killed.
 slurmstepd: error: Detected 1 oom-kill event(s) in step 72.batch cgroup.
 srun: error: n3: task 0: Out Of Memory

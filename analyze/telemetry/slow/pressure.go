@@ -203,8 +203,8 @@ func stuck(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bool) 
 	}
 	f = finding.Finding{Subkind: held.Batch, At: r.Where, Since: l.Start(d.runs[0][0]), Until: d.over(l), Within: judge.FewLimited * trace.Time(l.Grid.Bucket), Cost: l.Waiting(r, d.has),
 		Metric: finding.Metric{Name: "running requests", Before: math.NaN(), After: most}}
-	f.Text = fmt.Sprintf("%s is stuck at %.0f running requests (%s) in %d of %d intervals of %s while up to %.0f wait, %s",
-		r.Where.String(), most, limit, d.n, d.all, words.Nearly(l.Grid.Bucket), r.MostQueued(), span(l, d))
+	f.Text = fmt.Sprintf("%s is stuck at %s (%s) in %d of %d intervals of %s while up to %.0f wait, %s",
+		r.Where.String(), words.Counted(int(most), "running request"), limit, d.n, d.all, words.Nearly(l.Grid.Bucket), r.MostQueued(), span(l, d))
 	if u := r.Most(series.KVUsage); !math.IsNaN(u) {
 		f.Evidence = append(f.Evidence, finding.Sentence("its KV cache has room: %s %% at most", words.InPercent(u/100)))
 	}

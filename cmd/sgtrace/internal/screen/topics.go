@@ -30,7 +30,7 @@ type Topic struct {
 // All returns the topics in the order of the help.
 func All() []Topic {
 	return []Topic{
-		{commandline.Topic{Name: "metrics", Usage: "what every number means; metrics WORD looks one up", Words: definedIn(docs.Metrics, docs.Columns, docs.Gate)},
+		{commandline.Topic{Name: "metrics", Usage: "what every number means; metrics WORD looks one up", Words: definedIn(docs.Metrics, docs.Columns)},
 			words("metrics", docs.Metrics, docs.Columns, docs.Gate)},
 		{commandline.Topic{Name: "findings", Usage: "everything that 'sgtrace report' looks for"},
 			page("findings", findings())},
