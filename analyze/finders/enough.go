@@ -298,9 +298,9 @@ func afterItDied(gone, died *finding.Finding) bool {
 // stamps in whole seconds show that, and no more often.
 func asItRaised(answers, raised *finding.Finding) bool {
 	const stamps = trace.Time(2e9)
-	close := func(a, b trace.Time) bool { return max(a-b, b-a) <= stamps }
+	near := func(a, b trace.Time) bool { return max(a-b, b-a) <= stamps }
 	return answers.At.Host != "" && answers.At.Host == raised.At.Host && answers.Metric.Name == failed.ServerErrors && answers.Metric.After <= raised.Metric.After &&
-		close(answers.Since, raised.Since) && close(max(answers.Since, answers.Until), max(raised.Since, raised.Until))
+		near(answers.Since, raised.Since) && near(max(answers.Since, answers.Until), max(raised.Since, raised.Until))
 }
 
 // asItWasKilled reports whether a restarted server was killed while it was away.

@@ -45,7 +45,7 @@ type Series struct {
 	Good []GoodCount
 }
 
-// A Good is how many requests met an SLO, and for how many that is known.
+// A GoodCount is how many requests met an SLO, and for how many that is known.
 type GoodCount struct{ Met, Judged int64 }
 
 // A Point is a place in one bucket. Unknown numbers are NaN, unknown counts request.Unknown.
