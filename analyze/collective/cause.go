@@ -64,11 +64,11 @@ func (l *lateCause) over(times map[int32]int64) excess {
 type kernelExcess struct {
 	name string
 	excess
-	more        float64 // the part due to more launches, if each takes as long as on the others
-	times       float64 // launches / launches on the others; 0 if these have none
-	longest     int64   // longest kernel of the rank, ns
-	longestElse int64   // of any other rank
-	blocks      profilewalk.Resized
+	more        float64             // the part due to more launches, if each takes as long as on the others
+	times       float64             // launches / launches on the others; 0 if these have none
+	longest     int64               // longest kernel of the rank, ns
+	longestElse int64               // of any other rank
+	resized     profilewalk.Resized // from the launches on the others to those of the rank
 }
 
 // kernels compares what the ranks compute: in total, and by kernel name, the largest difference first.
@@ -76,7 +76,7 @@ func (l *lateCause) kernels() (all excess, by []kernelExcess) {
 	type named struct {
 		kernelExcess
 		took, launches map[int32]int64 // by rank
-		blocks         []float64       // of the launches on the other ranks
+		elsewhere      []float64       // blocks of a launch on the other ranks
 	}
 	total := map[int32]int64{}
 	list := map[trace.Sym]*named{}
@@ -93,9 +93,9 @@ func (l *lateCause) kernels() (all excess, by []kernelExcess) {
 		of.took[k.RankIndex] = distribution.AddTimes(of.took[k.RankIndex], computed)
 		of.launches[k.RankIndex] += int64(k.Summary.N)
 		if k.RankIndex == l.rank {
-			of.longest, of.kernelExcess.blocks.After = max(of.longest, k.Summary.Max), k.Blocks
+			of.longest, of.resized.After = max(of.longest, k.Summary.Max), k.Blocks
 		} else {
-			of.longestElse, of.blocks = max(of.longestElse, k.Summary.Max), append(of.blocks, k.Blocks)
+			of.longestElse, of.elsewhere = max(of.longestElse, k.Summary.Max), append(of.elsewhere, k.Blocks)
 		}
 	}
 	for _, x := range list {
@@ -103,8 +103,8 @@ func (l *lateCause) kernels() (all excess, by []kernelExcess) {
 		if n := l.over(x.launches); n.usual > 0 {
 			x.times, x.more = n.factor, n.ns*x.usual/n.usual
 		}
-		if x.kernelExcess.blocks.Time = x.usual; len(x.blocks) > 0 {
-			x.kernelExcess.blocks.Before = distribution.LowerMedian(x.blocks)
+		if x.resized.Time = x.usual; len(x.elsewhere) > 0 {
+			x.resized.Before = distribution.LowerMedian(x.elsewhere)
 		}
 		by = append(by, x.kernelExcess)
 	}
@@ -211,7 +211,7 @@ func kernelCause(all excess, kernels []kernelExcess, collectives int) string {
 		return fmt.Sprintf("its `%s` kernels run %s longer", top.short(), longer(top.excess))
 	case len(kernels) > 1 && slower(all, kernels, func(k *kernelExcess) float64 { return k.factor }) >= nearlyAll:
 		text := fmt.Sprintf("its kernels run %s longer, nearly all of them", longer(all))
-		if blocks := profilewalk.More(order.EachRow(kernels, func(k *kernelExcess) profilewalk.Resized { return k.blocks }), all.factor); blocks > 1 {
+		if blocks := profilewalk.More(order.EachRow(kernels, func(k *kernelExcess) profilewalk.Resized { return k.resized }), all.factor); blocks > 1 {
 			return text + ", " + profilewalk.WhyAlike(blocks, all.factor, "")
 		}
 		return text + AsLowClock

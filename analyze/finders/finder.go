@@ -2,6 +2,7 @@ package finders
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -231,4 +232,15 @@ func (r *Result) In(state finding.State) []string {
 		}
 	}
 	return order.EachRow(list, (*finding.Check).String)
+}
+
+// Markdown returns a table of finders, one row each, for docs and help.
+func Markdown(list []Finder) string {
+	var b strings.Builder
+	b.WriteString("| kind | what sgtrace looks for | in | severity | cost of |\n|---|---|---|---|---|\n")
+	for i := range list {
+		f := &list[i]
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", f.Kind, f.Doc, f.Needs, f.Severity, f.CostOf)
+	}
+	return b.String()
 }

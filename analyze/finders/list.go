@@ -1,7 +1,6 @@
 package finders
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -11,7 +10,6 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/gpuloss"
 	"github.com/sgtrace/sgtrace/analyze/hardware"
-
 	"github.com/sgtrace/sgtrace/analyze/operators"
 	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/analyze/requests"
@@ -488,15 +486,4 @@ func hangs(m *Measured) ([]finding.Finding, finding.Check) { return m.Hang.Findi
 // ofSeries adapts a search of metrics.
 func ofSeries(find func(*series.Set) ([]finding.Finding, finding.Check)) func(*Measured) ([]finding.Finding, finding.Check) {
 	return func(m *Measured) ([]finding.Finding, finding.Check) { return find(m.Of.Series) }
-}
-
-// Markdown returns a table of finders, one row each, for docs and help.
-func Markdown(list []Finder) string {
-	var b strings.Builder
-	b.WriteString("| kind | what sgtrace looks for | in | severity | cost of |\n|---|---|---|---|---|\n")
-	for i := range list {
-		f := &list[i]
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", f.Kind, f.Doc, f.Needs, f.Severity, f.CostOf)
-	}
-	return b.String()
 }

@@ -12,20 +12,28 @@ import (
 )
 
 // Repeats makes one finding of what came and went several times at one place, by about as much: that has one cause.
-func Repeats(found []Finding) []Finding {
+func Repeats(found []Finding) (out []Finding) {
 	const several = 3
-	var out []Finding
-	for rest := found; len(rest) > 0; {
-		like := func(x Finding) bool { return x.isLike(&rest[0]) }
-		same := slices.DeleteFunc(slices.Clone(rest[1:]), func(x Finding) bool { return !like(x) })
-		first := rest[0]
-		if len(same)+1 < several {
-			out, rest = append(out, first), rest[1:]
+	joined := make([]bool, len(found))
+	for i := range found {
+		if joined[i] {
 			continue
 		}
-		same = append(same, first)
-		rest = slices.DeleteFunc(slices.Clone(rest[1:]), like)
-		slices.SortStableFunc(same, func(x, y Finding) int { return cmp.Compare(x.Since, y.Since) })
+		var like []int
+		for k := i; k < len(found); k++ {
+			if k == i || !joined[k] && found[k].isLike(&found[i]) {
+				like = append(like, k)
+			}
+		}
+		if len(like) < several {
+			out = append(out, found[i])
+			continue
+		}
+		var same []Finding
+		for _, k := range like {
+			joined[k], same = true, append(same, found[k])
+		}
+		slices.SortFunc(same, func(x, y Finding) int { return cmp.Compare(x.Since, y.Since) }) // not at the same time
 		out = append(out, repeated(same))
 	}
 	return out

@@ -235,7 +235,11 @@ func (p *parser) grid(index int32) {
 	if index == profile.NoEvent || p.found&both != both {
 		return
 	}
-	if g := profile.GridOf(volume(p.got[argGrid].raw), volume(p.got[argBlock].raw)); g != 0 {
+	blocks, threads := volume(p.got[argGrid].raw), int64(0)
+	if blocks == 1 { // of others, it is not needed
+		threads = volume(p.got[argBlock].raw)
+	}
+	if g := profile.GridOf(blocks, threads); g != 0 {
 		p.out.Grids = append(p.out.Grids, profile.KernelGrid{Event: index, Grid: g})
 	}
 }

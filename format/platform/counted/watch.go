@@ -119,14 +119,8 @@ func (w *Watcher) Saw(id int32, at trace.Time, value float64) {
 	}
 	if x.first.at == 0 {
 		x.first = point{at, value}
-	} else {
-		more := value - x.last.value
-		if more < 0 { // the counter was reset
-			more = value
-		}
-		if more > 0 {
-			x.grew, x.total = append(x.grew, point{at, more}), x.total+more
-		}
+	} else if more := series.Growth(x.last.value, value); more > 0 {
+		x.grew, x.total = append(x.grew, point{at, more}), x.total+more
 	}
 	x.last = point{at, value}
 }
