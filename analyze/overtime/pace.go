@@ -109,9 +109,18 @@ func (c *Collector) paces(t *Timeline, kernels [][]pacedKernel) (found []Change)
 			changes[i] = c.paceOf(t, &t.Devices[i], works[i])
 		}
 	})
+	var clearest *Change
+	for _, x := range changes {
+		if x != nil && (clearest == nil || x.P < clearest.P) {
+			clearest = x
+		}
+	}
+	if clearest == nil {
+		return nil
+	}
 	for i, x := range changes {
 		if x == nil {
-			x = c.paceAsOthers(t, &t.Devices[i], works[i], changes)
+			x = c.paceAsOther(t, &t.Devices[i], works[i], clearest)
 		}
 		if x != nil {
 			found = append(found, *x)
@@ -120,16 +129,10 @@ func (c *Collector) paces(t *Timeline, kernels [][]pacedKernel) (found []Change)
 	return found
 }
 
-// paceAsOthers applies the clearest change found on any device to d. It returns that change if the same kernels take longer on d since
-// then, by at least half as much, and nil otherwise: what shows on one device is often too faint to be found on each of the others.
-func (c *Collector) paceAsOthers(t *Timeline, d *Device, w *pacedWork, found []*Change) (x *Change) {
-	var by *Change
-	for _, o := range found {
-		if o != nil && (by == nil || o.P < by.P) {
-			by = o
-		}
-	}
-	if by == nil || w == nil || len(w.equal) == 0 {
+// paceAsOther applies a change of another device to d. It returns that change if the same kernels take longer on d since then, by
+// at least half as much, and nil otherwise: what shows on one device is often too faint to be found on each of the others.
+func (c *Collector) paceAsOther(t *Timeline, d *Device, w *pacedWork, by *Change) (x *Change) {
+	if w == nil || len(w.equal) == 0 {
 		return nil
 	}
 	if x = c.paceSince(t, d, w, &slowing{of: w.equal[0], at: by.Time, until: by.Until, first: by.First, last: by.Last, p: by.P, ramp: by.ramp}, by.slower); x == nil || x.After-1 < (by.After-1)/2 {
@@ -177,6 +180,14 @@ func (c *Collector) besidePeers(works []*pacedWork) {
 		paces []float64 // of the peers, by part of the launches
 	}
 	found := make([][]besides, len(works))
+	byName := map[trace.Sym][]*paced{}
+	for _, w := range works {
+		if w != nil {
+			for _, p := range w.all {
+				byName[p.name] = append(byName[p.name], p)
+			}
+		}
+	}
 	for i, w := range works {
 		if w == nil {
 			continue
@@ -185,7 +196,7 @@ func (c *Collector) besidePeers(works []*pacedWork) {
 			if kind := kernelname.KindOf(c.set.Syms.Name(p.name)); !kind.Varies() || kind == kernelname.KindCommunication || len(p.kernels) < fewest {
 				continue
 			}
-			if paces := peerPaces(p, works, i); paces != nil {
+			if paces := peerPaces(p, byName[p.name]); paces != nil {
 				found[i] = append(found[i], besides{p, paces})
 			}
 		}
@@ -205,22 +216,17 @@ func (c *Collector) besidePeers(works []*pacedWork) {
 	}
 }
 
-// peerPaces returns how long kernels of a name take on the other devices over time, as a multiple of
+// peerPaces returns how long the kernels of a name take on the devices beside that of p over time, as a multiple of
 // their usual time: the median of the devices that launch about as many. It returns nil if none does.
-func peerPaces(p *paced, works []*pacedWork, own int) []float64 {
+func peerPaces(p *paced, all []*paced) []float64 {
 	const asMany = 0.05
 	n := len(p.kernels)
 	parts := min(n, mostPaces)
 	byPart := make([][]float64, parts)
-	for i, w := range works {
-		if w == nil || i == own {
-			continue
-		}
-		for _, o := range w.all {
-			if m := len(o.kernels); o.name == p.name && float64(max(m-n, n-m)) <= asMany*float64(n) && m >= parts {
-				for k := range byPart {
-					byPart[k] = append(byPart[k], pace(o.kernels[k*m/parts:(k+1)*m/parts]))
-				}
+	for _, o := range all {
+		if m := len(o.kernels); o != p && float64(max(m-n, n-m)) <= asMany*float64(n) && m >= parts {
+			for k := range byPart {
+				byPart[k] = append(byPart[k], pace(o.kernels[k*m/parts:(k+1)*m/parts]))
 			}
 		}
 	}
