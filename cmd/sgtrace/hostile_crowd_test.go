@@ -30,12 +30,13 @@ func crowd() int {
 // checkGrowth runs commands on two crowds, the second eight times as large as the first. Quadratic
 // work takes 64 times the CPU time; linear work takes at most 8 times, and less because both
 // include startup. A busy machine only ever adds time, so the minimum of up to three tries counts.
+// Garbage is not collected: how often that happens jumps with the size of the heap.
 // checkGrowth returns the endings of the runs on the large crowd.
 func checkGrowth(t *testing.T, n int, write func(path string, n int), commands ...[]string) []ending {
 	t.Helper()
 	var crowds [2]child
 	for i, n := range []int{n / 8, n} {
-		crowds[i] = child{dir: t.TempDir(), env: []string{"GOMAXPROCS=2"}}
+		crowds[i] = child{dir: t.TempDir(), env: []string{"GOMAXPROCS=2", "GOGC=off"}}
 		write(filepath.Join(crowds[i].dir, "in"), n)
 	}
 	var ends []ending
