@@ -116,6 +116,14 @@ func examplesData(t *testing.T) *strings.Replacer {
 			t.Fatal(err)
 		}
 	}
+	for name, text := range map[string]string{
+		"server.log":  "[2026-08-17 20:53:21 TP0] Decode batch. #running-req: 7, #token: 4210, token usage: 0.02, gen throughput (token/s): 812.40, #queue-req: 0\n",
+		"metrics.txt": "# TYPE sglang:num_running_reqs gauge\nsglang:num_running_reqs{model_name=\"m\"} 7 1787000001000\n",
+	} {
+		if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
 	r := testexport.NewROCm(1, 2, 20)
 	for _, err := range []error{r.WriteRocpd("4000_results.db", true, 0), r.WriteRPD("trace.rpd"), r.WriteJSON("4001_results.json", 1)} {
 		if err != nil {

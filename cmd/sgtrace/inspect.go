@@ -21,10 +21,11 @@ func (c *command) inspectCommand() *cli.Command {
 		ArgsUsage: "[LABEL=]INPUT...",
 		Description: `Inputs are OTLP dumps (JSON lines, arrays, pretty-printed or concatenated JSON,
 the Collector's framed zstd and protobuf), PyTorch profiler traces and other
-Chrome JSON, all of these also as .gz or .zst, and Nsight Systems exports
-(SQLite), logs of servers and kernels, metrics, and dumps of flight recorders.
-Of an export, inspect reads only the ends of tables. It never shows
-values that may be secret (environments, command lines, contents of files).
+Chrome JSON, all of these also as .gz or .zst, Nsight Systems exports (SQLite),
+logs of servers and kernels, metrics, dumps of flight recorders, and more:
+'sgtrace help formats' lists them. Of an export, inspect reads only the ends of
+tables. It never shows values that may be secret (environments, command lines,
+contents of files).
 
 Examples:
   sgtrace inspect otel_trace.json

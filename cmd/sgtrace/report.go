@@ -26,6 +26,7 @@ func (c *command) reportCommand() *cli.Command {
 
 Examples:
   sgtrace report otel_trace.json
+  sgtrace report server.log metrics.txt
   sgtrace report --by-rank otel_trace.json traces/ node0.sqlite
   sgtrace report -o report.html otel_trace.json traces/
   sgtrace report --fail-on errors,lifecycle otel_trace.json

@@ -14,9 +14,10 @@ import (
 // appHelp is the page of "sgtrace help". It fits on a screen.
 const appHelp = `sgtrace - {{.Usage}}
 
-  Reads the files that an incident leaves behind (OTLP dumps of request tracing,
-  PyTorch profiler traces, Nsight Systems exports), puts them on one clock, and
-  writes reports, web pages, and timelines for Perfetto. Works offline.
+  Reads the files that an incident leaves behind (server logs, metrics, OTLP
+  dumps of request tracing, PyTorch profiler traces, Nsight Systems exports),
+  puts them on one clock, and writes reports, web pages, and timelines for
+  Perfetto. Works offline.
 
 Usage:
   sgtrace COMMAND [FLAGS] INPUT...
