@@ -10,7 +10,6 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/internal/changepoint"
 	"github.com/sgtrace/sgtrace/internal/memory"
-	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -121,12 +120,13 @@ func (s *savings) searched() bool {
 }
 
 // search finds when requests ask for more or less than before, or are spared less: on single
-// ranks if that happens on one, on less than half of several, or not on the others together, otherwise overall.
-func (s *savings) search(level float64) []Shift {
+// ranks if that happens on one, on less than half of several, or not on the others together, otherwise overall. The
+// first answers that run away are found with an error probability of at most begins, everything else of level.
+func (s *savings) search(level, begins float64) []Shift {
 	var alone []Shift
 	ranks, others := 0, savings{metric: s.metric}
 	for i := range s.at {
-		found := s.at[i].searchAll(level)
+		found := s.at[i].searchAll(level, begins)
 		if len(found) == 0 {
 			others.values = append(others.values, s.at[i].values...)
 		}
@@ -135,14 +135,14 @@ func (s *savings) search(level float64) []Shift {
 	if ranks == 1 || ranks > 0 && 2*ranks < len(s.at) {
 		return alone
 	}
-	if others.sort(); ranks > 0 && s.metric == YieldChanged && others.searched() && len(others.searchAll(level)) == 0 {
+	if others.sort(); ranks > 0 && s.metric == YieldChanged && others.searched() && len(others.searchAll(level, begins)) == 0 {
 		return alone
 	}
-	return s.searchAll(level)
+	return s.searchAll(level, begins)
 }
 
 // searchAll searches all values. A larger share of cached tokens needs no explanation, as caches fill.
-func (s *savings) searchAll(level float64) []Shift {
+func (s *savings) searchAll(level, begins float64) []Shift {
 	values := memory.Make[float64](len(s.values))
 	for i, v := range s.values {
 		values[i] = float64(v.n) / float64(v.all)
@@ -173,36 +173,21 @@ func (s *savings) searchAll(level float64) []Shift {
 	like := Shift{Location: s.place, Metric: s.metric}
 	found := shifts(changes, at, s.level, like)
 	if len(found) == 0 && s.metric.isLength() { // requests of one tenant may be longer, and not most of them
-		for i, limit := range s.limits(values) {
-			long := func(from, to int) float64 {
-				n := order.Count(values[from:to], func(v float64) bool { return v >= limit })
-				return distribution.Ratio(float64(n), float64(to-from))
-			}
-			like.Limit = int64(limit)
+		// A long prompt comes again with each turn of a chat, so a few more of them prove nothing.
+		changes, limit := changepoint.Larger(values, s.metric == OutputChanged, level, begins, func(from, k, to int, few bool) bool {
 			least := minMeanFactor
-			if i > 0 {
+			if few {
 				least = minRunaway
 			}
-			o := changepoint.Options{Alpha: level, Keep: func(from, k, to int) bool {
-				before, after := means(from, k, to)
-				return factor(odds(long(from, k)), odds(long(k, to))) >= minTailFactor && factor(before, after) >= least
-			}}
-			var changes []changepoint.Change
-			if i == 0 {
-				changes = changepoint.Excesses(values, limit, o)
-			} else { // too few to compare blocks of them
-				changes = changepoint.Shares(order.Each(values, func(v float64) bool { return v >= limit }), o)
-			}
-			found = shifts(changes, at, func(from, to int) Level {
-				l := s.level(from, to)
-				l.Share = long(from, to)
-				return l
-			}, like)
-			if len(found) > 0 {
-				break
-			}
-		}
-		return found
+			before, after := means(from, k, to)
+			return factor(before, after) >= least
+		})
+		like.Limit = int64(limit)
+		return shifts(changes, at, func(from, to int) Level {
+			l := s.level(from, to)
+			l.Share = changepoint.Beyond(values[from:to], limit)
+			return l
+		}, like)
 	}
 	if s.metric == CachedChanged {
 		for i := range found {
@@ -222,24 +207,6 @@ func (s *savings) searchAll(level float64) []Shift {
 	})
 	return falls(found)
 }
-
-// limits returns the lengths from which on prompts or answers may be those that became more: where the tail begins, and, of answers, beyond
-// it, as those that run away may be fewer than those that are long anyway. A long prompt comes again with each turn of a chat, so a few more
-// of them prove nothing.
-func (s *savings) limits(values []float64) []float64 {
-	out := []float64{changepoint.TailLimit(values)}
-	if s.metric != OutputChanged {
-		return out
-	}
-	sorted := slices.Sorted(slices.Values(values))
-	for _, part := range tails {
-		out = append(out, sorted[len(sorted)-1-len(sorted)/part])
-	}
-	return out
-}
-
-// tails are the parts of all answers, as 1 in so many, that are searched for more long ones beyond the beginning of the tail.
-var tails = [...]int{20, 40, 80}
 
 // keptOf returns how often requests arrive after a change that have as large a share of their
 // tokens cached as three of four had before it, relative to how often these arrived: 1 if

@@ -24,7 +24,7 @@ func TestYieldOfOneRank(t *testing.T) {
 			}
 			all.values, all.at[rank].values = append(all.values, v), append(all.at[rank].values, v)
 		}
-		found := all.search(1e-6)
+		found := all.search(1e-6, 1e-6)
 		if len(found) != 1 || (found[0].Location.Scope == place.OneRank) == both || !both && found[0].Location.Server != 1 {
 			t.Errorf("both %v: %+v", both, found)
 		}
@@ -42,7 +42,7 @@ func TestFewRunawayAnswers(t *testing.T) {
 		}
 		s.values = append(s.values, v)
 	}
-	found := s.search(1e-4)
+	found := s.search(1e-4, 1e-4)
 	if len(found) != 1 || found[0].After.Rate < 1.4*found[0].Before.Rate || found[0].Time < 780e9 || found[0].Time > 870e9 || found[0].Limit < 100 {
 		t.Errorf("%+v", found)
 	}

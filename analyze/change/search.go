@@ -53,7 +53,7 @@ func (w *observer) tests() (loads, latencies int) {
 				latencies++ // their tail
 			}
 			if w.savings[i].metric == OutputChanged {
-				latencies += len(tails)
+				latencies, loads = latencies+changepoint.Tails, loads+1
 			}
 		}
 	}
@@ -103,7 +103,7 @@ func (w *observer) search(load, latency float64) []Shift {
 	}
 	for i := range w.savings {
 		if s := &w.savings[i]; s.searched() {
-			searches = append(searches, func() []Shift { return s.search(latency) })
+			searches = append(searches, func() []Shift { return s.search(latency, load) })
 		}
 	}
 	for _, e := range w.ends.searched() {
