@@ -49,6 +49,7 @@ type collectiveCounts struct {
 	blurred    int // of Sync: only durations were recorded
 	partial    int // of Sync: not all ranks of the group were seen
 	unsure     int // of Sync: unknown whether any of the job's missing ranks belong to the group
+	unsized    int // of Sync: the number of ranks in the group was not recorded
 	begin      int // host collectives with which the recording of some rank begins, so that nobody is judged by them
 	impossible int // left out: a rank was gone before the last one came
 	// kernels counts the collective kernels of all ranks; alone those without any other rank
@@ -245,8 +246,11 @@ func (w *collectiveWalk) add(x *profile.CollectiveMatch) {
 	if int(max(x.GroupSize, x.AtLeast)) > len(x.Arrivals) {
 		w.out.Counts.partial++
 	}
-	if x.GroupSize <= 0 && len(w.set.MissingRanks) > 0 {
-		w.out.Counts.unsure++
+	if x.GroupSize <= 0 {
+		w.out.Counts.unsized++
+		if len(w.set.MissingRanks) > 0 {
+			w.out.Counts.unsure++
+		}
 	}
 	w.peerGroups.add(e)
 	addWaits(w.bySteps[x.Step], e)
@@ -426,6 +430,8 @@ func (c *Collectives) Waiting() []finding.Evidence {
 	rest := "data transfer"
 	if c.lacking() {
 		rest += ", or waiting for ranks that are not in the files"
+	} else if c.Counts.unsized > 0 {
+		rest += ", or waiting for ranks that are not in the files: how many a group has was not recorded"
 	}
 	waiting := finding.Sentence("ranks spend %.0f %% of their time in %s waiting for the last rank; the rest is %s", 100*distribution.Fraction(wait, took), collectives, rest)
 	return append([]finding.Evidence{waiting}, c.longWaits()...)

@@ -33,6 +33,14 @@ func TestExposedEvidence(t *testing.T) {
 	if got := exposedEvidence(&g, Measure(s.Set, 0, 0).Waiting()); !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
+	// If the groups may have more ranks than these, so may the wait.
+	for i := range s.met.Points {
+		s.met.Points[i].GroupSize = -1
+	}
+	want[1] += ", or waiting for ranks that are not in the files: how many a group has was not recorded"
+	if got := exposedEvidence(&g, Measure(s.Set, 0, 0).Waiting()); !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
 }
 
 func exposedEvidence(g *gpu.GPUs, waiting []finding.Evidence) []string {

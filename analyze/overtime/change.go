@@ -302,11 +302,7 @@ func (t *Timeline) Sentence(c *Change) string {
 		if len(c.Where) > 1 {
 			why = strings.Replace(why, "as if "+itsClock+" were", "as if their clocks were", 1)
 		}
-		longer := words.ThreeDigits(c.After) + " times as long"
-		if c.gradual {
-			longer = "longer gradually, up to " + longer + ","
-		}
-		return fmt.Sprintf("%s take %s on %s %s: %s", c.metric.pace, longer, c.where(len(t.Devices)), t.since(c), why)
+		return fmt.Sprintf("%s %s on %s %s: %s", c.metric.pace, c.worse(), c.where(len(t.Devices)), t.since(c), why)
 	}
 	verb := "falls"
 	if c.After > c.Before {
@@ -466,6 +462,8 @@ func (t *Timeline) Findings() (found []finding.Finding, check finding.Check) {
 			f.Brief = fmt.Sprintf("%s, those of one size take %s times as long on %s", t.since(c), words.ThreeDigits(c.After), c.where(len(t.Devices)))
 		case c.metric == transferMetric:
 			f.Brief = fmt.Sprintf("%s, transfers take %s%s times as long", t.since(c), c.upTo(), words.ThreeDigits(c.After))
+		case c.metric == repeatMetric:
+			f.Brief = fmt.Sprintf("%s, kernels are launched %s times as often in a row on %s", t.since(c), words.ThreeDigits(c.After), c.where(len(t.Devices)))
 		case c.metric == gapMetric:
 			f.Brief = fmt.Sprintf("%s, gaps in front of the same kernels of %s take %s%s times as long", t.since(c), c.where(len(t.Devices)), c.upTo(), words.ThreeDigits(c.After))
 		case c.metric.pace != "" && len(c.ranks) == 1:

@@ -273,7 +273,7 @@ func (c *Collector) Timeline(g *gpu.GPUs) *Timeline {
 	}
 	rows := order.SumRows(g.GPUs, func(x *gpu.GPU) int64 { return x.Rows })
 	kernels := c.kernelsOf(t, g, rows)
-	found := slices.Concat(c.gapPaces(t, g, kernels), c.paces(t, kernels), c.copyPaces(t, g))
+	found := slices.Concat(c.gapPaces(t, g, kernels), c.paces(t, kernels), c.repeats(t, kernels), c.copyPaces(t, g))
 	if x := c.transferPace(t, g, kernels); x != nil {
 		found = append(found, *x)
 	}

@@ -109,18 +109,13 @@ func (c *Collector) paces(t *Timeline, kernels [][]pacedKernel) (found []Change)
 			changes[i] = c.paceOf(t, &t.Devices[i], works[i])
 		}
 	})
-	var clearest *Change
-	for _, x := range changes {
-		if x != nil && (clearest == nil || x.P < clearest.P) {
-			clearest = x
-		}
-	}
+	clearest := clearestOf(changes)
 	if clearest == nil {
 		return nil
 	}
 	for i, x := range changes {
-		if x == nil {
-			x = c.paceAsOther(t, &t.Devices[i], works[i], clearest)
+		if x == nil || x.gradual != clearest.gradual {
+			x = cmp.Or(c.paceAsOther(t, &t.Devices[i], works[i], clearest), x)
 		}
 		if x != nil {
 			found = append(found, *x)
@@ -307,11 +302,16 @@ func (c *Collector) paceSince(t *Timeline, d *Device, w *pacedWork, lead *slowin
 // moreBlocks returns by which factor the launches of slower kernels have more blocks since a change: see [profilewalk.More].
 func moreBlocks(list []slowing, x *Change) float64 {
 	var all []profilewalk.Resized
+	at := x.Time
+	if x.ramp != nil {
+		at = x.ramp.middle
+	}
 	for _, s := range list {
 		var before, after profilewalk.Blocks
 		for i := range s.of.kernels {
 			switch k := &s.of.kernels[i]; {
-			case k.start < x.Time:
+			case x.ramp != nil && k.start < x.Time:
+			case k.start < at:
 				before.Add(k.grid)
 			case x.Until == 0 || k.start < x.Until:
 				after.Add(k.grid)

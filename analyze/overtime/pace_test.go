@@ -278,3 +278,54 @@ func TestPaceOfGrids(t *testing.T) {
 		}
 	}
 }
+
+// Kernels that are launched several times in a row from some time on cost what these launches take beyond the one before:
+// of 24 x 3 layers of 300 us each, which the others launch once.
+func TestRepeats(t *testing.T) {
+	for name, c := range map[string]struct {
+		of, want string
+		n, each  float64
+	}{
+		"all twice":        {"", "are launched 2 times as often in a row on TP0, TP1 since 00:00:00.023: nearly all of them, and each takes as long as before", 2, 1},
+		"one of them":      {"silu", "are launched 3 times as often in a row on TP0, TP1 since 00:00:00.023: most of all `silu_and_mul`, while others are launched as often as before, and each takes as long as before", 3, 1},
+		"in two parts":     {"gemm", "are launched 2 times as often in a row on TP0, TP1 since 00:00:00.023: most of all `gemm_128x64`, while others are launched as often as before, and each takes 0.800 times as long", 2, 0.8},
+		"the same work":    {"", "", 2, 0.5},
+		"as often":         {"", "", 1, 1},
+		"longer, not more": {"gemm", "", 1, 1.05},
+	} {
+		plain := shortCapture{factor: from("", 1)}
+		set, _, _ := plain.record(9)
+		stream, all, more := set.Streams[0].(*testset.RowStream), 0.0, 0.0
+		rows := stream.KernelRows
+		at := rows[0].Start
+		stream.KernelRows = nil
+		for i, k := range rows {
+			if i > 0 && k.Rank != rows[i-1].Rank {
+				at = rows[0].Start
+			}
+			n, took := 1.0, float64(k.End-k.Start)
+			if i%(len(rows)/2) >= len(rows)/4 && strings.HasPrefix(set.Syms.Name(k.Name), c.of) {
+				n, took, more = c.n, took*c.each, more+took*(c.n*c.each-1)
+			}
+			for range int(n) {
+				k.Start, k.End = at, at+trace.Time(took)
+				at, all = k.End+2_000, all+took+2_000
+				stream.KernelRows = append(stream.KernelRows, k)
+			}
+		}
+		found, _ := timelineOf(set, Options{}).Findings()
+		if c.want == "" && len(found) > 0 || c.want != "" && (len(found) != 1 || !strings.HasSuffix(strings.ReplaceAll(found[0].Text, ".00 times", " times"), c.want) || math.Abs(found[0].Cost/(more/all)-1) > 0.05) {
+			t.Errorf("%s: %+v, want %s at %.3f", name, found, c.want, more/all)
+		}
+	}
+}
+
+// Most devices say whether all became slower at once or gradually, even if another is more certain of itself.
+func TestClearestOf(t *testing.T) {
+	jump, slow, slower := &Change{P: 1e-9}, &Change{P: 1e-3, gradual: true}, &Change{P: 1e-4, gradual: true}
+	for want, of := range map[*Change][]*Change{slower: {jump, slow, nil, slower}, jump: {slow, jump, nil, {P: 1e-8}}, nil: {nil}} {
+		if got := clearestOf(of); got != want {
+			t.Errorf("of %v: %v, want %v", of, got, want)
+		}
+	}
+}

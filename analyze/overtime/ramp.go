@@ -1,6 +1,7 @@
 package overtime
 
 import (
+	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/internal/changepoint"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -115,4 +116,35 @@ func (c *Change) upTo() string {
 		return "up to "
 	}
 	return ""
+}
+
+// worse says by how much what should take equally long takes longer, or is launched more often.
+func (c *Change) worse() string {
+	times := words.ThreeDigits(c.After) + " times as "
+	switch {
+	case c.metric == repeatMetric:
+		return "are launched " + times + "often in a row"
+	case c.gradual:
+		return "take longer gradually, up to " + times + "long,"
+	}
+	return "take " + times + "long"
+}
+
+// clearestOf returns the change that is least likely by chance, of those with the shape that most have: ranks that do the same
+// become slower together, and where they pause, a slow rise may look like a jump. It returns nil if all are nil.
+func clearestOf(changes []*Change) (clearest *Change) {
+	gradual, n := 0, 0
+	for _, x := range changes {
+		if x != nil {
+			if n++; x.gradual {
+				gradual++
+			}
+		}
+	}
+	for _, x := range changes {
+		if x != nil && x.gradual == (2*gradual > n) && (clearest == nil || x.P < clearest.P) {
+			clearest = x
+		}
+	}
+	return clearest
 }
