@@ -34,9 +34,9 @@ var (
 	base = []string{"analyze/words", "analyze/distribution", "analyze/table", "analyze/metric", "analyze/place", "analyze/finding", "analyze/document",
 		"analyze/load", "analyze/straggler", "analyze/cause", "analyze/profilewalk", "analyze/replay"}
 	// single packages each answer one question from tables alone; those in asking also use answers of other packages.
-	single = []string{"analyze/requests", "analyze/change/work", "analyze/tail", "analyze/serverlimit", "analyze/lifecycle", "analyze/caches", "analyze/telemetry", "analyze/kernel", "analyze/gpu", "analyze/rank", "analyze/hang", "analyze/hardware", "analyze/diff/compare", "analyze/diff/setup",
+	single = []string{"analyze/requests", "analyze/change/work", "analyze/tail", "analyze/lifecycle", "analyze/caches", "analyze/telemetry", "analyze/kernel", "analyze/gpu", "analyze/rank", "analyze/hang", "analyze/hardware", "analyze/diff/compare", "analyze/diff/setup",
 		"analyze/allocations", "analyze/routing", "analyze/inspect"}
-	asking = []string{"analyze/change", "analyze/collective", "analyze/host", "analyze/gaps", "analyze/graphs", "analyze/operators", "analyze/gpuloss", "analyze/tokens", "analyze/overtime", "analyze/diff/pace", "analyze/diff/measured", "analyze/diff",
+	asking = []string{"analyze/change", "analyze/serverlimit", "analyze/collective", "analyze/host", "analyze/gaps", "analyze/graphs", "analyze/operators", "analyze/gpuloss", "analyze/tokens", "analyze/overtime", "analyze/diff/pace", "analyze/diff/measured", "analyze/diff",
 		"analyze/critical", "analyze/telemetry/failed", "analyze/telemetry/judge", "analyze/telemetry/held", "analyze/telemetry/shown", "analyze/telemetry/slow"}
 	questions = slices.Concat(single, asking)
 	// filled is what the reader of a profiler's format fills and builds on.
@@ -94,6 +94,7 @@ var layers = []layer{
 
 	{of: base, may: reported, chain: true, reason: sees + "; and what reports share is in this order"},
 	{of: single, may: slices.Concat(reported, base), reason: sees + "; and no question needs the answer to another"},
+	{of: []string{"analyze/serverlimit"}, may: slices.Concat(reported, base, []string{"analyze/change/work"}), reason: sees + "; and what work usually takes is below what long prompts make it take"},
 	{of: []string{"analyze/change"}, may: slices.Concat(reported, base, []string{"analyze/change/work"}), reason: sees + "; and what work usually takes is below when servers changed"},
 	{of: []string{"analyze/telemetry/failed"}, may: slices.Concat(reported, base, []string{"analyze/telemetry"}), reason: sees + "; of the questions, it needs telemetry (what servers said)"},
 	{of: []string{"analyze/telemetry/judge", "analyze/telemetry/held", "analyze/telemetry/shown", "analyze/telemetry/slow"}, may: slices.Concat(reported, base, []string{"analyze/telemetry"}), chain: true,

@@ -161,6 +161,9 @@ func relieves(share *finding.Finding, slower *Shift) bool {
 // ShareOfRequests is the metric of findings about how requests are divided among servers.
 const ShareOfRequests = "share of requests"
 
+// SlowShare begins the names of metrics of how many durations of a stage are long.
+const SlowShare = "share of slow "
+
 // TokenizingSubkind is the subkind of findings about how long tokenizing takes.
 const TokenizingSubkind = "tokenizing"
 
@@ -222,7 +225,7 @@ func (f *Shift) metric() finding.Metric {
 	case LatenessChanged:
 		m.Name = "lateness in " + f.Stage
 	case TailChanged:
-		m.Name, m.Unit = "share of slow "+f.Stage, table.Share
+		m.Name, m.Unit = SlowShare+f.Stage, table.Share
 	default:
 		m.Name = f.Stage + " p50"
 	}

@@ -1,6 +1,8 @@
 package finders
 
 import (
+	"strings"
+
 	"github.com/sgtrace/sgtrace/analyze/cause"
 	"github.com/sgtrace/sgtrace/analyze/change"
 	"github.com/sgtrace/sgtrace/analyze/collective"
@@ -238,6 +240,9 @@ func (m *Measured) overloaded() []finding.Consequence {
 	return []finding.Consequence{
 		{Cause: finding.Load, CauseSubkind: serverlimit.LongPrompts, Effect: finding.Load, Subkinds: []string{""}, AtPlaces: true, Around: true, Enough: whileLong},
 		{Cause: finding.Load, CauseSubkind: finding.LonePrompts, Effect: finding.Load, Subkinds: []string{""}, AtPlaces: true, Around: true, Enough: whileLong},
+		{Cause: finding.Load, CauseSubkind: serverlimit.LongPrompts, Effect: finding.Change, Subkinds: []string{""}, AtPlaces: true, Around: true, Enough: func(f, _ *finding.Finding) bool {
+			return strings.HasPrefix(f.Metric.Name, change.SlowShare+"prefill") && whileLong(f, nil)
+		}, Costs: true},
 		{Cause: finding.Limit, Effect: finding.Errors, Subkinds: []string{requests.TurnedAway}, NotBefore: true, Enough: m.cameMeanwhile},
 		{Cause: finding.Slower, Effect: finding.Limit, Subkinds: serverlimit.OfServers, Enough: by, Costs: true},
 		{Cause: finding.Change, CauseSubkind: change.Pace, Effect: finding.Limit, Subkinds: serverlimit.OfServers, Around: true, Enough: became, Costs: true},
@@ -251,4 +256,21 @@ func (m *Measured) cameMeanwhile(errors, cause *finding.Finding) bool {
 		at := m.Of.Requests.Requests[r].Start
 		return at >= cause.Since-cause.Within && (cause.Until == 0 || at <= cause.Until)
 	}) > len(list)
+}
+
+// kept are the consequences of keeping only slow requests: everything measured in them is slower. If only some of all are kept, that is
+// true of nothing but how many there are, and of what depends on that.
+var kept = []finding.Consequence{
+	{Cause: finding.Loss, CauseSubkind: requests.Sampled, Effect: finding.Load, Subkinds: []string{""}, Around: true, Enough: whenKept, Same: true},
+	{Cause: finding.Loss, CauseSubkind: requests.Sampled, Effect: finding.Change, Subkinds: []string{change.Pace}, Around: true, Enough: whenKept, Same: true},
+	{Cause: finding.Loss, CauseSubkind: requests.Sampling, Effect: finding.Change, Subkinds: []string{"", change.Pace, change.OutputLength, change.PromptLength, finding.CachedTokens}, Around: true, Enough: whenKept, Same: true},
+	{Cause: finding.Loss, CauseSubkind: requests.Sampling, Effect: finding.Load, Subkinds: []string{"", finding.Waits}, Around: true, Enough: whenKept, Same: true},
+	{Cause: finding.Loss, CauseSubkind: requests.Sampling, Effect: finding.Transfer, Subkinds: []string{"", finding.Waits}, Around: true, Enough: whenKept, Same: true},
+	{Cause: finding.Loss, CauseSubkind: requests.Sampling, Effect: finding.Errors, Subkinds: nil, Around: true, Enough: whenKept, Same: true},
+}
+
+// whenKept reports whether something changed when a dump began to keep only slow requests.
+func whenKept(f, of *finding.Finding) bool {
+	const about = trace.Time(2e9)
+	return max(f.Since-of.Since, of.Since-f.Since) <= about+f.Within+of.Within
 }

@@ -304,9 +304,13 @@ func lateInSteps(m *Measured) ([]finding.Finding, finding.Check) {
 func lostSpans(m *Measured) ([]finding.Finding, finding.Check) {
 	found, check := m.Loss.Findings()
 	for i := range m.changed {
-		f, ok := m.onlySlow(&m.changed[i])
+		fell := &m.changed[i]
+		if fell.Metric.Name != change.Arrivals || fell.Metric.After >= fell.Metric.Before {
+			continue
+		}
+		f, ok := requests.OnlySlow(m.Of.Requests, fell)
 		if !ok {
-			f, ok = m.onlySome(&m.changed[i])
+			f, ok = requests.OnlySome(m.Of.Requests, fell)
 		}
 		if ok {
 			found = append(found, f)

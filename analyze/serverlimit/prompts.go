@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/cause"
+	"github.com/sgtrace/sgtrace/analyze/change/work"
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/load"
@@ -78,16 +79,20 @@ func (l *Limits) PromptFindings(b *cause.Costs) ([]finding.Finding, finding.Chec
 			v.shorten(l.set, limit, usual, saved)
 		}
 	}
+	beside, decode := l.besideLong(limit)
 	var requests []int
 	sum := int64(0)
-	for r, ns := range saved {
-		requests, sum = append(requests, r), sum+ns
+	for _, of := range [...]map[int]int64{saved, decode} {
+		for r, ns := range of {
+			requests, sum = append(requests, r), sum+ns
+		}
 	}
 	slices.Sort(requests)
+	requests = slices.Compact(requests)
 	cost := b.Part(float64(sum))
 	f := finding.Finding{
 		Subkind: LongPrompts, At: place.Location{Scope: place.Everywhere}, Cost: cost,
-		Claim: b.Amounts(saved, cause.Queue, cause.ChunkWait, cause.Prefill, cause.PrefillBootstrap, cause.PrefillSide, cause.Interference), Affected: finding.AffectedOf(l.set, requests),
+		Claim: b.Amounts(saved, cause.Queue, cause.ChunkWait, cause.Prefill, cause.PrefillBootstrap, cause.PrefillSide, cause.Interference).And(b.Amounts(decode, cause.SharedBatch, cause.Decode)), Affected: finding.AffectedOf(l.set, requests),
 		Metric: finding.Metric{Name: "tokens of long prompts", Unit: table.Number, Before: usual, After: limit},
 	}
 	if few := order.Only(list, func(a asked) bool { return a.tokens >= limit }); len(few) < fewPrompts {
@@ -101,7 +106,7 @@ func (l *Limits) PromptFindings(b *cause.Costs) ([]finding.Finding, finding.Chec
 		}
 		f.Subkind, f.Since, f.Until = finding.LonePrompts, few[0].at, max(last.at, l.set.Requests[last.request].End)
 		f.Text = fmt.Sprintf("%s with %s tokens or more to compute came%s; the others have %s on average; %s",
-			words.Counted(len(few), "prompt"), words.Thousands(int64(limit)), when, words.Thousands(int64(usual)), l.promptEffect(limit, saved))
+			words.Counted(len(few), "prompt"), words.Thousands(int64(limit)), when, words.Thousands(int64(usual)), l.promptEffect(limit, saved)+beside)
 		return []finding.Finding{f}, check
 	}
 	long := order.Each(tokens, func(x float64) bool { return x >= limit })
@@ -115,8 +120,43 @@ func (l *Limits) PromptFindings(b *cause.Costs) ([]finding.Finding, finding.Chec
 	}
 	n := changepoint.Count(long).In(p.from, p.to)
 	f.Text = fmt.Sprintf("%s %% of the prompts%s have %s tokens or more to compute, the others %s on average; %s",
-		words.InPercent(float64(n)/float64(p.to-p.from)), p.when(f.Until), words.Thousands(int64(limit)), words.Thousands(int64(usual)), l.promptEffect(limit, saved))
+		words.InPercent(float64(n)/float64(p.to-p.from)), p.when(f.Until), words.Thousands(int64(limit)), words.Thousands(int64(usual)), l.promptEffect(limit, saved)+beside)
 	return []finding.Finding{f}, check
+}
+
+// besideLong says how much longer tokens take while requests with long prompts are decoded, and returns how much longer each request took, in ns.
+func (l *Limits) besideLong(limit float64) (text string, extra map[int]int64) {
+	if l.ranks == nil {
+		return "", nil
+	}
+	from, to, _ := l.set.Bounds()
+	bulk := load.BulkOf(l.set)
+	var list []*request.Request
+	for i := range l.set.AllRequests() {
+		if r := &l.set.Requests[i]; bulk.Holds(r) {
+			list = append(list, r)
+		}
+	}
+	found := work.FindBeside(l.ranks, work.Observe(l.ranks, list, from, to).Decode, func(r int) float64 {
+		if tokens := float64(l.set.Requests[r].Metrics.PrefillTokens()); tokens >= limit {
+			return tokens
+		}
+		return 0
+	})
+	extra = map[int]int64{}
+	for i := range found {
+		f := &found[i]
+		for r, ns := range f.Extra {
+			extra[r] += int64(ns)
+		}
+		if where := ""; text == "" || f.Together {
+			if f.Together {
+				where = " on all ranks, which take their steps together"
+			}
+			text = fmt.Sprintf("; while they are decoded, a token of the others takes %s%s, otherwise %s", words.Nearly(int64(f.With)), where, words.Nearly(int64(f.Without)))
+		}
+	}
+	return text, extra
 }
 
 // ComputesLong reports whether a server computes a far longer prompt at any time between from and to, or is still

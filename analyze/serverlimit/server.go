@@ -195,13 +195,14 @@ type Limits struct {
 	List     []Limit // the costliest first
 
 	set     *request.Set
+	ranks   *place.RankSet
 	servers []*server
 }
 
 // Find finds the limits of all servers with the given ranks.
 func Find(ranks *place.RankSet) *Limits {
 	s := ranks.Set
-	l := &Limits{Requests: len(s.Requests), set: s}
+	l := &Limits{Requests: len(s.Requests), set: s, ranks: ranks}
 	during := arrivals(s)
 	l.servers = serversOf(ranks)
 	for _, v := range l.servers {

@@ -1,4 +1,4 @@
-package finders
+package requests
 
 import (
 	"fmt"
@@ -6,7 +6,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/sgtrace/sgtrace/analyze/change"
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/words"
@@ -18,18 +17,14 @@ import (
 
 // Subkinds of findings about dumps that keep only slow requests, or only some of all, since some time.
 const (
-	sampling = "sampling"
-	sampled  = "sampled"
+	Sampling = "sampling"
+	Sampled  = "sampled"
 )
 
-// onlySlow reports that a fall of arrivals means that only slow requests are kept, if these
+// OnlySlow reports that a fall of arrivals means that only slow requests are kept, if these
 // arrive as often as before, and no others do.
-func (m *Measured) onlySlow(f *finding.Finding) (found finding.Finding, ok bool) {
-	if f.Metric.Name != change.Arrivals || f.Metric.After >= f.Metric.Before {
-		return found, false
-	}
+func OnlySlow(s *request.Set, f *finding.Finding) (found finding.Finding, ok bool) {
 	const few, about, hardly = 20, 2, 0.02
-	s := m.Of.Requests
 	from, _, _ := s.Bounds()
 	off := f.Within + trace.Time(1e9)
 	var before, after []int64 // E2E of requests that began then
@@ -56,29 +51,25 @@ func (m *Measured) onlySlow(f *finding.Finding) (found finding.Finding, ok bool)
 	if kept > 1/float64(about) || is > about*was || was > about*is {
 		return found, false // fast ones are among them, or the rate of slow ones changed
 	}
-	return finding.Finding{Subkind: sampling, At: f.At, Since: f.Since, Within: f.Within, P: f.P, Metric: f.Metric, Text: fmt.Sprintf("since %s, the dump has only requests that took %s or longer, %s /s; before, as many did, %s /s, and %s %% of all took less: only slow ones are kept (tail sampling?), and all that is measured since then is of these",
+	return finding.Finding{Subkind: Sampling, At: f.At, Since: f.Since, Within: f.Within, P: f.P, Metric: f.Metric, Text: fmt.Sprintf("since %s, the dump has only requests that took %s or longer, %s /s; before, as many did, %s /s, and %s %% of all took less: only slow ones are kept (tail sampling?), and all that is measured since then is of these",
 		words.When(f.Since, f.Since-f.Within, f.Since+f.Within), words.Nearly(shortest), words.ThreeDigits(is), words.ThreeDigits(was), words.InPercent(1-kept))}, true
 }
 
-// onlySome reports that arrivals fell because the dump no longer has all requests: schedulers say that their batches hold more.
-func (m *Measured) onlySome(f *finding.Finding) (found finding.Finding, ok bool) {
+// OnlySome reports that arrivals fell because the dump no longer has all requests: schedulers say that their batches hold more.
+func OnlySome(s *request.Set, f *finding.Finding) (found finding.Finding, ok bool) {
 	const all, fewer = 0.9, 0.8
-	if f.Metric.Name != change.Arrivals || f.Metric.After >= f.Metric.Before {
-		return found, false
-	}
-	from, to, _ := m.Of.Requests.Bounds()
-	before, after := m.inBatches(from, f.Since-f.Within), m.inBatches(f.Since+f.Within, to)
+	from, to, _ := s.Bounds()
+	before, after := inBatches(s, from, f.Since-f.Within), inBatches(s, f.Since+f.Within, to)
 	if before < all || after == 0 || after > fewer*before {
 		return found, false
 	}
-	return finding.Finding{Subkind: sampled, At: f.At, Since: f.Since, Within: f.Within, P: f.P, Metric: f.Metric, Text: fmt.Sprintf("since %s, the dump has at most %s %% of the requests in the batches of schedulers, before %s %%: the others are not in it (sampling?), and %s requests/s are not all that came",
+	return finding.Finding{Subkind: Sampled, At: f.At, Since: f.Since, Within: f.Within, P: f.P, Metric: f.Metric, Text: fmt.Sprintf("since %s, the dump has at most %s %% of the requests in the batches of schedulers, before %s %%: the others are not in it (sampling?), and %s requests/s are not all that came",
 		words.When(f.Since, f.Since-f.Within, f.Since+f.Within), words.InPercent(after), words.InPercent(min(1, before)), words.ThreeDigits(f.Metric.After))}, true
 }
 
 // inBatches returns the share of the requests in decode batches between two times that the set has; 0 if schedulers don't tell how large
 // batches are. It is an upper bound: steps of which the set has no request are unknown.
-func (m *Measured) inBatches(from, to trace.Time) float64 {
-	s := m.Of.Requests
+func inBatches(s *request.Set, from, to trace.Time) float64 {
 	steps := map[int][]decodeStep{} // by process
 	for i := range s.AllRequests() {
 		for _, p := range s.PartsOf(&s.Requests[i]) {
@@ -124,21 +115,4 @@ func seenOf(steps map[int][]decodeStep) float64 {
 		of += new(request.NewCoverage(all)).Overlap(0, math.MaxInt64)
 	}
 	return has / float64(max(1, of)) // 0 where there are no steps
-}
-
-// kept are the consequences of keeping only slow requests: everything measured in them is slower. If only some of all are kept, that is
-// true of nothing but how many there are, and of what depends on that.
-var kept = []finding.Consequence{
-	{Cause: finding.Loss, CauseSubkind: sampled, Effect: finding.Load, Subkinds: []string{""}, Around: true, Enough: whenKept, Same: true},
-	{Cause: finding.Loss, CauseSubkind: sampled, Effect: finding.Change, Subkinds: []string{change.Pace}, Around: true, Enough: whenKept, Same: true},
-	{Cause: finding.Loss, CauseSubkind: sampling, Effect: finding.Change, Subkinds: []string{"", change.Pace, change.OutputLength, change.PromptLength, finding.CachedTokens}, Around: true, Enough: whenKept, Same: true},
-	{Cause: finding.Loss, CauseSubkind: sampling, Effect: finding.Load, Subkinds: []string{"", finding.Waits}, Around: true, Enough: whenKept, Same: true},
-	{Cause: finding.Loss, CauseSubkind: sampling, Effect: finding.Transfer, Subkinds: []string{"", finding.Waits}, Around: true, Enough: whenKept, Same: true},
-	{Cause: finding.Loss, CauseSubkind: sampling, Effect: finding.Errors, Subkinds: nil, Around: true, Enough: whenKept, Same: true},
-}
-
-// whenKept reports whether something changed when a dump began to keep only slow requests.
-func whenKept(f, of *finding.Finding) bool {
-	const about = trace.Time(2e9)
-	return max(f.Since-of.Since, of.Since-f.Since) <= about+f.Within+of.Within
 }
