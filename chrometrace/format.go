@@ -7,6 +7,7 @@ import (
 	"io"
 	"regexp"
 	"runtime"
+	"slices"
 
 	"github.com/sgtrace/sgtrace/chrometrace/internal/parse"
 	"github.com/sgtrace/sgtrace/format"
@@ -116,6 +117,9 @@ func read(name string, r io.Reader, opt Options, l parse.Limits) (*profile.Profi
 	f := c.finish()
 	if end.Err != nil {
 		opt.Diags.Add(trace.TraceTruncated.At(trace.Pos{File: name, Offset: end.Size}, fmt.Sprintf("where reading failed (%v)", end.Err)))
+	}
+	if end.Err != nil || slices.ContainsFunc(c.Diags, func(d parse.Diag) bool { return d.Message == trace.TraceTruncated }) {
+		f.EndWithDevices()
 	}
 	return f, nil
 }

@@ -61,6 +61,8 @@ func TestEndOfRecording(t *testing.T) {
 		{"an operator that begins later", event("cpu_op", "aten::mm", 1300, 200) + window, 1300, true},
 		{"nobody says so", event("kernel", "gemm", 1010, 5), 0, false},
 		{"a kernel that ends last", event("kernel", "gemm", 1010, 9000) + window, 0, false},
+		{"a file that is cut off", event("kernel", "gemm", 1010, 5) + event("cpu_op", "aten::mm", 1300, 200) + `,{"ph": "X", "na`, 1015, true},
+		{"a file that is cut off before all kernels", event("cpu_op", "aten::mm", 1300, 200) + `,{"ph": "X", "na`, 0, false},
 	} {
 		syms := trace.NewSymbols()
 		text := "[" + event("user_annotation", "ProfilerStep#1", 1000, 5000)[1:] + c.events + "]"
@@ -71,7 +73,14 @@ func TestEndOfRecording(t *testing.T) {
 		if p.Meta.Until != c.until*1000 {
 			t.Errorf("%s: recorded until %d", c.name, p.Meta.Until)
 		}
-		p.Stream(syms, trace.NewArgs(), func(string) (int32, int32) { return 0, 1 }).Ranges(func(r *profile.Range) bool {
+		stream := p.Stream(syms, trace.NewArgs(), func(string) (int32, int32) { return 0, 1 })
+		stream.Frames(func(f *profile.Frame) bool {
+			if p.Meta.Until != 0 && f.Start > p.Meta.Until {
+				t.Errorf("%s: an operator begins at %d, after the end of the recording", c.name, f.Start)
+			}
+			return true
+		})
+		stream.Ranges(func(r *profile.Range) bool {
 			if end := p.Meta.Cut(6_000_000); r.End != end || r.Open != c.open {
 				t.Errorf("%s: the step ends at %d, open %v", c.name, r.End, r.Open)
 			}

@@ -32,7 +32,7 @@ func (h *held) each(first, last SliceKind, f func(e Event, row *Row) bool) {
 	for i := range h.p.Events {
 		s := &h.p.Events[i]
 		kind, row := s.Place.Kind(), s.Place.Row()
-		if kind < first || kind > last || h.rows[row].Rank < 0 {
+		if kind < first || kind > last || h.rows[row].Rank < 0 || h.p.Meta.Until != 0 && s.Time > h.p.Meta.Until {
 			continue
 		}
 		e := h.rows[row]
@@ -78,6 +78,20 @@ func (m *Meta) Cut(end trace.Time) trace.Time {
 		return min(end, m.Until)
 	}
 	return end
+}
+
+// EndWithDevices ends the recording with the last work of a device, if there is any. Profilers write what devices did last:
+// a file that is cut off has what the host did later, and no work that it launched then.
+func (p *Profile) EndWithDevices() {
+	last := trace.Time(0)
+	for i := range p.Events {
+		if s := &p.Events[i]; s.Place.Kind() == KernelSlice || s.Place.Kind() == CopySlice {
+			last = max(last, s.End())
+		}
+	}
+	if last != 0 && (p.Meta.Until == 0 || last < p.Meta.Until) {
+		p.Meta.Until = last
+	}
 }
 
 func (h *held) Kernels(yield func(*Kernel) bool) {

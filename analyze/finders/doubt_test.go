@@ -7,6 +7,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/gpuloss"
+	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -23,6 +24,7 @@ func TestLostEventsLowerConfidence(t *testing.T) {
 	}{
 		{trace.NsysError, idle, finding.Likely, 1},
 		{trace.NsysTableDamaged, idle, finding.Likely, 1},
+		{trace.TraceTruncated, idle, finding.Likely, 1},
 		{trace.NsysWarning, idle, finding.Certain, 0},
 		{trace.NsysError, late, finding.Certain, 0},
 		{nil, idle, finding.Certain, 0},
@@ -43,6 +45,30 @@ func TestLostEventsLowerConfidence(t *testing.T) {
 		}
 		if f.Confidence != test.want || reasons != test.reasons {
 			t.Errorf("%v, %s: %s with %d reasons, want %s with %d", test.message, test.finder.CostOf, f.Confidence, reasons, test.want, test.reasons)
+		}
+	}
+}
+
+// Lost events of one run say nothing about another.
+func TestLostEventsOfOneRun(t *testing.T) {
+	part := func(file string, from trace.Time) *gpu.GPUs {
+		return &gpu.GPUs{Files: []string{file}, Runs: []request.Interval{{From: from, To: from + 1}}}
+	}
+	for place, want := range map[string]finding.Confidence{
+		"a.sqlite": finding.Likely, "a.sqlite:KERNELS": finding.Likely, "b.sqlite": finding.Certain, "a.sqlite2": finding.Certain, "": finding.Certain,
+	} {
+		m := Measured{GPUs: &gpu.GPUs{Parts: []*gpu.GPUs{part("a.sqlite", 10), part("b.sqlite", 20)}}}
+		m.Of.Diags = &trace.Diags{}
+		m.Of.Diags.Add(trace.Diag{Message: trace.NsysTableDamaged, Pos: trace.Pos{File: place}})
+		for f, want := range map[*finding.Finding]finding.Confidence{
+			{Since: 10, Until: 11}: want, // of the first run
+			{Since: 10, Until: 15}: finding.Likely,
+			{}:                     finding.Likely,
+		} {
+			f.CostBasis, f.Confidence = finding.GPUTime, finding.Certain
+			if m.doubt(f); f.Confidence != want {
+				t.Errorf("%q is damaged, finding from %d to %d: %s, want %s", place, f.Since, f.Until, f.Confidence, want)
+			}
 		}
 	}
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/gpuloss"
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/internal/parallel"
-	"github.com/sgtrace/sgtrace/trace"
 )
 
 // A Finder looks for one kind of problem.
@@ -170,16 +169,7 @@ func (m *Measured) doubt(f *finding.Finding) {
 	if m.Of.Diags == nil {
 		return
 	}
-	all := m.Of.Diags.All()
-	i := slices.IndexFunc(all, func(d trace.Diag) bool { return d.Message == trace.NsysError || d.Message == trace.NsysTableDamaged })
-	if i < 0 {
-		return
-	}
-	if f.Confidence == finding.Certain {
-		f.Confidence = finding.Likely
-	}
-	f.Evidence = slices.Insert(f.Evidence, min(1, len(f.Evidence)), // at a place that the summary shows
-		finding.Sentence("events may be missing, and missing work looks like idle time [%s]", all[i].Code))
+	gpuloss.DoubtDamaged(f, m.GPUs, m.Of.Diags.All())
 }
 
 // lostWork returns the ranks much of whose device work is missing from the files; nil if only a window of the capture is analyzed.

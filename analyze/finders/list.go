@@ -23,6 +23,7 @@ import (
 	"github.com/sgtrace/sgtrace/profile/kernelname"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/series"
+	"github.com/sgtrace/sgtrace/trace"
 )
 
 // All lists the finders. If several findings say the same, that of the first finder leads: for load the one that knows
@@ -293,6 +294,9 @@ func slowWorkers(m *Measured) ([]finding.Finding, finding.Check) {
 func largeOperators(m *Measured) ([]finding.Finding, finding.Check) {
 	if m.GPUs.Ran() {
 		return nil, finding.Check{What: "operators that take most of the time", Reason: "devices ran"}
+	}
+	if m.Of.Diags != nil && slices.ContainsFunc(m.Of.Diags.All(), func(d trace.Diag) bool { return d.Message == trace.TraceTruncated }) {
+		return nil, finding.Check{What: "operators that take most of the time", Reason: "a trace is cut off, and work of devices is written last"}
 	}
 	return operators.Largest(m.Of.Profiles, profilewalk.Options{From: m.Of.Devices.From, To: m.Of.Devices.To})
 }

@@ -181,7 +181,7 @@ func (m *Measured) ofProfiles(collector *gaps.Collector) []func() {
 		devices.Gaps, devices.Watch = collector.Add, watch
 		m.GPUs = gpu.Measure(in.Profiles, devices)
 		m.OverTime = watch.Timeline(m.GPUs)
-		m.Gaps = collector.Measure(gaps.Options{From: devices.From, To: devices.To, Brief: true, Length: m.GPUs.Length(), Keep: len(in.Profiles.Ranks) > 1, Runs: m.GPUs.RunRanks()})
+		m.Gaps = collector.Measure(gaps.Options{From: devices.From, To: devices.To, Brief: true, Length: m.GPUs.Length(), Keep: len(in.Profiles.Ranks) > 1, Runs: m.GPUs.Parts})
 	}, func() {
 		m.Collectives = collective.Measure(in.Profiles, in.Devices.From, in.Devices.To)
 		m.OfHosts = collective.MeasureHosts(in.Profiles, in.Devices.From, in.Devices.To)

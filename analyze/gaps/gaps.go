@@ -35,8 +35,8 @@ type Options struct {
 	Around func(rank string, device int32, from, to trace.Time) (before, after string)
 	// Keep keeps the parts of late gaps for [Collector.Late].
 	Keep bool
-	// Runs lists the ranks of each run, for [Gaps.Of], if there are several.
-	Runs [][]int32
+	// Runs are the devices of each run, for [Gaps.Of], if there are several.
+	Runs []*gpu.GPUs
 }
 
 // Gaps are the gaps of some devices by what the host did. Times are ns, sums over devices.
@@ -144,7 +144,11 @@ func (c *Collector) Measure(opt Options) *Gaps {
 	}
 	if len(opt.Runs) > 1 {
 		g.runs = map[int32]*Gaps{}
-		for _, run := range opt.Runs {
+		for _, of := range opt.Runs {
+			var run []int32
+			for i := range of.GPUs {
+				run = order.With(run, of.GPUs[i].RankIndex)
+			}
 			part := c.sumUpRun(ranks, run, &opt)
 			part.Recorded = g.Recorded
 			for _, rank := range run {

@@ -28,7 +28,7 @@ func TestGapsOfRuns(t *testing.T) {
 	set := testset.SetOf(syms, []string{"a", "b"}, streams...)
 	collector := Collect(set)
 	gpus := gpu.Measure(set, gpu.Options{Gaps: collector.Add})
-	runs := gpus.RunRanks()
+	runs := gpus.Parts
 	if len(runs) != 2 {
 		t.Fatalf("runs %v", runs)
 	}

@@ -51,10 +51,13 @@ type GPUs struct {
 	Recorded     []string
 	GraphCapture bool
 
+	// Parts are what each run recorded, if there are several, and Files, in a part, the inputs of that run.
+	Parts []*GPUs
+	Files []string
+
 	ends    []rankEnd
-	parts   []*GPUs // by run; nil if there is one run
-	classes string  // name of the kernel classes
-	several bool    // a rank has several devices
+	classes string // name of the kernel classes
+	several bool   // a rank has several devices
 	// perSecond reports that Kernels compares totals per captured time of the rank.
 	perSecond bool
 }

@@ -46,9 +46,15 @@ func (g *GPUs) divide(set *profile.Set, walks []*gpuWalk, ranks []rankWork) {
 		part.GPUs = order.OnlyRows(g.GPUs, func(d *GPU) bool { return of(d.RankIndex) })
 		part.Steps = order.OnlyRows(g.Steps, func(t *StepTime) bool { return of(t.rankIndex) })
 		part.Graphs = order.OnlyRows(g.Graphs, func(u *GraphUse) bool { return of(u.rankIndex) })
-		part.Calls = sumCalls(order.Only(walks, func(w *gpuWalk) bool { return in(w.recorded(set)) }))
+		var own []*gpuWalk
+		for i, w := range walks {
+			if in(w.recorded(set)) {
+				own, part.Files = append(own, w), append(part.Files, set.Files[min(i, len(set.Files)):min(i+1, len(set.Files))]...)
+			}
+		}
+		part.Calls = sumCalls(own)
 		if len(part.GPUs) > 0 {
-			g.parts = append(g.parts, part)
+			g.Parts = append(g.Parts, part)
 		}
 	}
 }
@@ -111,7 +117,7 @@ func (w *gpuWalk) recorded(set *profile.Set) recordings {
 }
 
 // Divided reports whether there are several runs, of different ranks.
-func (g *GPUs) Divided() bool { return len(g.parts) > 1 }
+func (g *GPUs) Divided() bool { return len(g.Parts) > 1 }
 
 // EachRun searches each run separately: the GPUs of a run at a desk say nothing about those of a server
 // on another day. find returns costs as shares of the GPU time that it was given; EachRun returns them
@@ -121,7 +127,7 @@ func (g *GPUs) EachRun(find func(*GPUs) ([]finding.Finding, finding.Check)) (fou
 		return find(g)
 	}
 	_, check = find(g)
-	for _, part := range g.parts {
+	for _, part := range g.Parts {
 		of, _ := find(part)
 		for _, f := range of {
 			when := part.when()
@@ -133,18 +139,6 @@ func (g *GPUs) EachRun(find func(*GPUs) ([]finding.Finding, finding.Check)) (fou
 		}
 	}
 	return found, check
-}
-
-// RunRanks returns the ranks of each run that is judged separately; nil if there is one run.
-func (g *GPUs) RunRanks() (runs [][]int32) {
-	for _, part := range g.parts {
-		var ranks []int32
-		for i := range part.GPUs {
-			ranks = order.With(ranks, part.GPUs[i].RankIndex)
-		}
-		runs = append(runs, ranks)
-	}
-	return runs
 }
 
 // A rankEnd is when the recordings of a rank with devices began and ended, on the reference clock.

@@ -1,0 +1,49 @@
+package gpuloss
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// losses are messages about a recording that may lack work of devices.
+var losses = []*trace.Message{trace.NsysError, trace.NsysTableDamaged, trace.TraceTruncated, trace.RocmTableDamaged, trace.RocmLost}
+
+// DoubtDamaged lowers the confidence of a finding about GPU time if the profiler or a file lost rows. Damage to the
+// recording of one run says nothing about another run.
+func DoubtDamaged(f *finding.Finding, g *gpu.GPUs, problems []trace.Diag) {
+	files, ofRun := runFiles(f, g)
+	i := slices.IndexFunc(problems, func(d trace.Diag) bool {
+		return slices.Contains(losses, d.Message) && (!ofRun || slices.ContainsFunc(files, func(file string) bool { return isIn(d.Pos.File, file) }))
+	})
+	if i < 0 {
+		return
+	}
+	if f.Confidence == finding.Certain {
+		f.Confidence = finding.Likely
+	}
+	f.Evidence = slices.Insert(f.Evidence, min(1, len(f.Evidence)), // at a place that the summary shows
+		finding.Sentence("events may be missing, and missing work looks like idle time [%s]", problems[i].Code))
+}
+
+// runFiles returns the inputs of the run that a finding is about, if it is about one of several: see [gpu.GPUs.EachRun].
+func runFiles(f *finding.Finding, g *gpu.GPUs) (files []string, ofRun bool) {
+	if g == nil || f.Since == 0 {
+		return nil, false
+	}
+	for _, part := range g.Parts {
+		if part.Runs[0].From == f.Since && part.Runs[len(part.Runs)-1].To == f.Until {
+			return part.Files, true
+		}
+	}
+	return nil, false
+}
+
+// isIn reports whether the place of a message is a file, or a table in it.
+func isIn(place, file string) bool {
+	rest, in := strings.CutPrefix(place, file)
+	return in && (rest == "" || rest[0] == ':')
+}
