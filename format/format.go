@@ -55,6 +55,8 @@ type Format struct {
 	// Requests: it fills Options.Spans; Series: it fills Options.Series. A log may do both. All other formats are
 	// recordings of profilers.
 	Requests, Series bool
+	// Momentary: an input shows one moment, and may not say which.
+	Momentary bool
 	// Aside: it fills a table other than those of requests and profiles: Options.Flight, Options.Experts. Several
 	// such inputs are read concurrently.
 	Aside bool

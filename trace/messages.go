@@ -129,7 +129,7 @@ var (
 	NsysTruncated       = message("nsys-truncated", DataLoss, "the file is cut off after {n} of {n} bytes, and rows in the missing part are lost; copy it again, or run nsys export again", exportAgain)
 	NsysChanged         = message("nsys-changed", DataLoss, "another program wrote to the file while it was read; run this again when nsys export has finished", "wait until the program that writes the file has finished, then run this again")
 	NsysTablesDamaged   = message("nsys-tables-damaged", DataLoss, "the list of tables is damaged, so some may be missing; copy the file again, or run nsys export again", exportAgain)
-	NsysTablesFound     = message("nsys-tables-found", DataLoss, "the list of tables is damaged; found by their pages: {tables}; what {n} others are is unknown", exportAgain)
+	NsysTablesFound     = message("nsys-tables-found", DataLoss, "the list of tables is damaged; found by their pages: {tables}; tables of unknown purpose: {n}", exportAgain)
 	NsysTableDamaged    = message("nsys-table-damaged", DataLoss, "the file is {damaged or cut off}: {what is lost}; copy the file again, or run nsys export again ({error})", exportAgain)
 	NsysTableUnreadable = message("nsys-table-unreadable", DataLoss, "the table cannot be read: {error}", exportAgain)
 	NsysColumnMissing   = message("nsys-column-missing", DataLoss, "the table has no column {name%q} and is left out; run nsys export again", "run `nsys export` again with a newer nsys; if yours is new already, please report it")
@@ -165,7 +165,7 @@ var (
 
 // Ranks, captures and clocks of several inputs.
 var (
-	CaptureRepeated  = message("capture-repeated", Notice, "{it} has the same {events, or session and rows,} as {files}; left out", nothing+"; "+labelRanks)
+	CaptureRepeated  = message("capture-repeated", Notice, "{it} has the same {events, lines, or session and rows,} as {files}; left out", nothing+"; "+labelRanks)
 	CaptureContained = message("capture-contained", Notice, "{it} is left out: its events are in {file}", nothing)
 	RankEmpty        = message("rank-empty", Notice, "{it} has no events; left out", "nothing; SGLang writes such files for ranks whose profiler failed")
 	RankOverlap      = message("rank-overlap", Notice, "{it} and {file} look like one capture of {rank}, but have different events; if they are from two hosts, label them: node1={file}", labelRanks)

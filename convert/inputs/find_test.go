@@ -138,6 +138,8 @@ func TestAccountOfSearch(t *testing.T) {
 		{"requests", mixed, Options{Requests: true}, "d/: info: 1 OTLP dump; left out " + rest + ", 2 PyTorch traces without requests, " + others + " [inputs-found]", trace.Info},
 		{"one format", mixed, Options{Only: otlpjson.Format}, "d/: info: 1 OTLP dump; left out " + rest + ", 2 PyTorch traces that this command does not read, " + others + " [inputs-found]", trace.Info},
 		{"one kind", []string{"d/a.json = " + aTrace}, Options{}, "d/: info: 1 PyTorch trace [inputs-found]", trace.Info},
+		{"tables", []string{"d/a.json = " + aTrace, "d/a.csv = Time (%),Total Time (ns),Name", "d/b.csv = Time (%),Total Time (ns),Name"}, Options{},
+			"d/: info: 1 PyTorch trace; left out 2 tables of nsys stats [inputs-found]", trace.Notice},
 		{"an archive", []string{"d/a.json = " + aTrace, "d/b.zip = PK\x03\x04"}, Options{}, "d/: info: 1 PyTorch trace; left out 1 zip archive [inputs-found]", trace.Notice},
 		{"our own only", []string{"d/r.html = " + aPage}, Options{}, "d/: info: no captures; left out 1 page that sgtrace wrote (r.html) [inputs-found]", trace.Info},
 		{"an empty file among its like", []string{"d/a.json = " + aTrace, "d/b.json ="}, Options{}, "d/: info: 1 PyTorch trace [inputs-found]", trace.Error},

@@ -125,10 +125,21 @@ func someOf(names []string) string {
 	return text
 }
 
-// several formats a number of things. An extension has no plural: "2 .py".
+// several formats a number of things. An extension has no plural: "2 .py". What things are of keeps its number: "2
+// files of client records".
 func several(n int, what string) string {
 	if n == 1 || what[0] == '.' {
 		return fmt.Sprintf("%d %s", n, what)
 	}
-	return fmt.Sprintf("%d %ss", n, what)
+	head, of, found := strings.Cut(what, " of ")
+	switch {
+	case strings.HasSuffix(head, "y"):
+		head = strings.TrimSuffix(head, "y") + "ies"
+	case !strings.HasSuffix(head, "s"):
+		head += "s"
+	}
+	if found {
+		head += " of " + of
+	}
+	return fmt.Sprintf("%d %s", n, head)
 }

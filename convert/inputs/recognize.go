@@ -46,6 +46,7 @@ func (m *Loaded) recognize(inputs []Input) *recognition {
 		}
 	}
 	r.leaveEmpty()
+	r.leaveRepeatedLogs()
 	if len(r.named) > 0 {
 		m.Diags.Add(trace.InputWithoutRequests.Of(r.named[0]).Times(len(r.named)))
 	}

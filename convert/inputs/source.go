@@ -3,6 +3,7 @@ package inputs
 import (
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"io"
 	"os"
 	"path/filepath"
@@ -33,6 +34,7 @@ type Source struct {
 	own      *reason   // the kind of file, if sgtrace wrote it
 	reopened []*Source // the originals of a capture in a dataset
 	closed   bool      // originals must not be opened
+	head     uint64    // a hash of the beginning of a log; see repeatedLogs
 }
 
 // fewOpen is how many files any system lets a process keep open, see mostOpen. There may be more inputs:
@@ -63,6 +65,7 @@ func (x *Source) recognize(keep bool) error {
 		return err
 	}
 	x.stream, x.Format, x.zeros, x.own = s, s.Format, s.zeros, s.own
+	x.head = maphash.Bytes(headSeed, s.content.Head)
 	if err := s.unusable(); err != nil {
 		return err
 	}

@@ -29,14 +29,15 @@ import (
 //   - Unknown values are "-", "N/A", or "[Not Supported]"; all values of a lost GPU are "[GPU is lost]".
 //   - The name of the host is missing: the name of the file takes its place.
 var NvidiaSMI = &format.Format{
-	Name:   "nvidia-smi",
-	Noun:   "nvidia-smi log",
-	Doc:    "clocks, power, temperature, and use of GPUs over time: 'nvidia-smi --query-gpu=timestamp,.. --format=csv -l 1', 'nvidia-smi dmon -o DT'; faults at one moment: 'nvidia-smi -q'",
-	For:    "'sgtrace report'",
-	Sniff:  isSMI,
-	Index:  indexSMI,
-	Series: true,
-	Text:   true,
+	Name:      "nvidia-smi",
+	Noun:      "nvidia-smi log",
+	Doc:       "clocks, power, temperature, and use of GPUs over time: 'nvidia-smi --query-gpu=timestamp,.. --format=csv -l 1', 'nvidia-smi dmon -o DT'; faults at one moment: 'nvidia-smi -q'",
+	For:       "'sgtrace report'",
+	Sniff:     isSMI,
+	Index:     indexSMI,
+	Series:    true,
+	Momentary: true,
+	Text:      true,
 }
 
 // A gpuColumn is the meaning of a column.

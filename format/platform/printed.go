@@ -32,14 +32,15 @@ import (
 //   - free writes KiB, unless another unit was requested, which its table does not show: we assume that a host has at least 1 GiB.
 //   - A GPU that is gone has "ERR!" in the box of nvidia-smi.
 var Printed = &format.Format{
-	Name:   "printed tables",
-	Noun:   "table printout",
-	Doc:    "tables that are printed once or in a loop with `date`: docker stats, kubectl top, rocm-smi, amd-smi monitor, dcgmi dmon, nvidia-smi, free",
-	For:    "'sgtrace report'",
-	Sniff:  func(head []byte) bool { return printedHead(head) != nil },
-	Index:  indexPrinted,
-	Series: true,
-	Text:   true,
+	Name:      "printed tables",
+	Noun:      "table printout",
+	Doc:       "tables that are printed once or in a loop with `date`: docker stats, kubectl top, rocm-smi, amd-smi monitor, dcgmi dmon, nvidia-smi, free",
+	For:       "'sgtrace report'",
+	Sniff:     func(head []byte) bool { return printedHead(head) != nil },
+	Index:     indexPrinted,
+	Series:    true,
+	Momentary: true,
+	Text:      true,
 }
 
 // A printedTable is a table that a tool prints. Its header has some of the column names in head.

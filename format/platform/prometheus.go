@@ -48,14 +48,15 @@ import (
 //     the event, and an initial code is not.
 //   - Values are text in the API: "NaN", "+Inf".
 var Prometheus = &format.Format{
-	Name:   "Prometheus",
-	Noun:   "metrics file",
-	Doc:    "metrics of servers, GPUs and hosts: answers of Prometheus to query_range, OpenMetrics, what /metrics prints, and exports of VictoriaMetrics and Grafana",
-	For:    "'sgtrace report'",
-	Sniff:  func(head []byte) bool { return isRange(head) || isText(head) || exportOf(head) != nil },
-	Index:  indexPrometheus,
-	Series: true,
-	Text:   true,
+	Name:      "Prometheus",
+	Noun:      "metrics file",
+	Doc:       "metrics of servers, GPUs and hosts: answers of Prometheus to query_range, OpenMetrics, what /metrics prints, and exports of VictoriaMetrics and Grafana",
+	For:       "'sgtrace report'",
+	Sniff:     func(head []byte) bool { return isRange(head) || isText(head) || exportOf(head) != nil },
+	Index:     indexPrometheus,
+	Series:    true,
+	Momentary: true,
+	Text:      true,
 }
 
 // isRange reports whether a file is a response of the API.

@@ -29,15 +29,16 @@ import (
 //   - /server_info has api_key and admin_api_key in plain text. We don't read them.
 //   - The time in the name of a bundle is local, without a zone; its files are not of one instant.
 var ServerState = &format.Format{
-	Name:   "state of a server",
-	Noun:   "server state",
-	Doc:    "load and configuration of SGLang's servers: /v1/loads, /server_info, and what did not answer, as its incident bundle has them",
-	For:    "'sgtrace report'",
-	Sniff:  isState,
-	Index:  indexState,
-	Series: true,
-	Text:   true,
-	Empty:  func(name string) bool { return name == "health.txt" || name == "health_generate.txt" },
+	Name:      "state of a server",
+	Noun:      "server state",
+	Doc:       "load and configuration of SGLang's servers: /v1/loads, /server_info, and what did not answer, as its incident bundle has them",
+	For:       "'sgtrace report'",
+	Sniff:     isState,
+	Index:     indexState,
+	Series:    true,
+	Momentary: true,
+	Text:      true,
+	Empty:     func(name string) bool { return name == "health.txt" || name == "health_generate.txt" },
 }
 
 var (
