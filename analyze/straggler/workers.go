@@ -15,6 +15,7 @@ import (
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/internal/significance"
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -128,11 +129,15 @@ type pace struct {
 	ratio   []float64 // medians over steps, by worker
 	slowest []int     // number of steps in which each is the slowest
 	steps   int
+	// cost is the part of the steps by which their slowest worker exceeds the median: what they would be shorter without
+	// the excess. The other workers compute less than the slowest one in all of a step, and wait for it.
+	cost float64
 }
 
-// paceOf compares workers in the steps that all of them have.
-func paceOf(list []*worker) pace {
+// paceOf compares workers in the steps that all of them have. lasts is how long each step lasts.
+func paceOf(list []*worker, lasts map[int64]int64) pace {
 	p := pace{list: list, slowest: make([]int, len(list))}
+	var excess, length int64
 	ratios := make([][]float64, len(list))
 	g := NewSyncSamples(make([]string, len(list)), 0)
 	took := make([]int64, len(list))
@@ -149,12 +154,36 @@ func paceOf(list []*worker) pace {
 		for i, ns := range took {
 			ratios[i] = append(ratios[i], distribution.Fraction(ns, median))
 		}
+		excess = distribution.AddTimes(excess, slices.Max(took)-median)
+		length = distribution.AddTimes(length, lasts[step])
 	}
+	p.cost = distribution.Fraction(excess, max(length, excess))
 	g.EachWait(func(_ trace.Time, last int, _ []int64) { p.slowest[last]++ })
 	for _, r := range ratios {
 		p.ratio = append(p.ratio, distribution.LowerMedian(r))
 	}
 	return p
+}
+
+// stepsOf returns how long each step lasts: in the process in which it lasts longest, since each may have a clock of its
+// own.
+func stepsOf(lanes []profile.LaneTime) map[int64]int64 {
+	type key struct {
+		process string
+		step    int64
+	}
+	spans, lasts := map[key]request.Interval{}, map[int64]int64{}
+	for i := range lanes {
+		l := &lanes[i]
+		k := key{l.Process, l.Step}
+		s, ok := spans[k]
+		if !ok {
+			s = request.Interval{From: l.First, To: l.Last}
+		}
+		s = request.Interval{From: min(s.From, l.First), To: max(s.To, l.Last)}
+		spans[k], lasts[l.Step] = s, max(lasts[l.Step], distribution.Between(s.From, s.To))
+	}
+	return lasts
 }
 
 // chance bounds the probability that one of the workers in slow is the slowest so often if all are alike, so that
@@ -172,7 +201,7 @@ func Workers(set *profile.Set) ([]finding.Finding, finding.Check) {
 		check.Reason = "no timeline names workers and steps"
 		return nil, check
 	}
-	p := paceOf(list)
+	p := paceOf(list, stepsOf(set.Lanes))
 	if check.N = p.steps; check.State() != finding.LookedAt {
 		return nil, check
 	}
@@ -247,7 +276,7 @@ func (p *pace) finding(slow []int, chance float64) finding.Finding {
 			all, where, from, to, len(p.list), n, p.steps)
 		cause = "all workers of the stage are slow, so the stage has more to do and no machine is slow: rebalance the layers between stages"
 	}
-	f := finding.Finding{Subkind: workerSubkind + where, Text: text, Cost: 1 - 1/to, P: finding.Chance(chance), CostBasis: finding.RankTime,
+	f := finding.Finding{Subkind: workerSubkind + where, Text: text, Cost: p.cost, P: finding.Chance(chance), CostBasis: finding.RankTime,
 		Metric: finding.Metric{Name: "computation", Unit: table.Number, Before: 1, After: to}}
 	f.Evidence = []finding.Evidence{finding.Sentence("%s", cause),
 		finding.Sentence("the other %s take %.2f to %.2f times the median", words.Counted(len(p.list)-len(slow), "worker"), others[0], others[1])}

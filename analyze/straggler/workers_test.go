@@ -2,11 +2,13 @@ package straggler
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
 
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/trace"
 )
 
 // planted returns 40 steps of 4 x 4 workers, each of which takes about 100 ms times of(dp, pp, step).
@@ -17,9 +19,10 @@ func planted(of func(dp, pp int, step int64) float64) (lanes []profile.LaneTime)
 			for step := range int64(40) {
 				ns := of(dp, pp, step) * (1 + 0.02*r.Float64()) * 1e8
 				process := fmt.Sprintf("DP rank [%d]", dp)
+				begin := trace.Time(dp)*1e12 + trace.Time(step)*3e8 // each process has a clock of its own
 				lanes = append(lanes,
-					profile.LaneTime{Process: process, Row: fmt.Sprintf("PP rank %d, TP rank 0, compute", pp), Name: "forward-compute", Step: step, N: 4, Time: int64(ns)},
-					profile.LaneTime{Process: process, Row: fmt.Sprintf("PP rank %d, TP rank 0, pp-comm", pp), Name: "forward-recv", Step: step, N: 4, Time: int64(3e8 - ns)})
+					profile.LaneTime{Process: process, Row: fmt.Sprintf("PP rank %d, TP rank 0, compute", pp), Name: "forward-compute", Step: step, N: 4, Time: int64(ns), First: begin, Last: begin + trace.Time(ns)},
+					profile.LaneTime{Process: process, Row: fmt.Sprintf("PP rank %d, TP rank 0, pp-comm", pp), Name: "forward-recv", Step: step, N: 4, Time: int64(3e8 - ns), First: begin + trace.Time(ns), Last: begin + 3e8})
 			}
 		}
 	}
@@ -31,15 +34,16 @@ func TestSlowWorkers(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		of   func(dp, pp int, step int64) float64
-		want string // prefix of the only finding; "" is none
+		want string  // prefix of the only finding; "" is none
+		cost float64 // the part of the steps, which take 300 ms each, that the slowest worker takes longer than the median
 	}{
-		{"alike", func(int, int, int64) float64 { return 1 }, ""},
-		{"a machine", func(dp, pp int, _ int64) float64 { return 1 + 1.35*float64(b(dp == 0 && pp == 2)) }, "DP 0 / PP 2 / TP 0 computes 2.35 times as long as the median of its 15 peers"},
-		{"a stage", func(_, pp int, _ int64) float64 { return 1 + 0.6*float64(b(pp == 3)) }, "all 4 workers of PP 3 compute 1.59 to "},
+		{"alike", func(int, int, int64) float64 { return 1 }, "", 0},
+		{"a machine", func(dp, pp int, _ int64) float64 { return 1 + 1.35*float64(b(dp == 0 && pp == 2)) }, "DP 0 / PP 2 / TP 0 computes 2.35 times as long as the median of its 15 peers", 135.0 / 300},
+		{"a stage", func(_, pp int, _ int64) float64 { return 1 + 0.6*float64(b(pp == 3)) }, "all 4 workers of PP 3 compute 1.59 to ", 60.0 / 300},
 		{"data", func(dp, pp int, step int64) float64 {
 			return 1 + float64((int64(dp)*7+int64(pp)*3+step*5)%11)/20
-		}, ""},
-		{"half of the stages", func(_, pp int, _ int64) float64 { return 1 + 0.5*float64(pp%2) }, ""},
+		}, "", 0},
+		{"half of the stages", func(_, pp int, _ int64) float64 { return 1 + 0.5*float64(pp%2) }, "", 0},
 	} {
 		found, check := Workers(&profile.Set{Lanes: planted(c.of)})
 		switch {
@@ -47,6 +51,8 @@ func TestSlowWorkers(t *testing.T) {
 			t.Errorf("%s: %+v", c.name, check)
 		case c.want == "" && len(found) > 0, c.want != "" && (len(found) != 1 || !strings.HasPrefix(found[0].Text, c.want)):
 			t.Errorf("%s: %+v, want %q", c.name, found, c.want)
+		case c.want != "" && math.Abs(found[0].Cost-c.cost) > 0.02:
+			t.Errorf("%s: costs %.3f of the time, want %.3f", c.name, found[0].Cost, c.cost)
 		}
 	}
 	if _, check := Workers(&profile.Set{}); check.Reason == "" {
