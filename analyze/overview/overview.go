@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/document"
@@ -15,6 +16,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/telemetry"
+	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/profile/recorder"
@@ -131,10 +133,23 @@ func New(in Input) *Overview {
 	if o.Weeks != nil && o.severalRuns() {
 		o.Of.Weeks = o.Weeks()
 	}
+	words.SetDated(o.needsDates())
 	o.Result = o.Look(finders.All)
 	o.Mute(o.Mutes)
 	o.Warnings = o.warnings()
 	return o
+}
+
+// needsDates reports whether a time of day alone says too little about the inputs: they last for a day or longer. Findings
+// about one of several runs say when the run was.
+func (o *Overview) needsDates() bool {
+	from, to := o.From, o.To
+	if o.Series != nil {
+		if first, last, ok := o.Series.Bounds(); ok {
+			from, to = order.Earlier(from, first), max(to, last)
+		}
+	}
+	return words.IsDate(from) && to-from >= trace.Time(24*time.Hour) && (o.GPUs == nil || !o.GPUs.Divided())
 }
 
 // onlyMeets reports whether the profiles hold collectives, but nothing else that ran on devices.

@@ -117,6 +117,9 @@ func periodText(first, last trace.Time) string {
 	if !words.IsDate(last) {
 		return words.Nearly(int64(last-first)) + "; the files do not say when: times count from an unknown start"
 	}
+	if first == last {
+		return words.At(first, words.DateLayout) + " " + words.ZoneAt(first)
+	}
 	return fmt.Sprintf("%s (%s)", words.Between(first, last), words.Nearly(int64(last-first)))
 }
 

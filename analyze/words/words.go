@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
@@ -287,10 +288,20 @@ func Zone() *time.Location { return zone }
 // Clock returns t in the zone in which times are formatted.
 func Clock(t trace.Time) time.Time { return time.Unix(0, int64(t)).In(zone) }
 
+// dated says that times of day need their date.
+var dated atomic.Bool
+
+// SetDated sets whether times of day are formatted with their dates: what is reported lasts for more than a day. Like
+// [SetZone], it is for the program.
+func SetDated(is bool) { dated.Store(is) }
+
 // At formats t. Within a day of a clock change, it adds the offset from UTC, because one hour occurs twice that
 // night.
 func At(t trace.Time, layout string) string {
 	const near = 24 * time.Hour
+	if dated.Load() && strings.HasPrefix(layout, time.TimeOnly) {
+		layout = time.DateOnly + " " + layout
+	}
 	c := Clock(t)
 	from, to := c.ZoneBounds()
 	if !from.IsZero() && c.Sub(from) < near || !to.IsZero() && to.Sub(c) < near {
@@ -316,13 +327,17 @@ func ZoneAt(t trace.Time) string {
 	return c.Format("UTC-07:00")
 }
 
-// Tenths formats two times to a tenth of a second, with their dates if these differ.
+// Tenths formats two times to a tenth of a second, with their dates if these differ or are needed.
 func Tenths(from, to trace.Time) (first, last string) {
 	layout := TenthLayout
-	if Clock(from).Format(time.DateOnly) != Clock(to).Format(time.DateOnly) {
+	if !dated.Load() && Clock(from).Format(time.DateOnly) != Clock(to).Format(time.DateOnly) {
 		layout = time.DateOnly + " " + layout
 	}
-	return At(from, layout), At(to, layout)
+	first, last = At(from, layout), At(to, layout)
+	if Clock(from).Format(time.DateOnly) == Clock(to).Format(time.DateOnly) {
+		last = strings.TrimPrefix(last, Clock(to).Format(time.DateOnly+" "))
+	}
+	return first, last
 }
 
 // IsDate reports whether a time is a date. A time before 2000 counts from another origin than 1970, because no

@@ -78,3 +78,23 @@ func TestTenths(t *testing.T) {
 		}
 	}
 }
+
+// If what is reported lasts for more than a day, a time of day has its date.
+func TestDated(t *testing.T) {
+	inZone(t, "UTC")
+	SetDated(true)
+	t.Cleanup(func() { SetDated(false) })
+	from, to := instant(t, "2026-08-17T20:53:20Z"), instant(t, "2026-08-17T20:53:41Z")
+	if got := At(from, TenthLayout); got != "2026-08-17 20:53:20.0" {
+		t.Errorf("%q", got)
+	}
+	if got := At(from, DateLayout); got != "2026-08-17 20:53:20.000" {
+		t.Errorf("%q", got)
+	}
+	if first, last := Tenths(from, to); first != "2026-08-17 20:53:20.0" || last != "20:53:41.0" {
+		t.Errorf("%q to %q", first, last)
+	}
+	if got := Between(from, to); got != "2026-08-17 20:53:20 to 20:53:41 UTC" {
+		t.Errorf("%q", got)
+	}
+}
