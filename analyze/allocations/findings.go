@@ -174,11 +174,10 @@ func (m *Memory) Words() string {
 		}
 		text := fmt.Sprintf("%s device %d: %s in use of %s reserved", d.Rank, d.Number, words.Size(d.Allocated), words.Size(d.Reserved))
 		if d.Told {
-			text += fmt.Sprintf(", peak %s", words.Size(d.Replay.Peak.Allocated))
+			text += fmt.Sprintf(", %s, peak %s", sinceBefore(d.Allocated-d.Replay.Start.Allocated), words.Size(d.Replay.Peak.Allocated))
 			if d.PeakTime != 0 {
 				text += " at " + words.At(d.PeakTime, "15:04:05.000")
 			}
-			text += ", " + sinceBefore(d.Allocated-d.Replay.Start.Allocated)
 		}
 		if d.LargestFree > 0 {
 			text += fmt.Sprintf(", %s free in blocks of %s at most", words.Size(d.Free), words.Size(d.LargestFree))

@@ -188,7 +188,11 @@ func (g *GPUs) Unclassified() (part float64, which string) {
 	names := order.Largest(byName)
 	var most []string
 	for _, name := range names[:min(len(names), namedUnknown)] {
-		most = append(most, fmt.Sprintf("`%s` %.1f %%", table.CutMiddle(profile.BareName(name), 48, table.Style{ASCII: true}), 100*distribution.Fraction(byName[name], all)))
+		called := "no name"
+		if name != "" {
+			called = "`" + table.CutMiddle(profile.BareName(name), 48, table.Style{ASCII: true}) + "`"
+		}
+		most = append(most, fmt.Sprintf("%s %.1f %%", called, 100*distribution.Fraction(byName[name], all)))
 	}
 	if more := len(names) - len(most); more > 0 {
 		most = append(most, fmt.Sprintf("and %d more", more))

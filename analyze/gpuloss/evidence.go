@@ -1,9 +1,11 @@
 package gpuloss
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
@@ -90,28 +92,30 @@ func lone(g *gpu.GPUs, of func(*gpu.GPU) int64, share float64) *gpu.GPU {
 	return found[0]
 }
 
-// outlier names, in brackets, the device that spends a share of its time on something that is twice as
-// large as any other device's, and a tenth of the time larger; "" if there is none.
+// outlier names, in brackets, the device, or the two devices, that spend a share of their time on something that is
+// twice as large as any other device's, and a tenth of the time larger; "" if there are none.
 func outlier(g *gpu.GPUs, of func(*gpu.GPU) int64) string {
-	const times = 2
-	var most *gpu.GPU
-	first, second := 0.0, 0.0
+	const times, most = 2, 2
+	part := func(d *gpu.GPU) float64 { return distribution.Fraction(of(d), d.Length()) }
+	list := make([]*gpu.GPU, len(g.GPUs))
 	for i := range g.GPUs {
-		switch part := distribution.Fraction(of(&g.GPUs[i]), g.GPUs[i].Length()); {
-		case most == nil || part > first:
-			most, first, second = &g.GPUs[i], part, first
-		case part > second:
-			second = part
+		list[i] = &g.GPUs[i]
+	}
+	slices.SortStableFunc(list, func(a, b *gpu.GPU) int { return cmp.Compare(part(b), part(a)) })
+	var named []string
+	for n := 1; n <= min(most, len(list)-1); n++ {
+		last, next := part(list[n-1]), part(list[n])
+		named = append(named, fmt.Sprintf("%s %.0f %%", g.Label(list[n-1]), 100*last))
+		if last < times*next || last-next < muchLate {
+			continue
 		}
+		others := "the other"
+		if len(list) > n+1 {
+			others = "no other more than"
+		}
+		return fmt.Sprintf(" (%s, %s %.0f %%)", strings.Join(named, ", "), others, 100*next)
 	}
-	if len(g.GPUs) < 2 || first < times*second || first-second < muchLate {
-		return ""
-	}
-	others := "the other"
-	if len(g.GPUs) > 2 {
-		others = "no other more than"
-	}
-	return fmt.Sprintf(" (%s %.0f %%, %s %.0f %%)", g.Label(most), 100*first, others, 100*second)
+	return ""
 }
 
 // spread says on which device a share of the time is smallest, and on which largest; it returns nothing

@@ -128,11 +128,12 @@ func ExposedCopies(g *gpu.GPUs) ([]finding.Finding, finding.Check) {
 	if check.State() != finding.LookedAt || share < muchCopied {
 		return nil, check
 	}
-	text := fmt.Sprintf("%s %.0f %% of the time copying memory while no kernel runs (normal in serving: under 5 %%)", GPUsSpend(g), 100*share)
+	copied := func(g *gpu.GPU) int64 { return g.Exposed(kernelname.ClassMemory) }
+	text := fmt.Sprintf("%s %.0f %% of the time%s copying memory while no kernel runs (normal in serving: under 5 %%)", GPUsSpend(g), 100*share, outlier(g, copied))
 	if !slices.ContainsFunc(g.GPUs, func(d gpu.GPU) bool { return d.Kernels > 0 }) {
 		text = "no kernel was recorded: " + devices(g) + " only copied or filled memory"
 	}
-	evidence := append(largestCopies(g), spread(g, "exposed_copy_ns", func(g *gpu.GPU) int64 { return g.Exposed(kernelname.ClassMemory) }))
+	evidence := append(largestCopies(g), spread(g, "exposed_copy_ns", copied))
 	return []finding.Finding{shareFinding("copies", "exposed copies", share, text, evidence...)}, check
 }
 

@@ -235,7 +235,9 @@ func TestOutlier(t *testing.T) {
 	for _, c := range []struct {
 		idle []int64
 		want string
-	}{{[]int64{35, 6}, " (TP0 35 %, the other 6 %)"}, {[]int64{6, 35, 8}, " (TP1 35 %, no other more than 8 %)"}, {[]int64{20, 35}, ""}, {[]int64{6, 1}, ""}, {[]int64{35}, ""}} {
+	}{{[]int64{35, 6}, " (TP0 35 %, the other 6 %)"}, {[]int64{6, 35, 8}, " (TP1 35 %, no other more than 8 %)"},
+		{[]int64{6, 35, 8, 40}, " (TP3 40 %, TP1 35 %, no other more than 8 %)"}, {[]int64{35, 6, 38}, " (TP2 38 %, TP0 35 %, the other 6 %)"}, {[]int64{35, 36, 37, 8}, ""},
+		{[]int64{20, 35}, ""}, {[]int64{6, 1}, ""}, {[]int64{35}, ""}} {
 		g := &gpu.GPUs{}
 		for i, ms := range c.idle {
 			d := gpuOf(0, 0, map[gpu.Reason]int64{gpu.HostWork: ms})

@@ -67,7 +67,7 @@ func RetractionFindings(s *request.Set, b *cause.Costs, preempted bool) ([]findi
 		Claim: b.AllOf(retracted, cause.Retraction), Affected: finding.AffectedOf(s, retracted),
 		Show:   [][]string{{"requests", "--sort", "-retractions", "--limit", strconv.Itoa(n)}},
 		Metric: finding.Metric{Name: "share of requests retracted", Unit: table.Share, Before: math.NaN(), After: float64(n) / float64(all)},
-		Text:   fmt.Sprintf("%d of %d requests were retracted (removed from their batch %s); %s", n, all, why, place.BetweenTimes(s, retracted)),
+		Text:   fmt.Sprintf("%s of %s were retracted (removed from their batch %s); %s", words.Thousands(int64(n)), words.Counted(all, "request"), why, place.BetweenTimes(s, retracted)),
 	}}), check
 }
 
@@ -88,7 +88,7 @@ func failedFinding(s *request.Set, failed []int) finding.Finding {
 	f := finding.Finding{
 		Since: failingSince(s, failed), Cost: share, Affected: finding.AffectedOf(s, failed), Show: showEnds(s, failed),
 		Metric: finding.Metric{Name: "share of requests without an answer", Unit: table.Share, Before: math.NaN(), After: share},
-		Text:   fmt.Sprintf("%d of %d requests got no answer (%s)", len(failed), len(s.Requests), mainReasons(reasons)),
+		Text:   fmt.Sprintf("%s of %s got no answer (%s)", words.Thousands(int64(len(failed))), words.Counted(len(s.Requests), "request"), mainReasons(reasons)),
 	}
 	where, most := failingServers(s, failed)
 	if most != "" {

@@ -43,10 +43,14 @@ func GiveUpFindings(s *request.Set) ([]finding.Finding, finding.Check) {
 		return nil, check
 	}
 	share := float64(len(t.gone)) / float64(len(s.Requests))
-	after := fmt.Sprintf("%d of them after %s (a time-out)", t.n, words.Nearly(t.ns))
+	most := words.Thousands(int64(t.n))
+	if t.n == len(t.gone) {
+		most = "all"
+	}
+	after := fmt.Sprintf("%s of them after %s (a time-out)", most, words.Nearly(t.ns))
 	f := finding.Finding{
 		Subkind: GivenUp, Cost: share, Affected: finding.AffectedOf(s, t.gone),
-		Text:   fmt.Sprintf("the clients of %d of %d requests gave up, %s", len(t.gone), len(s.Requests), after),
+		Text:   fmt.Sprintf("the clients of %s of %s gave up, %s", words.Thousands(int64(len(t.gone))), words.Counted(len(s.Requests), "request"), after),
 		Brief:  fmt.Sprintf("the clients of %s %% of all requests gave up, %s", words.InPercent(share), after),
 		Metric: finding.Metric{Name: "requests given up per second", Unit: table.Number},
 		Show:   [][]string{{"requests", "--status", request.Aborted.String(), "--limit", "20"}},

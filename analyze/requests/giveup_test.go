@@ -32,7 +32,7 @@ func TestGiveUpFindings(t *testing.T) {
 	if len(found) != 1 || found[0].Since == 0 || found[0].Affected.N != 50 {
 		t.Fatalf("%+v", found)
 	}
-	if want := "the clients of 50 of 200 requests gave up, 50 of them after 2.50 s (a time-out); since "; !strings.HasPrefix(found[0].Text, want) {
+	if want := "the clients of 50 of 200 requests gave up, all of them after 2.50 s (a time-out); since "; !strings.HasPrefix(found[0].Text, want) {
 		t.Errorf("%q, want %q", found[0].Text, want)
 	}
 	if want := "since then, 51 % of clients give up, most of them after 2.50 s (before: 0 %)"; found[0].Brief != want {
