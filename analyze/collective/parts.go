@@ -198,3 +198,19 @@ func (p *partTimes) judge(ns, usual, times int64) {
 func (p *partTimes) isLong(ns, usual, times int64) bool {
 	return p.Took.N >= fewestLong && ns-usual >= longFloor && ns/times >= usual
 }
+
+// Passes reports whether collectives of a kind send to another rank or receive from it. Several coalesced ones are one kernel for both directions.
+func (p *PartKind) Passes() bool {
+	return p.Op == "send" || p.Op == "recv" || p.Op == "coalesced" && strings.Contains(p.Kernel, "SendRecv")
+}
+
+// PassesLate returns which part of the time of sends and receives is beyond the shortest of each kind: at most that is waiting.
+func (c *Collectives) PassesLate() float64 {
+	took, waits := int64(0), int64(0)
+	for i := range c.Parts {
+		if p := &c.Parts[i]; p.Passes() {
+			took, waits = distribution.AddTimes(took, p.Took.Total), distribution.AddTimes(waits, p.MostWait)
+		}
+	}
+	return distribution.Fraction(waits, took)
+}

@@ -57,6 +57,9 @@ func TestChangesOfDevicesAreEvidence(t *testing.T) {
 	more := finding.Finding{Kind: finding.Change, Subkind: metric.ExposedComm.Long, Since: 50e9, Text: "more", Brief: "since 50, more", Cost: 0.02}
 	exposed := finding.Finding{Kind: finding.GPU, Subkind: "communication", Text: "exposed", Cost: 0.3}
 	copying := finding.Finding{Kind: finding.GPU, Subkind: "copies", Text: "copying", Cost: 0.3}
+	stages := func(slowest int16) finding.Finding {
+		return finding.Finding{Kind: finding.GPU, Subkind: pipelineSubkind, At: rankAt(request.Other, "", slowest, -1), Text: "stages wait", Cost: 0.3}
+	}
 	slower := finding.Finding{Kind: finding.Change, Subkind: overtime.CopySubkind, Since: 50e9, Text: "slow", Brief: "since 50, slower", Cost: 0.1}
 	for _, c := range []struct {
 		found []finding.Finding
@@ -71,6 +74,8 @@ func TestChangesOfDevicesAreEvidence(t *testing.T) {
 		{[]finding.Finding{exposed, pace}, []string{"exposed", "longer"}},
 		{[]finding.Finding{copying, slower}, []string{"copying; since 50, slower"}},
 		{[]finding.Finding{exposed, slower}, []string{"exposed", "slow"}},
+		{[]finding.Finding{stages(1), pace}, []string{"longer"}},
+		{[]finding.Finding{stages(2), pace}, []string{"stages wait", "longer"}},
 	} {
 		var got []string
 		for _, f := range finding.Merge(c.found, consequences) {

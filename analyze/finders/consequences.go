@@ -163,6 +163,8 @@ var consequences = []finding.Consequence{
 	{Cause: finding.Straggler, Effect: finding.GPU, Subkinds: []string{gpuloss.SlowSubkind}, OnRanks: true, Enough: isComputeBound, Costs: true, Same: true},
 	{Cause: finding.Straggler, Effect: finding.Change, Subkinds: []string{overtime.PaceSubkind}, OnRanks: true, Enough: asItComputes, Dates: true},
 	{Cause: finding.Change, CauseSubkind: overtime.PaceSubkind, Effect: finding.GPU, Subkinds: []string{gpuloss.SlowSubkind}, OnRanks: true, Enough: onThatRank, Costs: true, Same: true},
+	{Cause: finding.Change, CauseSubkind: overtime.PaceSubkind, Effect: finding.GPU, Subkinds: []string{pipelineSubkind}, OnRanks: true, Enough: onThatRank},
+	{Cause: finding.GPU, CauseSubkind: gpuloss.SlowSubkind, Effect: finding.GPU, Subkinds: []string{pipelineSubkind}, OnRanks: true, Enough: onThatRank},
 	{Cause: finding.GPU, Effect: finding.Change, Subkinds: []string{overtime.GapSubkind}, Elsewhere: true, Enough: mostOfIdle, Dates: true},
 	{Cause: finding.GPU, Effect: finding.Change, Subkinds: []string{overtime.GapSubkind}, Elsewhere: true, Enough: ofIdle},
 	{Cause: finding.Straggler, Effect: finding.Change, Subkinds: []string{metric.ExposedComm.Long}, Enough: asItIsLate},

@@ -5,9 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
-	"github.com/sgtrace/sgtrace/analyze/collective"
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/place"
@@ -17,19 +15,14 @@ import (
 // Ranks that send and receive are stages of a pipeline. A stage sends what it has computed, and a step ends with the
 // last stage: stages wait for each other, and all of them for the one that computes longest. None of them is late.
 const (
-	// mostlyPassed is the part of communication time that must be in sends and receives for it to be that of a pipeline.
+	// mostlyPassed is the part of communication time that must be in sends and receives for it to be that of a pipeline, and
+	// of their time that must be waiting for it to be bubbles.
 	mostlyPassed = 0.8
 	// longerStage is the factor by which a stage must compute longer than any other to be the one that the others wait for.
 	longerStage = 1.2
 	// pipelineSubkind is the subkind of findings about pipelines.
 	pipelineSubkind = "pipeline"
 )
-
-// passes reports whether collectives of a kind send to another rank or receive from it.
-// Several coalesced ones are one kernel for both directions.
-func passes(p *collective.PartKind) bool {
-	return p.Op == "send" || p.Op == "recv" || p.Op == "coalesced" && strings.Contains(p.Kernel, "SendRecv")
-}
 
 // stages returns which part of its time each rank that sends or receives computes, the largest
 // part first; nil unless communication is mostly that.
@@ -39,7 +32,7 @@ func (m *Measured) stages() (list []stage) {
 	for i := range m.Collectives.Parts {
 		p := &m.Collectives.Parts[i]
 		all = distribution.AddTimes(all, p.Took.Total)
-		if passes(p) {
+		if p.Passes() {
 			passed, ranks[p.Rank] = distribution.AddTimes(passed, p.Took.Total), true
 		}
 	}
@@ -77,6 +70,10 @@ func (m *Measured) tellPipeline(f *finding.Finding) {
 		return
 	}
 	f.Text += fmt.Sprintf(", which all compute about as long, %.0f %% to %.0f %% of the time", 100*least.computes, 100*most.computes)
+	if m.Collectives.PassesLate() >= mostlyPassed {
+		f.Confidence = finding.Likely
+		f.Text += fmt.Sprintf(", as if too few micro-batches were in flight to keep %d stages busy", len(list))
+	}
 }
 
 // between returns in words which part of their time other stages compute.
