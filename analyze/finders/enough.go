@@ -294,6 +294,12 @@ func afterItDied(gone, died *finding.Finding) bool {
 	return gone.At.Host != "" && gone.At.Host == died.At.Host && died.Since != 0 && gone.Since >= died.Since-before && gone.Since <= died.Since+soon
 }
 
+// withoutServers reports whether a router had no server for requests soon after one died.
+func withoutServers(refused, died *finding.Finding) bool {
+	const soon = trace.Time(900e9)
+	return strings.Contains(refused.Text, "has no server for a request") && died.Since != 0 && refused.Since <= died.Since+soon
+}
+
 // asItRaised reports whether a server answered with errors because of an exception that it survived: at the same time, as far as
 // stamps in whole seconds show that, and no more often.
 func asItRaised(answers, raised *finding.Finding) bool {
@@ -314,6 +320,11 @@ func asItWasKilled(started, killed *finding.Finding) bool {
 func afterHang(failed, hang *finding.Finding) bool {
 	const before, patience = trace.Time(60e9), trace.Time(2400e9) // clocks differ
 	return hang.Since != 0 && failed.Since != 0 && failed.Since >= hang.Since-before && failed.Since <= hang.Since+patience
+}
+
+// ofWatchdog reports whether a log tells what a hang was found by: a collective that a watchdog saw time out.
+func ofWatchdog(told, hang *finding.Finding) bool {
+	return failed.TimedOut(told) && (hang.Since == 0 || told.Since == 0 || told.Since >= hang.Since)
 }
 
 // isSymptom reports whether a finding says where time went, but not why: it adds nothing once another one explains all of that time.

@@ -452,3 +452,26 @@ func TestBatchesBehindALimit(t *testing.T) {
 		}
 	}
 }
+
+// What a watchdog of collectives says is evidence of the collective that did not end, even if nothing tells when it began; and a router
+// that has no server for requests soon after one died lost it. Other hangs, and refusals before or because of a full queue, are apart.
+func TestOneIncidentOneFinding(t *testing.T) {
+	stuck := finding.Finding{Kind: finding.Hang, Text: "rank 1 waits for rank 0"}
+	died := finding.Finding{Kind: finding.Errors, Subkind: failed.Died, At: place.At(request.Unified, "a", trace.NoRank, nil), Since: 100e9, Text: "it died"}
+	router := place.At(request.Router, "router", trace.NoRank, nil)
+	for name, c := range map[string]struct {
+		cause, effect finding.Finding
+		found         int
+	}{
+		"a watchdog":      {stuck, finding.Finding{Kind: finding.Lifecycle, Subkind: failed.Hang, Since: 700e9, Text: "rank 1: a collective timed out: ALLREDUCE number 7"}, 1},
+		"a health check":  {stuck, finding.Finding{Kind: finding.Lifecycle, Subkind: failed.Hang, Since: 700e9, Text: "a: a health check failed"}, 2},
+		"no server left":  {died, finding.Finding{Kind: finding.Errors, Subkind: failed.HTTP, At: router, Since: 140e9, Text: "router: the router has no server for a request"}, 1},
+		"none before":     {died, finding.Finding{Kind: finding.Errors, Subkind: failed.HTTP, At: router, Since: 40e9, Text: "router: the router has no server for a request"}, 2},
+		"its queue, full": {died, finding.Finding{Kind: finding.Errors, Subkind: failed.HTTP, At: router, Since: 140e9, Text: "router: its queue is full"}, 2},
+	} {
+		got := finding.Merge([]finding.Finding{c.effect, c.cause}, consequences)
+		if len(got) != c.found || c.found == 1 && got[0].Text != c.cause.Text {
+			t.Errorf("%s: %d findings, want %d: %+v", name, len(got), c.found, got)
+		}
+	}
+}

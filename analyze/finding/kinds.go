@@ -1,5 +1,7 @@
 package finding
 
+import "slices"
+
 // Kind is the subject of a finding.
 type Kind string
 
@@ -33,6 +35,9 @@ const (
 	Warning  Severity = "warning"  // requests or ranks lose time
 	Info     Severity = "info"     // good to know; costs nothing
 )
+
+// order returns the place of s among severities, the worst first.
+func (s Severity) order() int { return slices.Index([]Severity{Critical, Warning, Info}, s) }
 
 // Confidence is how sure a finding is. If there is not enough data to be sure of anything,
 // there is no finding, but a [Check] that says so.

@@ -26,11 +26,19 @@ func Merge(found []Finding, consequences []Consequence) []Finding {
 	return takeConsequences(out, consequences)
 }
 
-// Sort sorts findings by decreasing cost; at equal cost, certain ones come first.
+// Sort sorts findings by decreasing cost; at equal cost, certain ones come first, and then those that matter more.
 func Sort(found []Finding) {
 	slices.SortStableFunc(found, func(x, y Finding) int {
-		return cmp.Or(cmp.Compare(y.Cost, x.Cost), cmp.Compare(x.Confidence, y.Confidence), strings.Compare(x.Text, y.Text))
+		return cmp.Or(cmp.Compare(y.weight(), x.weight()), cmp.Compare(x.Confidence, y.Confidence), cmp.Compare(x.Severity.order(), y.Severity.order()), strings.Compare(x.Text, y.Text))
 	})
+}
+
+// weight is the cost by which f is sorted. A failure whose cost is unknown may cost anything between nothing and all: half.
+func (f *Finding) weight() float64 {
+	if f.Cost == 0 && f.Severity == Critical {
+		return 0.5
+	}
+	return f.Cost
 }
 
 // sameAs reports whether two findings are about the same thing. Load and imbalance are the same, as balancers fail under load.

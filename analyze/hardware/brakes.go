@@ -98,14 +98,14 @@ func Brakes(devices []*Device, told []Slow) (list []Brake) {
 	return list
 }
 
-// brakes returns the runs of samples in which a GPU that works reports a brake.
+// brakes returns the runs of samples in which a GPU that works reports a brake: at least fewest, or all there are.
 func (d *Device) brakes() (list []Brake) {
 	every := spacing(d.reasons)
 	drawn, bits := d.drawn(every), uint64(0)
 	var free, slow, power []float64
 	var run []series.Sample
 	end := func() {
-		if len(run) >= fewest {
+		if len(run) >= min(fewest, len(d.reasons)) && len(run) > 0 {
 			b := Brake{Devices: []*Device{d}, Since: run[0].Time, Until: run[len(run)-1].Time, N: len(run), Clock: math.NaN(), Free: math.NaN(), Power: math.NaN(), Drawn: drawn, Reasons: bits}
 			if len(slow) > 0 {
 				b.Clock = order.Median(slow)
@@ -154,7 +154,7 @@ func (b *Brake) finding(devices int, from, to trace.Time) finding.Finding {
 		of, was, its = fmt.Sprintf("%d GPUs of %s", n, b.Devices[0].Host), "were", "their"
 		f.At = place.Device(b.Devices[0].Host)
 	}
-	f.Text = fmt.Sprintf("%s %s slowed down from %s to %s", of, was, words.At(b.Since, "15:04:05"), words.At(b.Until, "15:04:05"))
+	f.Text = fmt.Sprintf("%s %s slowed down %s", of, was, b.times())
 	if b.Reasons != 0 {
 		f.Text += ": " + why(b.Reasons)
 	}
@@ -176,8 +176,20 @@ func (b *Brake) finding(devices int, from, to trace.Time) finding.Finding {
 		return f
 	}
 	f.Evidence = append(f.Evidence, finding.Sentence("%s throttle reasons say so in %s of work", its, words.Counted(b.N, "sample")))
+	if b.Since == b.Until {
+		f.Until = 0
+		f.Evidence = append(f.Evidence, finding.Sentence("one moment does not tell since when: a later one tells whether it goes on"))
+	}
 	if b.Reasons&powerLimit != 0 {
 		f.Evidence = append(f.Evidence, finding.Sentence("%s power is %s W then, and was %s W at work without that: the limit is lower than it was", its, number(b.Power), number(b.Drawn)))
 	}
 	return f
+}
+
+// times says when GPUs were slowed down.
+func (b *Brake) times() string {
+	if b.Since == b.Until {
+		return "at " + words.At(b.Since, "15:04:05")
+	}
+	return fmt.Sprintf("from %s to %s", words.At(b.Since, "15:04:05"), words.At(b.Until, "15:04:05"))
 }

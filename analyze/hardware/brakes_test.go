@@ -116,3 +116,35 @@ func TestClockFalls(t *testing.T) {
 		}
 	}
 }
+
+// One scrape shows a GPU that heat slows down while it works, and says no more than that. A GPU at its limit of power is as fast as
+// it may be, and one that idles loses nothing.
+func TestOneScrapeOfBrakes(t *testing.T) {
+	for _, c := range []struct {
+		bits, util float64
+		told       string
+	}{
+		{0x48, 97, "GPU 0 of node1 was slowed down at 20:53:20: thermal slowdown by hardware; its SM clock was 510 MHz"},
+		{0x4, 97, ""},
+		{0x48, 0, ""},
+	} {
+		set := series.New(trace.NewSymbols(), &trace.Diags{})
+		f := set.Fill("metrics.txt", "Prometheus text")
+		p := f.Place(series.Place{Server: f.Server(series.Server{Host: "node1"}), Rank: trace.NoRank, GPU: 0})
+		f.Add(f.Series(series.SMClock, p), begin, 510)
+		f.Add(f.Series(series.GPUUtil, p), begin, c.util)
+		f.Add(f.Series(series.Throttling, p), begin, c.bits)
+		set.Finish(series.Known{})
+		var got string
+		found, _ := Clocks(set, nil)
+		for _, f := range found {
+			got += f.Text
+			if f.Cost != 0 || f.Until != 0 {
+				t.Errorf("%+v", f)
+			}
+		}
+		if got != c.told {
+			t.Errorf("%v: %q", c, got)
+		}
+	}
+}

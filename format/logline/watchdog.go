@@ -69,7 +69,7 @@ func (r *CollectiveReader) Watchdog(b []byte, rank int32, at trace.Time) bool {
 		r.watchedRank(rank).saw(at)
 	case bytes.Contains(message, []byte("to signal dumping")), bytes.Contains(message, []byte("preparing to dump debug info")),
 		bytes.Contains(message, []byte("FlightRecorder is disabled")), bytes.Contains(message, []byte("taking the entire process down")),
-		bytes.Contains(message, []byte("NCCL operations have failed or timed out")), bytes.Contains(message, []byte("dump signal from another rank")):
+		bytes.Contains(message, []byte("CCL operations have failed or timed out")), bytes.Contains(message, []byte("dump signal from another rank")):
 	default:
 		return r.desync(message)
 	}

@@ -1,6 +1,7 @@
 package failed
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/telemetry"
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
@@ -99,7 +101,7 @@ func serverErrors(l *telemetry.Logged) (out []finding.Finding) {
 		if a.errors.n == 0 && a.many.n == 0 {
 			for _, e := range turned {
 				f := failure(l, e, HTTP)
-				f.Cost = lost(l, e.Server, float64(e.N), taken(), lasted(l, e))
+				loses(&f, lost(l, e.Server, float64(e.N), taken(), lasted(l, e)))
 				f.Evidence = append(f.Evidence, complained(l, e, complaintsWith(l, e))...)
 				out = append(out, f)
 			}
@@ -110,7 +112,7 @@ func serverErrors(l *telemetry.Logged) (out []finding.Finding) {
 			f.Evidence = append(f.Evidence, finding.Sentence("servers took in %s", words.Counted(int(taken), "request")))
 		}
 		if n := a.errors.n + a.many.n; !a.errors.since && !a.many.since {
-			f.Cost = lost(l, int32(server), n, max(taken(), a.others()), float64(a.errors.buckets+a.many.buckets)/float64(max(1, l.Grid.N())))
+			loses(&f, lost(l, int32(server), n, max(taken(), a.others()), float64(a.errors.buckets+a.many.buckets)/float64(max(1, l.Grid.N()))))
 			if f.Cost == 0 && a.others() > 0 { // nothing but counters
 				f.Cost, f.BasisText = n/a.all.n, "its requests"
 			}
@@ -193,41 +195,53 @@ func (c *counted) evidence() []finding.Evidence {
 	return []finding.Evidence{finding.Sentence("its log has answers with an HTTP status of 500 or more")}
 }
 
-// abortions finds servers that aborted more than half of all requests that they counted since they were started, even
-// with a single scrape.
+// A count is what counters of a server counted from when to when; from 0 is since it was started.
+type count struct {
+	n        float64
+	from, to trace.Time
+}
+
+// counts returns what the counters of each server whose name has an ending counted.
+func counts(l *telemetry.Logged, ending string) []count {
+	sums := make([]count, len(l.Set.Servers))
+	begin, _, _ := l.Set.Bounds()
+	for i := range l.Set.List {
+		s := &l.Set.List[i]
+		if m := l.Set.Metric(s.Metric); m.Kind != series.Counter || !strings.HasSuffix(m.Name, ending) {
+			continue
+		}
+		sum := &sums[l.Set.Places[s.Place].Server]
+		n, from, to := grown(l.Set, i, begin)
+		if sum.n += n; from != 0 {
+			sum.from, sum.to = order.Earlier(sum.from, from), max(sum.to, to)
+		} else {
+			_, to, _ := l.Set.Extent(i)
+			sum.to = max(sum.to, to)
+		}
+	}
+	return sums
+}
+
+// abortions finds servers that aborted more than a few of the requests that they counted, even with a single scrape.
 func abortions(l *telemetry.Logged) []finding.Finding {
 	out := abortedWaiting(l)
-	type count struct {
-		n  float64
-		at trace.Time
-	}
-	last := func(name string) []count { // by server
-		sums := make([]count, len(l.Set.Servers))
-		for i := range l.Set.List {
-			s := &l.Set.List[i]
-			if m := l.Set.Metric(s.Metric); m.Kind != series.Counter || !strings.HasSuffix(m.Name, name) {
-				continue
-			}
-			var x count
-			for v := range l.Set.Each(i) {
-				if l.Opt.Inside(v.Time) {
-					x = count{v.Value, v.Time}
-				}
-			}
-			sum := &sums[l.Set.Places[s.Place].Server]
-			*sum = count{sum.n + x.n, max(sum.at, x.at)}
-		}
-		return sums
-	}
-	abortedBy, allOf := last("num_aborted_requests_total"), last("num_requests_total")
+	abortedBy, allOf := counts(l, "num_aborted_requests_total"), counts(l, "num_requests_total")
 	for server := range l.Set.Servers {
 		aborted, all := abortedBy[server], allOf[server]
-		if 2*aborted.n <= all.n || all.n == 0 {
+		if aborted.n < finding.FewDelayed || finding.DelayedOneIn*aborted.n < all.n || all.n == 0 {
 			continue
 		}
 		s := &l.Set.Servers[server]
-		f := finding.Finding{Subkind: Aborted, At: place.At(telemetry.Role(s), telemetry.Host(s), trace.NoRank, l.Names), Severity: finding.Warning, Metric: finding.Metric{Name: "aborted requests", Before: math.NaN(), After: aborted.n}}
-		f.Text = fmt.Sprintf("%s aborted %s since it was started, and counts %s in all, at %s", telemetry.Host(s), words.Counted(int(aborted.n), "request"), words.Thousands(int64(all.n)), words.TimeOfDay(aborted.at))
+		f := finding.Finding{Subkind: Aborted, At: place.At(telemetry.Role(s), telemetry.Host(s), trace.NoRank, l.Names), Severity: finding.Info, Metric: finding.Metric{Name: "aborted requests", Before: math.NaN(), After: aborted.n}}
+		if 2*aborted.n > all.n {
+			f.Severity = finding.Warning
+		}
+		when := "since it was started, and counts %s in all, at " + words.TimeOfDay(aborted.to)
+		if aborted.from != 0 {
+			f.Since, f.Until = aborted.from, aborted.to
+			when = fmt.Sprintf("between %s and %s, and counts %%s in all", words.TimeOfDay(aborted.from), words.TimeOfDay(aborted.to))
+		}
+		f.Text = fmt.Sprintf("%s aborted %s "+when, telemetry.Host(s), words.Counted(int(aborted.n), "request"), words.Thousands(int64(all.n)))
 		f.Evidence = append(f.Evidence, finding.Sentence("a request is aborted when its client disconnects before the answer, or when the server gives up on it"))
 		out = append(out, f)
 	}
@@ -285,19 +299,23 @@ func takenIn(l *telemetry.Logged) (n float64) {
 }
 
 // lost returns the cost of n failed requests of a server, as a share of the time of all servers; 0 if unknown,
-// because no line of a batch shows what else was done. within is the share of the time in which any failed, which is
-// divided by the number of servers. The cost is at most the failed requests' share of all requests, if that is known.
+// because nothing tells how many requests did not fail. within is the share of the time in which any failed, which is
+// divided by the number of servers. The cost is at most the failed requests' share of all requests.
 func lost(l *telemetry.Logged, server int32, n, taken, within float64) float64 {
-	if l.Grid.N() == 0 {
+	if l.Grid.N() == 0 || taken <= 0 {
 		return 0
 	}
 	if telemetry.Role(&l.Set.Servers[server]) != request.Router {
 		within /= float64(serversOf(l))
 	}
-	if taken > 0 {
-		within = min(within, n/(n+taken))
+	return min(1, max(least, min(within, n/(n+taken))))
+}
+
+// loses sets the cost of failed requests: a failure whose cost is unknown is critical, too.
+func loses(f *finding.Finding, cost float64) {
+	if f.Cost = cost; cost == 0 {
+		f.Severity = cmp.Or(f.Severity, finding.Critical)
 	}
-	return min(1, max(least, within))
 }
 
 // least is the smallest share of the time that an event costs.
@@ -315,6 +333,15 @@ func serversOf(l *telemetry.Logged) int {
 		servers[l.Ranks[i].Server] = true
 	}
 	return max(1, len(servers))
+}
+
+// serversWith returns the number of servers that log batches or count their work, and of one more if it does neither.
+func serversWith(l *telemetry.Logged, server int32) int {
+	n := serversOf(l)
+	if len(l.Ranks) > 0 && !slices.ContainsFunc(l.Ranks, func(r telemetry.Rank) bool { return r.Server == server }) {
+		n++
+	}
+	return n
 }
 
 // routedTo returns the number of servers that run requests, including those without logs that a router names.

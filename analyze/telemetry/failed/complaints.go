@@ -15,7 +15,7 @@ import (
 func tracebacks(l *telemetry.Logged) (out []finding.Finding) {
 	for i := range l.Events {
 		e := &l.Events[i]
-		if e.Kind != series.Traceback || ended(l, e) || ofNCCL(e) && near(l, e, func(o *telemetry.Event) bool { return o.Kind == series.Communication }) || isVictim(e.Text) && near(l, e, func(o *telemetry.Event) bool { return o.Kind == series.Timeout }) || ofTransfer(e) && near(l, e, isLostTransfer) ||
+		if e.Kind != series.Traceback || ended(l, e) || near(l, e, func(o *telemetry.Event) bool { return isTold(e, o) }) || ofNCCL(e) && near(l, e, func(o *telemetry.Event) bool { return o.Kind == series.Communication }) || isVictim(e.Text) && near(l, e, func(o *telemetry.Event) bool { return o.Kind == series.Timeout }) || ofTransfer(e) && near(l, e, isLostTransfer) ||
 			follows(e.Text) && near(l, e, tellsWhy) || strings.HasSuffix(e.Text, unended) && near(l, e, func(o *telemetry.Event) bool { return o.Kind == series.Complaint }) {
 			continue
 		}

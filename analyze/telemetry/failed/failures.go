@@ -71,7 +71,7 @@ func transfers(l *telemetry.Logged) (out []finding.Finding) {
 			n, within = max(n, float64(e.N)), max(within, lasted(l, e)) // the lines of a group are about the same requests
 		}
 		if lead.First != 0 {
-			f.Cost = lost(l, lead.Server, n, takenIn(l), within)
+			loses(&f, lost(l, lead.Server, n, takenIn(l), within))
 		}
 		if s := gaveUpAfter(lead); s > 0 && lead.First != 0 {
 			f.Since -= s
@@ -196,14 +196,15 @@ func failure(l *telemetry.Logged, e *telemetry.Event, subkind string) finding.Fi
 const sinceThen = "server time since then"
 
 // down adds the cost of a server that ended or stalled: its share of the time of all servers until it is ready again,
-// or until the logs of others end. The cost is 1 if it never served, or if no log goes on after that, which is then
-// on the basis of sinceThen.
+// or until the logs of others end. If no log goes on after that, the cost is all, on the basis of sinceThen. It is unknown
+// if no server logs what it did, or the time of the end is unknown: then there is no whole that it is a part of.
 func down(l *telemetry.Logged, e *telemetry.Event, f finding.Finding) finding.Finding {
-	if f.Cost = 1; l.To <= l.From || e.First == 0 {
+	if l.To <= l.From || e.First == 0 {
+		f.Severity = cmp.Or(f.Severity, finding.Critical)
 		return f
 	}
 	part := func(to trace.Time) float64 { // share of the whole time, which may begin before the first batch
-		return share(to-f.Since, max(l.To, to)-min(l.From, f.Since), serversOf(l))
+		return share(to-f.Since, max(l.To, to)-min(l.From, f.Since), serversWith(l, e.Server))
 	}
 	if o := ready(l, e.Server, e.First, math.MaxInt64); o != nil {
 		f.Cost = part(o.First)
@@ -212,9 +213,8 @@ func down(l *telemetry.Logged, e *telemetry.Event, f finding.Finding) finding.Fi
 	switch {
 	case batchAfter(l, e):
 		f.Cost = least
-	case e.First <= l.From: // it never served
 	case l.To-e.First <= together:
-		f.BasisText = sinceThen
+		f.Cost, f.BasisText = 1, sinceThen
 	default:
 		f.Cost = part(l.To)
 	}

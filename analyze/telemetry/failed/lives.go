@@ -67,7 +67,7 @@ func Lives(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 			out = append(out, f)
 		}
 	}
-	out = slices.Concat(out, slowStarts(l), again(l), notReady(l))
+	out = slices.Concat(out, slowStarts(l), longStarts(l), again(l), notReady(l))
 	return out, check
 }
 
@@ -149,6 +149,9 @@ func hang(l *telemetry.Logged, e *telemetry.Event) finding.Finding {
 		if o := &l.Events[k]; e.Kind == series.Timeout && (byWatchdog(o) || o.Kind == series.Exception && isVictim(o.Text)) && endsSoon(e, o) {
 			f.Evidence = append(f.Evidence, finding.Sentence("then: %s", l.Sentence(o)))
 		}
+		if o := &l.Events[k]; isTold(o, e) {
+			f.Evidence = append(f.Evidence, finding.Sentence("along with it: %s", l.Sentence(o)))
+		}
 	}
 	for k := range l.Events {
 		if o := &l.Events[k]; isLostTransfer(o) && o.Server == e.Server && max(o.First-e.First, e.First-o.First) <= together {
@@ -158,10 +161,23 @@ func hang(l *telemetry.Logged, e *telemetry.Event) finding.Finding {
 	return f
 }
 
-// leaves reports whether a process of a server ended for a reason of its own after the last batch, long before the
+// TimedOut reports whether a finding is that a collective timed out, in the words of a watchdog.
+func TimedOut(f *finding.Finding) bool {
+	return f.Subkind == Hang && strings.Contains(f.Text, "a collective ")
+}
+
+// isTold reports whether an exception is how a program learns that a collective timed out: it is raised at that time.
+func isTold(e, timeout *telemetry.Event) bool {
+	return e.Kind == series.Traceback && timeout.Kind == series.Timeout && e.Server == timeout.Server && strings.HasPrefix(timeout.Text, "a collective ") && max(e.First-timeout.First, timeout.First-e.First) <= exact
+}
+
+// leaves reports whether a process of a server ended for a reason of its own after the last batch, before the
 // watchdog of another process, which waited for it, gave up.
 func leaves(l *telemetry.Logged, end, hang *telemetry.Event) bool {
-	if end.Server != hang.Server || end.Kind != series.Exception && end.Kind != series.OutOfMemory || follows(end.Text) || byWatchdog(end) || end.First == 0 || hang.First-end.First <= together || hang.First-end.First > telemetry.Apart+together {
+	if end.Server != hang.Server || end.Kind != series.Exception && end.Kind != series.OutOfMemory || follows(end.Text) || byWatchdog(end) || end.First == 0 || hang.First-end.First <= exact || hang.First-end.First > telemetry.Apart+together {
+		return false
+	}
+	if waited := gaveUpAfter(hang); waited > 0 && hang.First-waited+exact < end.First { // it did not respond before, either
 		return false
 	}
 	return lastBatch(l, end.Server, hang.First) <= end.First+exact && !slices.ContainsFunc(l.Events, func(o telemetry.Event) bool {

@@ -1,8 +1,11 @@
 package failed
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
@@ -87,6 +90,83 @@ func slowStarts(l *telemetry.Logged) (out []finding.Finding) {
 	return out
 }
 
+// LongStart is the subkind of findings about starts that took long, whatever others took.
+const LongStart = "long start"
+
+// stages maps the steps of a start to what the time after a step that begins something is for, or else the time before
+// a step that ends it.
+var stages = map[string]struct{ after, before string }{
+	"starts its engine":                 {"", ""},
+	"sets up communication":             {"communication", "what comes before communication"},
+	"tries which GPUs reach each other": {"communication", "communication"},
+	"loads weights":                     {"its weights", "what comes before its weights"},
+	"has its weights":                   {"", "its weights"},
+	"compiles its model":                {"compiling", "compiling"},
+	"has compiled its model":            {"", "compiling"},
+	"has warmed up":                     {"", "warming up"},
+	"has its KV cache":                  {"", "its KV cache"},
+	"captures graphs":                   {"its graphs", "what comes before its graphs"},
+	"has its graphs":                    {"", "its graphs"},
+	"has its engine":                    {"", "other work of its engine"},
+	"is ready":                          {"", "its HTTP server"},
+}
+
+// stageOf returns the step of a start that an event tells about.
+func stageOf(e *telemetry.Event) string {
+	step, _, _ := strings.Cut(e.Text, ",")
+	if strings.HasPrefix(step, "has a KV cache") {
+		return "has its KV cache"
+	}
+	return step
+}
+
+// longStarts finds servers whose start took longer than vLLM's front end waits for an engine, 10 minutes, and tells what
+// took how long: the time of each step is since the one before it, so that they add up.
+func longStarts(l *telemetry.Logged) (out []finding.Finding) {
+	const long, least = trace.Time(600e9), trace.Time(1e9)
+	for server := range l.Set.Servers {
+		var first, last *telemetry.Event
+		took := map[string]trace.Time{}
+		for i := range l.Events {
+			e := &l.Events[i]
+			to, known := stages[stageOf(e)]
+			if e.Server != int32(server) || e.First == 0 || !known || e.Kind != series.Starting && e.Kind != series.Ready {
+				continue
+			}
+			if first == nil {
+				first = e
+			} else if what := cmp.Or(stages[stageOf(last)].after, to.before); what != "" {
+				took[what] += e.First - last.First
+			}
+			if last = e; e.Kind == series.Ready {
+				break
+			}
+		}
+		if first == nil || last.First-first.First < long || last.Kind != series.Ready && !servesLater(l, last) {
+			continue
+		}
+		f := failure(l, first, LongStart)
+		f.Severity, f.Until = finding.Info, last.First
+		f.Metric = finding.Metric{Name: "time to start", Unit: table.Duration, Before: math.NaN(), After: float64(last.First - first.First)}
+		f.Text = fmt.Sprintf("%s took %s to start, until %s", telemetry.Host(&l.Set.Servers[server]), words.Nearly(int64(last.First-first.First)), words.TimeOfDay(last.First))
+		most := slices.SortedFunc(maps.Keys(took), func(x, y string) int { return cmp.Or(cmp.Compare(took[y], took[x]), cmp.Compare(x, y)) })
+		var parts []string
+		for i, what := range most {
+			if i == 0 {
+				f.Text += fmt.Sprintf(": %s of it for %s", words.Nearly(int64(took[what])), what)
+			} else if took[what] >= least {
+				parts = append(parts, fmt.Sprintf("%s for %s", words.Nearly(int64(took[what])), what))
+			}
+		}
+		f.Evidence = []finding.Evidence{finding.Sentence("%s:%d to %s:%d", first.File, first.Line, last.File, last.Line)}
+		if len(parts) > 0 {
+			f.Evidence = slices.Insert(f.Evidence, 0, finding.Sentence("besides: %s", strings.Join(parts, ", ")))
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
 // NotReady is the subkind of findings about servers whose logs end before they are ready.
 const NotReady = "not ready"
 
@@ -120,12 +200,17 @@ func notReady(l *telemetry.Logged) (out []finding.Finding) {
 		}
 		step, _, _ := strings.Cut(e.Text, ",")
 		amid := amidStart[step]
-		if amid == "" || killed[e.Server] {
+		failed := slices.ContainsFunc(l.Events, func(o telemetry.Event) bool { return ends(&o) && o.Server == e.Server && o.First >= e.First-exact })
+		if amid == "" || killed[e.Server] || failed {
 			continue
 		}
 		f := failure(l, e, NotReady)
 		f.Text = fmt.Sprintf("the log of %s ends at %s %s, before it was ready", telemetry.Host(&l.Set.Servers[e.Server]), words.TimeOfDay(src.Last), amid)
-		f.Evidence = append(f.Evidence, finding.Sentence("the log does not say why: its processes were killed, or somebody copied it while the server started"))
+		why := finding.Sentence("the log does not say why: its processes were killed, or somebody copied it while the server started")
+		if src.Other > 0 {
+			why = finding.Sentence("see %s:%d, the first of %s of warnings or errors that sgtrace does not recognize, for why", src.Name, src.FirstOther, words.Counted(src.Other, "line"))
+		}
+		f.Evidence = append(f.Evidence, why)
 		out = append(out, f)
 	}
 	return out

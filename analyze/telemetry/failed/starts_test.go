@@ -153,3 +153,47 @@ func TestLongSteps(t *testing.T) {
 		}
 	}
 }
+
+// A start of more than ten minutes is told by what took most of it; the parts add up to the whole. A shorter one is not told.
+func TestLongStarts(t *testing.T) {
+	const sec, begin = trace.Time(1e9), trace.Time(1_700_000_000e9)
+	for _, graphs := range []trace.Time{560, 60} {
+		set := series.New(trace.NewSymbols(), &trace.Diags{})
+		f, p := fillServer(set, 0)
+		at := begin
+		for _, step := range []struct {
+			took trace.Time // since the one before
+			text string
+		}{{0, "sets up communication"}, {30, "loads weights"}, {100, "has its weights, after 100 s"}, {20, "has its KV cache"}, {5, "captures graphs"}, {graphs, "has its graphs"}} {
+			at += step.took * sec
+			f.Instant(series.Instant{Time: at, Kind: series.Starting, Place: p, Line: 1, Count: 1}, step.text)
+		}
+		f.Instant(series.Instant{Time: at + 5*sec, Kind: series.Ready, Place: p, Line: 2, Count: 1}, "is ready")
+		set.Finish(series.Known{})
+		found := longStarts(telemetry.Measure(set, telemetry.Options{}))
+		if long := graphs == 560; len(found) != 1 && long || len(found) != 0 && !long {
+			t.Fatalf("%d s: %+v", graphs, found)
+		} else if long && (found[0].Text != "a took 720 s to start, until 22:25:20: 560 s of it for its graphs" ||
+			found[0].Evidence[0].Text != "besides: 100 s for its weights, 30 s for communication, 20 s for its KV cache, 5 s for its HTTP server, 5 s for what comes before its graphs") {
+			t.Errorf("%+v", found[0])
+		}
+	}
+}
+
+// An exception as a collective times out is how a program learns of that; one of another time is a separate finding.
+func TestExceptionOfACollective(t *testing.T) {
+	const at = trace.Time(1_700_000_000e9)
+	for later, want := range map[trace.Time]int{1e9: 0, 300e9: 1} {
+		set := series.New(trace.NewSymbols(), &trace.Diags{})
+		f, p := fillServer(set, 0)
+		f.Instant(series.Instant{Time: at, Kind: series.Timeout, Place: p, Line: 1, Count: 1}, "a collective timed out: ALLREDUCE number 7")
+		f.Instant(series.Instant{Time: at + later, Kind: series.Traceback, Place: p, Line: 2, Count: 1}, "RuntimeError: the stream does not end")
+		set.Finish(series.Known{})
+		l := telemetry.Measure(set, telemetry.Options{})
+		raised, _ := Failures(l)
+		hangs, _ := Lives(l)
+		if len(raised) != want || len(hangs) != 1 || !TimedOut(&hangs[0]) {
+			t.Errorf("%d: raised %v, hangs %v", later, raised, hangs)
+		}
+	}
+}
