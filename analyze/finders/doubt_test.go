@@ -52,7 +52,7 @@ func TestLostEventsLowerConfidence(t *testing.T) {
 // Lost events of one run say nothing about another.
 func TestLostEventsOfOneRun(t *testing.T) {
 	part := func(file string, from trace.Time) *gpu.GPUs {
-		return &gpu.GPUs{Files: []string{file}, Runs: []request.Interval{{From: from, To: from + 1}}}
+		return &gpu.GPUs{GPUs: []gpu.GPU{{Rank: "rank of " + file}}, Files: []string{file}, Runs: []request.Interval{{From: from, To: from + 1}}}
 	}
 	for place, want := range map[string]finding.Confidence{
 		"a.sqlite": finding.Likely, "a.sqlite:KERNELS": finding.Likely, "b.sqlite": finding.Certain, "a.sqlite2": finding.Certain, "": finding.Certain,
@@ -61,9 +61,11 @@ func TestLostEventsOfOneRun(t *testing.T) {
 		m.Of.Diags = &trace.Diags{}
 		m.Of.Diags.Add(trace.Diag{Message: trace.NsysTableDamaged, Pos: trace.Pos{File: place}})
 		for f, want := range map[*finding.Finding]finding.Confidence{
-			{Since: 10, Until: 11}: want, // of the first run
-			{Since: 10, Until: 15}: finding.Likely,
-			{}:                     finding.Likely,
+			{Since: 10, Until: 11}:     want, // of the first run
+			{Since: 10, Until: 15}:     finding.Likely,
+			{Rank: "rank of a.sqlite"}: want,
+			{Rank: "another"}:          finding.Likely,
+			{}:                         finding.Likely,
 		} {
 			f.CostBasis, f.Confidence = finding.GPUTime, finding.Certain
 			if m.doubt(f); f.Confidence != want {

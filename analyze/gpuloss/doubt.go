@@ -29,13 +29,16 @@ func DoubtDamaged(f *finding.Finding, g *gpu.GPUs, problems []trace.Diag) {
 		finding.Sentence("events may be missing, and missing work looks like idle time [%s]", problems[i].Code))
 }
 
-// runFiles returns the inputs of the run that a finding is about, if it is about one of several: see [gpu.GPUs.EachRun].
+// runFiles returns the inputs of the run that a finding is about, if it is about one of several, see [gpu.GPUs.EachRun],
+// or about a rank of one.
 func runFiles(f *finding.Finding, g *gpu.GPUs) (files []string, ofRun bool) {
-	if g == nil || f.Since == 0 {
+	if g == nil {
 		return nil, false
 	}
+	of := func(d gpu.GPU) bool { return d.Rank == f.Rank }
 	for _, part := range g.Parts {
-		if part.Runs[0].From == f.Since && part.Runs[len(part.Runs)-1].To == f.Until {
+		whole := part.Runs[0].From == f.Since && part.Runs[len(part.Runs)-1].To == f.Until
+		if whole || f.Rank != "" && slices.ContainsFunc(part.GPUs, of) {
 			return part.Files, true
 		}
 	}

@@ -79,7 +79,7 @@ const Arrives = "arrives"
 
 // Text says in a sentence which rank is late, how often, by how much, and what that costs.
 func (s *Straggler) Text() string {
-	text := fmt.Sprintf("%s %s last in %d of %d %s", s.Name, s.Verb, s.Last, s.SyncPoints, s.What)
+	text := fmt.Sprintf("%s %s last in %s of %s %s", s.Name, s.Verb, words.Thousands(int64(s.Last)), words.Thousands(int64(s.SyncPoints)), s.What)
 	if o := s.Intermittent; o != nil {
 		text = fmt.Sprintf("%s is late in %s of %s %s", s.Name, words.Thousands(int64(o.Steps)), words.Thousands(int64(s.SyncPoints)), s.What)
 	}
