@@ -9,6 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -158,6 +159,9 @@ func (f *Fleet) Drifts() (found []finding.Finding, check finding.Check) {
 // Words says how many runs there are, which GPUs and hosts are late or slow repeatedly, and when step times changed.
 func (f *Fleet) Words() string {
 	parts := []string{words.Thousands(int64(len(f.Runs))) + between(f.Runs[0].From, f.Runs[len(f.Runs)-1].From)}
+	if idle := order.Count(f.Runs, func(r *Run) bool { return r.recorded() == 0 && r.RequestTime == 0 }); idle > 0 && idle < len(f.Runs) {
+		parts[0] += fmt.Sprintf(" (%s without work of devices or requests)", words.Thousands(int64(idle)))
+	}
 	repeats := false
 	for i := range f.Offenders {
 		if o := &f.Offenders[i]; o.repeats() && o.Because == nil {

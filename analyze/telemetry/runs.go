@@ -108,12 +108,17 @@ func Overloads(set *series.Set) (out []finding.Finding, check finding.Check) {
 	if len(set.Runs) == 0 {
 		check.Reason = "no input is of a load generator"
 	}
+	all := 0.0
+	for i := range set.Runs {
+		all += max(0, set.Runs[i].Duration)
+	}
 	for i := range set.Runs {
 		r := &set.Runs[i]
 		if math.IsInf(r.Rate, 0) || !(r.Rate > served(r)) || !(r.TTFT.Median > ofTheRun*r.Duration) {
 			continue
 		}
-		f := finding.Finding{At: place.Device(fmt.Sprintf("%s %s at %g requests/s", r.Backend, r.Dataset, r.Rate)), Subkind: fmt.Sprintf("offered %g", r.Rate), CostBasis: finding.ServerTime, Confidence: finding.Likely, Cost: min(1, r.TTFT.Median/r.Duration),
+		f := finding.Finding{At: place.Device(fmt.Sprintf("%s %s at %g requests/s", r.Backend, r.Dataset, r.Rate)), Subkind: fmt.Sprintf("offered %g", r.Rate), CostBasis: finding.ServerTime, Confidence: finding.Likely,
+			Cost:   r.Duration * (1 - served(r)/r.Rate) / all, // for that long, they catch up with what was offered in the rest of the time
 			Metric: finding.Metric{Name: "ttft p50", Unit: table.Duration, Before: math.NaN(), After: r.TTFT.Median * 1e9}}
 		f.Text = fmt.Sprintf("of %s requests/s offered, the servers complete only %s: half of the requests wait more than %s for their first token, in a run of %s", words.ThreeDigits(r.Rate), words.ThreeDigits(served(r)),
 			words.Nearly(int64(r.TTFT.Median*1e9)), words.Nearly(int64(r.Duration*1e9)))
