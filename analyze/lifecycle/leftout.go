@@ -102,8 +102,8 @@ func (l *Lives) leftOutOf(role request.Role, list []idling) finding.Finding {
 	missed := order.SumRows(list, func(e *idling) int64 { return int64(e.missed) })
 	lengths := order.EachRow(list, func(e *idling) int64 { return int64(e.to - e.from) })
 	from, to := words.Tenths(f.Since, f.Until)
-	f.Text = fmt.Sprintf("%s got no requests for %s %d times between %s and %s, and had nothing to do: %s %d requests that came meanwhile (does a router consider %s unhealthy?)",
-		who, words.Nearly(distribution.LowerMedian(lengths)), len(list), from, to, [...]string{"others had the", "the others had the"}[min(1, len(servers)-1)], missed,
+	f.Text = fmt.Sprintf("%s got no requests for %s %d times between %s and %s, and had nothing to do: %s %s that came meanwhile (does a router consider %s unhealthy?)",
+		who, words.Nearly(distribution.LowerMedian(lengths)), len(list), from, to, [...]string{"others had the", "the others had the"}[min(1, len(servers)-1)], words.Counted(int(missed), "request"),
 		[...]string{"it", "them"}[min(1, len(servers)-1)])
 	for _, e := range list {
 		from, to := words.Tenths(e.from, e.to)

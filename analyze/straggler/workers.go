@@ -130,14 +130,15 @@ type pace struct {
 	slowest []int     // number of steps in which each is the slowest
 	steps   int
 	// cost is the part of the steps by which their slowest worker exceeds the median: what they would be shorter without
-	// the excess. The other workers compute less than the slowest one in all of a step, and wait for it.
-	cost float64
+	// the excess. The other workers compute less than the slowest one in all of a step, and wait for it. uneven is that
+	// by which it exceeds the mean: what they would be shorter if the same work were divided evenly.
+	cost, uneven float64
 }
 
 // paceOf compares workers in the steps that all of them have. lasts is how long each step lasts.
 func paceOf(list []*worker, lasts map[int64]int64) pace {
 	p := pace{list: list, slowest: make([]int, len(list))}
-	var excess, length int64
+	var excess, beyond, length int64
 	ratios := make([][]float64, len(list))
 	g := NewSyncSamples(make([]string, len(list)), 0)
 	took := make([]int64, len(list))
@@ -155,9 +156,10 @@ func paceOf(list []*worker, lasts map[int64]int64) pace {
 			ratios[i] = append(ratios[i], distribution.Fraction(ns, median))
 		}
 		excess = distribution.AddTimes(excess, slices.Max(took)-median)
+		beyond = distribution.AddTimes(beyond, slices.Max(took)-distribution.SumTimes(took)/int64(len(took)))
 		length = distribution.AddTimes(length, lasts[step])
 	}
-	p.cost = distribution.Fraction(excess, max(length, excess))
+	p.cost, p.uneven = distribution.Fraction(excess, max(length, excess)), distribution.Fraction(beyond, max(length, excess))
 	g.EachWait(func(_ trace.Time, last int, _ []int64) { p.slowest[last]++ })
 	for _, r := range ratios {
 		p.ratio = append(p.ratio, distribution.LowerMedian(r))
@@ -263,11 +265,11 @@ func (p *pace) finding(slow []int, chance float64) finding.Finding {
 			others[0], others[1] = min(others[0], r), max(others[1], r)
 		}
 	}
-	where := p.list[slow[0]].name
+	where, cost := p.list[slow[0]].name, p.cost
 	text := fmt.Sprintf("%s computes %.2f times as long as the median of its %d peers, and is the slowest in %d of %d steps", where, to, len(p.list)-1, n, p.steps)
 	cause := "one worker alone is slow: look at its machine"
 	if len(slow) > 1 {
-		where = p.list[slow[0]].stage
+		where, cost = p.list[slow[0]].stage, p.uneven
 		all := fmt.Sprintf("all %d", len(slow))
 		if len(slow) == 2 {
 			all = "both"
@@ -276,7 +278,7 @@ func (p *pace) finding(slow []int, chance float64) finding.Finding {
 			all, where, from, to, len(p.list), n, p.steps)
 		cause = "all workers of the stage are slow, so the stage has more to do and no machine is slow: rebalance the layers between stages"
 	}
-	f := finding.Finding{Subkind: workerSubkind + where, Text: text, Cost: p.cost, P: finding.Chance(chance), CostBasis: finding.RankTime,
+	f := finding.Finding{Subkind: workerSubkind + where, Text: text, Cost: cost, P: finding.Chance(chance), CostBasis: finding.RankTime,
 		Metric: finding.Metric{Name: "computation", Unit: table.Number, Before: 1, After: to}}
 	f.Evidence = []finding.Evidence{finding.Sentence("%s", cause),
 		finding.Sentence("the other %s take %.2f to %.2f times the median", words.Counted(len(p.list)-len(slow), "worker"), others[0], others[1])}
