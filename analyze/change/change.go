@@ -172,7 +172,7 @@ func (c *Change) finding(b *cause.Costs, claim finding.Claim) finding.Finding {
 	first := &c.Shifts[0]
 	f := finding.Finding{
 		Kind: first.findingKind(), At: first.Location, Since: c.Time, Within: max(c.Time-c.First, c.Last-c.Time), Text: c.Sentence(), P: finding.Chance(c.P), Metric: first.metric(), Claim: claim,
-		Evidence: []finding.Evidence{finding.Sentence("%s if nothing had changed", words.Chance(c.P)).
+		Evidence: []finding.Evidence{finding.ByChance(c.P).
 			In("changes", finding.Row("what", first.subject(), "part", "first"), "p", c.P)},
 	}
 	switch {

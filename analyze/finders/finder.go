@@ -112,6 +112,7 @@ func (m *Measured) Look(list []Finder) Result {
 		r.Findings, r.Sum = m.settle(r.Findings)
 	}
 	finding.Sort(r.Findings)
+	finding.SortEvidence(r.Findings)
 	r.All = found
 	m.callThem(&r)
 	for _, list := range [...][]finding.Finding{r.All, r.Findings} {

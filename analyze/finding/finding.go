@@ -182,6 +182,10 @@ type Evidence struct {
 	Row    []Key
 	Column string
 	Value  float64
+	// Chance marks how likely the finding is by chance, which comes after all that explains it.
+	Chance bool
+	// cost is that of the finding that became this evidence, 0 if none did.
+	cost float64
 }
 
 // A Key identifies a row by the text in one column.
@@ -199,6 +203,11 @@ func Row(pairs ...string) []Key {
 // Sentence returns evidence in words alone.
 func Sentence(format string, args ...any) Evidence {
 	return Evidence{Text: fmt.Sprintf(format, args...)}
+}
+
+// ByChance returns how likely a change of this kind is by chance, p, as evidence.
+func ByChance(p float64) Evidence {
+	return Evidence{Text: words.Chance(p) + " if nothing had changed", Chance: true}
 }
 
 // In adds where in a report the number of e is.

@@ -1,6 +1,9 @@
 package finding
 
-import "testing"
+import (
+	"slices"
+	"testing"
+)
 
 // A symptom becomes evidence of the finding with most of its time, if the findings
 // before it cover nearly all of that, and if it did not begin earlier.
@@ -36,5 +39,23 @@ func TestMergeStragglers(t *testing.T) {
 	left := []int64{100}
 	if got[0].Claim(0, left); len(got) != 1 || got[0].Cost != 0.3 || left[0] != 70 {
 		t.Errorf("%d findings, the first costs %v and leaves %d of 100 ns", len(got), got[0].Cost, left[0])
+	}
+}
+
+// Of a change, a limit that it leads to and the symptom with most of its cost come first, and chances last.
+func TestSortEvidence(t *testing.T) {
+	cause := Finding{Kind: Load, Text: "arrivals rose", Cost: 0.5, Evidence: []Evidence{ByChance(1e-13), Sentence("twice as many come")}}
+	for _, f := range []Finding{
+		{Kind: Change, Text: "tokenizing takes longer", Cost: 0.1},
+		{Kind: Load, Text: "requests wait", Cost: 0.4, Evidence: []Evidence{Sentence("most of them for 1 s")}},
+		{Kind: Limit, Text: "the KV cache is full"},
+	} {
+		cause.take(&f)
+	}
+	found := []Finding{cause}
+	SortEvidence(found)
+	want := []string{"the KV cache is full", "requests wait", "most of them for 1 s", "twice as many come", "tokenizing takes longer", "p < 1e-12 if nothing had changed"}
+	if got := Sentences(found[0].Evidence); !slices.Equal(got, want) {
+		t.Errorf("got %q", got)
 	}
 }

@@ -79,13 +79,14 @@ func (f *Finding) reach() place.Location {
 	return f.At
 }
 
-// take makes g evidence of f. A limit comes first in the evidence: it says why requests wait.
+// take makes g evidence of f. A limit comes first in the evidence.
 func (f *Finding) take(g *Finding) {
 	f.took = append(append(f.took, *g), g.took...)
+	all := g.asEvidence()
 	if g.Kind == Limit {
-		f.Evidence = append(append([]Evidence{{Text: g.Text}}, g.Evidence...), f.Evidence...)
+		f.Evidence = append(all, f.Evidence...)
 	}
-	for _, e := range append([]Evidence{{Text: g.Text}}, g.Evidence...) {
+	for _, e := range all {
 		known := func(other Evidence) bool { return strings.HasSuffix(other.Text, e.Text) } // "along with it: .."
 		if e.Text != f.Text && !slices.ContainsFunc(f.Evidence, known) {
 			f.Evidence = append(f.Evidence, e)
@@ -105,6 +106,35 @@ func (f *Finding) take(g *Finding) {
 		f.Cost, f.Claim = g.Cost, f.Claim.And(g.Claim)
 	case f.isLoad() && g.Kind != Common && (g.CostBasis == f.CostBasis && g.Cost > f.Cost || g.pays(f)): // the cost of load shows elsewhere: in queues
 		f.Cost, f.CostBasis, f.Severity, f.Claim = g.Cost, g.CostBasis, g.Severity, g.Claim
+	}
+}
+
+// asEvidence returns the sentence and the evidence of a finding, for another one that it becomes evidence of.
+func (f *Finding) asEvidence() []Evidence {
+	list := append([]Evidence{{Text: f.Text}}, f.Evidence...)
+	for i := range list {
+		if list[i].cost = cmp.Or(list[i].cost, f.Cost); f.Kind == Limit {
+			list[i].cost = 1 // it says why requests wait
+		}
+	}
+	return list
+}
+
+// SortEvidence puts the evidence of each finding in order. If load or something else changed, what shows most of the cost comes
+// first: it says how that makes requests slower. Chances come last.
+func SortEvidence(found []Finding) {
+	for i := range found {
+		f := &found[i]
+		class := func(e *Evidence) int {
+			switch {
+			case e.Chance:
+				return 2
+			case (f.Kind == Change || f.Kind == Load) && f.Cost > 0 && e.cost >= f.Cost/2:
+				return 0
+			}
+			return 1
+		}
+		slices.SortStableFunc(f.Evidence, func(x, y Evidence) int { return class(&x) - class(&y) })
 	}
 }
 
@@ -142,7 +172,7 @@ func Fold(found []Finding, taken []Taken, symptom func(*Finding) bool) []Finding
 			}
 			continue
 		}
-		cause.Evidence = append(cause.Evidence, Evidence{Text: f.Text})
+		cause.Evidence = append(cause.Evidence, Evidence{Text: f.Text, cost: f.Cost})
 		cause.say(f)
 		folded = append(folded, k)
 	}

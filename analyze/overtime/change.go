@@ -442,7 +442,7 @@ func (t *Timeline) Findings() (found []finding.Finding, check finding.Check) {
 			Kind: finding.Change, Subkind: c.What, Since: c.Time, Within: c.within(), Until: c.Until, Text: t.Sentence(c), P: finding.Chance(c.P),
 			Metric: finding.Metric{Name: c.What, Unit: c.metric.unit(), Before: c.Before, After: c.After},
 			Cost:   min(1, c.lost/float64(t.length)),
-			Evidence: []finding.Evidence{finding.Sentence("%s if nothing had changed", words.Chance(c.P)).
+			Evidence: []finding.Evidence{finding.ByChance(c.P).
 				In("timeline.gpuchanges", finding.Row("what", c.What, "sentence", t.Sentence(c)), "p", c.P)},
 		}
 		if c.less {

@@ -222,7 +222,7 @@ func (f *Front) finding(d *FrontProcess, b *cause.Costs, cost float64) finding.F
 	case d.Since == 0:
 		out.P = finding.Chance(math.NaN())
 	case !math.IsNaN(d.P):
-		out.Evidence = append(out.Evidence, finding.Sentence("%s if nothing had changed", words.Chance(d.P)))
+		out.Evidence = append(out.Evidence, finding.ByChance(d.P))
 	}
 	if said := d.shownBy(); said != "" {
 		out.Evidence = append(out.Evidence, finding.Sentence("%s", said))
