@@ -50,12 +50,14 @@ func (m *Measured) tellHost(g *gpu.GPUs, found []finding.Finding) {
 	host, _ := of.Findings(g.Length())
 	toldHost := false
 	if i := slices.IndexFunc(found, func(f finding.Finding) bool { return tellsHost(&f, host) }); i >= 0 { // say it once
-		f := &found[i]
+		f, evidence := &found[i], host[0].Evidence
 		if f.Subkind == gpuloss.HostSubkind {
 			f.Text += ": " + host[0].Text
 			f.Confidence = host[0].Confidence
+		} else if f.Subkind != gpuloss.StartSubkind {
+			evidence = slices.Insert(slices.Clone(evidence), 0, finding.Sentence("%s", host[0].Text))
 		}
-		f.Evidence = slices.Insert(f.Evidence, min(1, len(f.Evidence)), host[0].Evidence...)
+		f.Evidence = slices.Insert(f.Evidence, min(1, len(f.Evidence)), evidence...)
 		toldHost = true
 	}
 	if i := slices.IndexFunc(found, tellsAvoidable); i >= 0 {
@@ -136,7 +138,10 @@ func tellsHost(idle *finding.Finding, host []finding.Finding) bool {
 	if len(host) == 0 {
 		return false
 	}
-	return host[0].Subkind == gaps.ColdSubkind && idle.Subkind == gpuloss.StartSubkind || idle.Subkind == gpuloss.HostSubkind
+	if host[0].Subkind == gaps.ColdSubkind {
+		return idle.Subkind == gpuloss.StartSubkind || idle.Subkind == gpuloss.HostSubkind
+	}
+	return idle.Subkind == gpuloss.HostSubkind || tellsAvoidable(*idle)
 }
 
 // tellsAvoidable reports whether an idle finding covers all idle time within steps, and so all avoidable host work in it.

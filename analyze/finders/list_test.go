@@ -62,6 +62,11 @@ func TestTellsHost(t *testing.T) {
 	if !tellsHost(&late, host) || !tellsHost(&start, cold) || tellsHost(&start, host) || tellsHost(&copied, host) || tellsHost(&late, nil) {
 		t.Error("told where there is nothing to tell, or not where there is")
 	}
+	// A device may idle most of all for another reason: what hosts did is still a part of all its idle time.
+	migrating := finding.Finding{Subkind: "idle", Metric: finding.Metric{Name: gpuloss.IdleMetric}}
+	if !tellsHost(&migrating, host) || tellsHost(&migrating, cold) {
+		t.Error("part of the idle time costs something beside it")
+	}
 }
 
 // A rank whose decode steps are all launched kernel by kernel is told, where those of as many requests are graphs on all others.
