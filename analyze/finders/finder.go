@@ -21,7 +21,7 @@ type Finder struct {
 	// Doc says what it finds, in one phrase, for docs and help.
 	Doc   string
 	Needs Needs
-	// Severity is that of findings with a cost; others are Info, unless they say themselves that something failed.
+	// Severity is that of findings with a cost; others are Info, unless they say themselves that they matter.
 	Severity finding.Severity
 	// Confidence is that of findings without a probability.
 	Confidence finding.Confidence
@@ -193,9 +193,9 @@ func (m *Measured) lostWork() (ranks []string) {
 func (f *Finder) complete(x *finding.Finding) {
 	x.Kind, x.Scope = f.Kind, f.Scope
 	x.CostBasis = cmp.Or(x.CostBasis, f.CostOf)
-	failed := x.Severity == finding.Critical && x.Cost == 0 // at a cost that nothing tells
+	own := x.Cost == 0 && (x.Severity == finding.Critical || x.Severity == finding.Warning) // at a cost that nothing tells
 	x.Severity = cmp.Or(x.Severity, f.Severity)
-	if !failed && (x.Cost <= 0 || comesAndGoes(x) && free(x) || hardlyCosts(x)) {
+	if !own && (x.Cost <= 0 || comesAndGoes(x) && free(x) || hardlyCosts(x)) {
 		x.Severity = finding.Info
 	}
 	if x.Confidence == "" {

@@ -26,10 +26,10 @@ func Merge(found []Finding, consequences []Consequence) []Finding {
 	return takeConsequences(out, consequences)
 }
 
-// Sort sorts findings by decreasing cost; at equal cost, certain ones come first, and then those that matter more.
+// Sort sorts findings by decreasing cost; at equal cost, those that matter more come first, and then certain ones.
 func Sort(found []Finding) {
 	slices.SortStableFunc(found, func(x, y Finding) int {
-		return cmp.Or(cmp.Compare(y.weight(), x.weight()), cmp.Compare(x.Confidence, y.Confidence), cmp.Compare(x.Severity.order(), y.Severity.order()), strings.Compare(x.Text, y.Text))
+		return cmp.Or(cmp.Compare(y.weight(), x.weight()), cmp.Compare(x.Severity.order(), y.Severity.order()), cmp.Compare(x.Confidence, y.Confidence), strings.Compare(x.Text, y.Text))
 	})
 }
 

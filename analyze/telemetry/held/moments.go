@@ -84,7 +84,7 @@ func AtLast(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bool)
 		}
 	}
 	since, most := list[from].at, slices.MaxFunc(list[from:], func(a, b moment) int { return cmp.Compare(a.full, b.full) }).full
-	f = finding.Finding{Subkind: KVCache, At: r.Where, Since: since, Confidence: finding.Likely, Metric: finding.Metric{Name: "KV cache in use", Unit: table.Share, Before: math.NaN(), After: most / 100}}
+	f = finding.Finding{Subkind: KVCache, At: r.Where, Since: since, Severity: finding.Warning, Confidence: finding.Likely, Metric: finding.Metric{Name: "KV cache in use", Unit: table.Share, Before: math.NaN(), After: most / 100}}
 	f.Text = fmt.Sprintf("the %s of %s is full (%s %%) while %s, at %s", r.Pool(), r.Where.String(), words.InPercent(most/100), whoWait(list[from].waits), words.TimeOfDay(since))
 	if until := list[last].at; until > since {
 		of := "lines"
@@ -325,7 +325,7 @@ func ManyWait(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok boo
 	if p.N == 0 || runs < 1 || last.waits < times*runs+deviations*math.Sqrt(runs+1) {
 		return f, false
 	}
-	f = finding.Finding{Subkind: Batch, At: r.Where, Since: last.at, Confidence: finding.Likely, Metric: finding.Metric{Name: "requests that wait", Before: math.NaN(), After: last.waits}}
+	f = finding.Finding{Subkind: Batch, At: r.Where, Since: last.at, Severity: finding.Warning, Confidence: finding.Likely, Metric: finding.Metric{Name: "requests that wait", Before: math.NaN(), After: last.waits}}
 	f.Text = fmt.Sprintf("%s requests wait on %s at %s while %s: as many as run must end %.0f times before the last of them is taken in", words.Thousands(int64(last.waits)), r.Where.String(), words.TimeOfDay(last.at), manyRun(int(runs)), last.waits/runs)
 	f.Evidence = append(f.Evidence, finding.Sentence("its %s is %s %% full: that does not keep them out, but a limit of running requests, or prompts that take all of its time", r.Pool(), words.InPercent(last.full/100)),
 		finding.Sentence("there are too few samples to say what it costs"))

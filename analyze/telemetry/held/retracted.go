@@ -130,7 +130,55 @@ func retractionsCounted(l *telemetry.Logged, server int32) (f finding.Finding, c
 		}
 		return f, true, true
 	}
-	return f, counted, false
+	if counted {
+		return f, true, false
+	}
+	return retractionsHeld(l, server)
+}
+
+// retractionsHeld finds retracted requests in the gauge of a server that counts none: how many there are at each scrape.
+func retractionsHeld(l *telemetry.Logged, server int32) (f finding.Finding, counted, ok bool) {
+	for i := range l.Ranks {
+		r := &l.Ranks[i]
+		if r.Server != server || !r.Scraped {
+			continue
+		}
+		n, all, most := 0, 0, 0.0
+		var first, last, took trace.Time
+		for _, k := range l.SeriesOf(r.Place) {
+			if l.Set.List[k].Metric != series.RetractedQueue {
+				continue
+			}
+			before := trace.Time(0)
+			for x := range l.Set.Each(k) {
+				if !l.Opt.Inside(x.Time) {
+					continue
+				}
+				if all++; x.Value >= 1 {
+					n, most, first, last = n+1, max(most, x.Value), cmp.Or(first, x.Time), x.Time
+					if before != 0 {
+						took += x.Time - before
+					}
+				}
+				before = x.Time
+			}
+		}
+		if counted = counted || all > 0; n == 0 || ok && f.Metric.After >= most {
+			continue
+		}
+		ok = true
+		f = finding.Finding{At: r.Where, Since: first, Until: last, Metric: finding.Metric{Name: Retracted, Before: math.NaN(), After: most},
+			Brief: "requests are retracted from full KV caches", Cost: min(1, max(0.001, float64(took)/float64(max(1, l.To-l.From))))}
+		f.Text = fmt.Sprintf("%s has up to %s, between %s and %s: its KV cache is full", r.Where.String(), words.Counted(int(most), "retracted request"), words.TimeOfDay(first), words.TimeOfDay(last))
+		if first == last {
+			f.Text = fmt.Sprintf("%s has %s at %s: its KV cache is full", r.Where.String(), words.Counted(int(most), "retracted request"), words.TimeOfDay(first))
+		}
+		f.Evidence = append(f.Evidence, finding.Sentence("in %d of %s; retracted requests are computed again", n, words.Counted(all, "scrape")))
+		if all < judge.FewBuckets { // too few scrapes to know for what part of the time
+			f.Cost = 0
+		}
+	}
+	return f, counted, ok
 }
 
 // computedAgain estimates the tokens that each of n retracted requests had, from the mean batch, and what share that

@@ -142,15 +142,17 @@ func noRoom(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bool)
 		if queued(r, b) > 0 {
 			return true
 		}
-		p := r.Points[series.Preallocated]
-		return p != nil && p[b].Most > 0
+		return slices.ContainsFunc([]series.MetricID{series.Preallocated, series.RetractedQueue}, func(m series.MetricID) bool {
+			p := r.Points[m]
+			return p != nil && p[b].Most > 0
+		})
 	}
 	holds := func(b int) bool { return usage[b].Most >= telemetry.Full && waiting(b) }
 	d := during(l, r, holds)
 	if d.all < judge.FewBuckets || d.n < 2 {
 		return f, false
 	}
-	most := max(r.MostQueued(), telemetry.Zero(r.Most(series.Preallocated)))
+	most := max(r.MostQueued(), telemetry.Zero(r.Most(series.Preallocated)), telemetry.Zero(r.Most(series.RetractedQueue)))
 	f = finding.Finding{Subkind: held.KVCache, At: r.Where, Since: l.Start(d.runs[0][0]), Until: d.over(l), Within: judge.FewLimited * trace.Time(l.Grid.Bucket), Cost: l.Waiting(r, d.has),
 		Metric: finding.Metric{Name: "KV cache in use", Unit: table.Share, Before: math.NaN(), After: r.Most(series.KVUsage) / 100}}
 	f.Text = fmt.Sprintf("the %s of %s is full (%s %% and more) in %d of %d intervals of %s while up to %.0f requests wait, %s",
