@@ -13,6 +13,8 @@
 //     them, through SQLite itself.
 //  5. [WriteDir] writes all of them, and the truth; [Weeks] does that day after day.
 //
+// [WriteUntraced] writes what an incident that package cluster plays leaves behind without any tracing.
+//
 // Each writer gets a run and returns the content of its files. No reader is used, so that what the writers write does not
 // agree with our readers by construction.
 //

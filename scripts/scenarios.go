@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/golden"
 	"github.com/sgtrace/sgtrace/golden/cluster"
 )
 
@@ -35,7 +36,9 @@ func scenarios(flags *flag.FlagSet) func(string) error {
 		for i := range all {
 			write := func() error { return writeDump(&all[i], *seed, *level, *calm, *dir) }
 			if *logs {
-				write = func() error { return writeLogs(&all[i], *seed, *dir) }
+				write = func() error {
+					return golden.WriteUntraced(filepath.Join(*dir, fmt.Sprintf("%s-%d", all[i].Name, *seed)), all[i].Name, *seed)
+				}
 			}
 			if err := write(); err != nil {
 				return err
@@ -77,30 +80,6 @@ func writeDump(s *cluster.Scenario, seed uint64, level int, calm bool, dir strin
 		return err
 	}
 	return os.WriteFile(base+".jsonl", dump.Bytes(), 0o666)
-}
-
-// writeLogs writes the files of a run that nobody traced, and its truth.
-func writeLogs(s *cluster.Scenario, seed uint64, dir string) error {
-	r, truth, err := play(s, s.Config(seed))
-	if err != nil {
-		return err
-	}
-	e := cluster.EvidenceOf(seed)
-	files, err := e.Files(r)
-	if err != nil {
-		return err
-	}
-	base := filepath.Join(dir, fmt.Sprintf("%s-%d", s.Name, seed))
-	for _, f := range append(files, cluster.File{Name: "../" + filepath.Base(base) + ".truth.json", Text: truth}) {
-		path := filepath.Join(base, f.Name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-			return err
-		}
-		if err := os.WriteFile(path, f.Text, 0o666); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // play plays a scenario and returns its truth as JSON, too.
