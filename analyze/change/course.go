@@ -27,6 +27,8 @@ const (
 	// paceLevel is the fraction of the error probability that paces get: effects outside their
 	// model make them look more certain than they are.
 	paceLevel = 0.02
+	// alsoLevel is the error probability of a course that another rank has at the same time.
+	alsoLevel = 0.001
 	// fullUnits is the number of tokens at which a request has half of the largest possible weight.
 	fullUnits = 10
 )
@@ -160,7 +162,7 @@ func (w *observer) searchCourses(of []*work.Pace, ofTimes bool, level float64) (
 	for _, speeds := range series {
 		memory.Free(speeds)
 	}
-	is := func(c changepoint.Course, of []*work.Pace, joint bool) bool {
+	is := func(c changepoint.Course, of []*work.Pace, joint bool, level float64) bool {
 		x := foundCourse{paceCourse{c, ofTimes}, of, joint}
 		if c.P > level || ofTimes && !isGradual(c.Shape) || !w.isPace(of, &x.paceCourse) {
 			return false
@@ -168,15 +170,28 @@ func (w *observer) searchCourses(of []*work.Pace, ofTimes bool, level float64) (
 		found = append(found, x)
 		return true
 	}
-	if is(together, of, true) {
+	if is(together, of, true, level) {
 		return found
 	}
 	for i := range each {
 		for _, c := range each[i] {
-			is(c, of[i:i+1], false)
+			is(c, of[i:i+1], false, level)
+		}
+	}
+	sure := len(found)
+	for i := range each {
+		for _, c := range each[i] {
+			if c.P > level && slices.ContainsFunc(found[:sure], func(f foundCourse) bool { return f.of[0] != of[i] && f.meets(&c) }) {
+				is(c, of[i:i+1], false, max(level, alsoLevel))
+			}
 		}
 	}
 	return found
+}
+
+// meets reports whether another rank has the same course at the same time. Then nobody has to look for it there.
+func (c *paceCourse) meets(o *changepoint.Course) bool {
+	return c.Shape == o.Shape && (c.Size > 0) == (o.Size > 0) && c.First <= o.Last && o.First <= c.Last
 }
 
 // seconds converts t to seconds since the beginning of the search.

@@ -21,3 +21,19 @@ func TestSpellsAtOneTime(t *testing.T) {
 		t.Errorf("%+v", found)
 	}
 }
+
+// A course that another rank has at the same time is the same; one at another time, or the other way, is not.
+func TestCoursesMeet(t *testing.T) {
+	step := func(first, last, size float64) changepoint.Course {
+		return changepoint.Course{Shape: changepoint.Stepped, First: first, Last: last, Size: size}
+	}
+	sure := paceCourse{Course: step(86, 88, -0.9)}
+	for _, c := range []struct {
+		o    changepoint.Course
+		want bool
+	}{{step(80, 95, -0.8), true}, {step(100, 120, -0.8), false}, {step(80, 95, 0.8), false}} {
+		if got := sure.meets(&c.o); got != c.want {
+			t.Errorf("%+v: %v", c.o, got)
+		}
+	}
+}

@@ -114,6 +114,7 @@ var consequences = []finding.Consequence{
 	{Cause: finding.Limit, Effect: finding.Load, Subkinds: []string{finding.Waits}, Enough: ofNobodyNamed},
 	{Cause: finding.Load, Effect: finding.Limit, Subkinds: serverlimit.Subkinds, Later: true},
 	{Cause: finding.Change, CauseSubkind: change.PromptLength, Effect: finding.Load, Subkinds: []string{serverlimit.LongPrompts, finding.LonePrompts}, Costs: true},
+	{Cause: finding.Load, Effect: finding.Change, Subkinds: []string{change.OutputLength, change.PromptLength}, Around: true, Enough: addedAreShort},
 	{Cause: finding.Load, CauseSubkind: serverlimit.LongPrompts, Effect: finding.Load, Subkinds: []string{cause.Queue.String()}},
 	{Cause: finding.Load, CauseSubkind: finding.LonePrompts, Effect: finding.Load, Subkinds: []string{cause.Queue.String()}},
 	{Cause: finding.Limit, CauseSubkind: serverlimit.Room.String(), Effect: finding.Memory, Subkinds: []string{""}},
@@ -277,4 +278,12 @@ var kept = []finding.Consequence{
 func whenKept(f, of *finding.Finding) bool {
 	const about = trace.Time(2e9)
 	return max(f.Since-of.Since, of.Since-f.Since) <= about+f.Within+of.Within
+}
+
+// addedAreShort reports whether prompts or answers became shorter when requests were added: those are short.
+func addedAreShort(fell, added *finding.Finding) bool {
+	const soon, known = trace.Time(2e9), trace.Time(30e9)
+	of := added.Metric.Name
+	return added.Subkind == "" && (of == change.Arrivals || of == change.ShareOfRequests) && added.Metric.After > added.Metric.Before && fell.Metric.After < fell.Metric.Before &&
+		max(fell.Since-added.Since, added.Since-fell.Since) <= added.Within+soon && max(fell.Within, added.Within) <= known
 }

@@ -240,12 +240,16 @@ func changes(kind finding.Kind, is func(*finding.Finding) bool) func(*Measured) 
 					why := m.pieces(&f) + m.cacheLoads(&f)
 					f.Text += why
 					f.Brief += why
-				case change.OutputLength:
-					f.Text += m.Tail.Common.Askers(f.Since, "tokens", func(m *request.Metrics) int64 { return m.CompletionTokens })
 				case finding.StepYield:
 					f.Text += m.Tail.Common.Askers(f.Since, "decode steps", func(m *request.Metrics) int64 { _, steps := m.StepYield(); return steps })
-				case change.PromptLength:
-					f.Text += m.Tail.Common.Askers(f.Since, "tokens", func(m *request.Metrics) int64 { return m.PromptTokens })
+				case change.OutputLength, change.PromptLength:
+					tokens := func(m *request.Metrics) int64 { return m.CompletionTokens }
+					if f.Subkind == change.PromptLength {
+						tokens = func(m *request.Metrics) int64 { return m.PromptTokens }
+					}
+					if f.Metric.After > f.Metric.Before { // else none were added
+						f.Text += m.Tail.Common.Askers(f.Since, "tokens", tokens)
+					}
 				}
 				found = append(found, f)
 			}

@@ -28,3 +28,20 @@ func TestWhileWarmingUp(t *testing.T) {
 		}
 	}
 }
+
+// Where requests were added, and prompts or answers became shorter then, the added ones are short. Who does not know when they did
+// within seconds does not know that.
+func TestAddedAreShort(t *testing.T) {
+	const second = trace.Time(1e9)
+	added := finding.Finding{Kind: finding.Load, Since: 100 * second, Within: second, Metric: finding.Metric{Name: change.Arrivals, Before: 5, After: 30}}
+	for _, c := range []struct {
+		since, within trace.Time
+		after         float64
+		want          bool
+	}{{101, 1, 18, true}, {101, 1, 300, false}, {150, 80, 18, false}} {
+		fell := finding.Finding{Kind: finding.Change, Subkind: change.OutputLength, Since: c.since * second, Within: c.within * second, Metric: finding.Metric{Before: 102, After: c.after}}
+		if got := addedAreShort(&fell, &added); got != c.want {
+			t.Errorf("%+v: %v", c, got)
+		}
+	}
+}
