@@ -475,6 +475,7 @@ func slowKernels(m *Measured) ([]finding.Finding, finding.Check) {
 func migrations(m *Measured) ([]finding.Finding, finding.Check) {
 	return m.GPUs.EachRun(gpuloss.Migrations)
 }
+
 func singleBlocks(m *Measured) ([]finding.Finding, finding.Check) {
 	return m.GPUs.EachRun(gpuloss.SingleBlocks)
 }
