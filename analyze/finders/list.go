@@ -243,13 +243,7 @@ func changes(kind finding.Kind, is func(*finding.Finding) bool) func(*Measured) 
 				case finding.StepYield:
 					f.Text += m.Tail.Common.Askers(f.Since, "decode steps", func(m *request.Metrics) int64 { _, steps := m.StepYield(); return steps })
 				case change.OutputLength, change.PromptLength:
-					tokens := func(m *request.Metrics) int64 { return m.CompletionTokens }
-					if f.Subkind == change.PromptLength {
-						tokens = func(m *request.Metrics) int64 { return m.PromptTokens }
-					}
-					if f.Metric.After > f.Metric.Before { // else none were added
-						f.Text += m.Tail.Common.Askers(f.Since, "tokens", tokens)
-					}
+					f.Text += m.whoseTokens(&f)
 				}
 				found = append(found, f)
 			}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/sgtrace/sgtrace/analyze/change"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/words"
@@ -65,6 +66,18 @@ func (m *Measured) piecesAt(at *place.Location, r *request.Request) int {
 		return max(1, n)
 	}
 	return 0
+}
+
+// whoseTokens says whose requests have the tokens that are added since prompts or answers became longer.
+func (m *Measured) whoseTokens(f *finding.Finding) string {
+	if f.Metric.After <= f.Metric.Before {
+		return ""
+	}
+	tokens := func(m *request.Metrics) int64 { return m.CompletionTokens }
+	if f.Subkind == change.PromptLength {
+		tokens = func(m *request.Metrics) int64 { return m.PromptTokens }
+	}
+	return m.Tail.Common.Askers(f.Since, "tokens", tokens)
 }
 
 // tokensThere says which part of prompt tokens a server computes since its share of requests
