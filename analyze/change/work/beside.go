@@ -59,12 +59,13 @@ func besideOn(ranks []*Pace, weight func(request int) float64) (b Beside, ok boo
 		return b, false
 	}
 	b.Extra = map[int]float64{}
-	var with, without, all Asked // sums of ns and tokens, in At and Tokens
+	type sum struct{ ns, units float64 }
+	var with, without, partly sum
 	for i := range p.Pieces {
 		x := &p.Pieces[i]
 		extra := min(by[heavyBurden]*x.Burden[heavyBurden], mostExtra*x.NS)
 		b.Extra[x.Request] += x.Units * extra
-		of := &all
+		of := &partly
 		switch level := x.Burden[heavyBurden]; {
 		case heavy(x) > 0:
 		case level == 0:
@@ -72,9 +73,9 @@ func besideOn(ranks []*Pace, weight func(request int) float64) (b Beside, ok boo
 		case extra > 0 && level >= p.usually(heavy):
 			of = &with
 		}
-		of.At, of.Tokens = of.At+trace.Time(x.Units*x.NS), of.Tokens+x.Units
+		of.ns, of.units = of.ns+x.Units*x.NS, of.units+x.Units
 	}
-	b.With, b.Without = distribution.Ratio(float64(with.At), with.Tokens), distribution.Ratio(float64(without.At), without.Tokens)
+	b.With, b.Without = distribution.Ratio(with.ns, with.units), distribution.Ratio(without.ns, without.units)
 	return b, b.With > b.Without && b.Without > 0
 }
 
