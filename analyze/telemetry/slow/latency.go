@@ -85,6 +85,27 @@ func rose(list []telemetry.Scraped, many float64) (out []rise) {
 	return out
 }
 
+// byLength reports whether the lengths of answers, which differ a lot, may explain that requests took longer: the means of E2E before and
+// after differ by less than several standard errors, by how much the means of single intervals scatter around these.
+func (r *rise) byLength() bool {
+	const errors = 5 // the place is the best of many, on the best of many servers, and few answers are very long
+	if r.metric != series.E2E {
+		return false
+	}
+	scatter, n := 0.0, 0
+	add := func(list []telemetry.Scraped, mean float64) (requests float64) {
+		for i := range list {
+			if x := &list[i]; x.N > 0 {
+				off := x.Took/x.N - mean
+				scatter, n, requests = scatter+x.N*off*off, n+1, requests+x.N
+			}
+		}
+		return requests
+	}
+	before, after := add(r.list[:r.C.At], r.Before), add(r.list[r.C.At:r.C.To], r.After)
+	return r.After-r.Before < errors*math.Sqrt(scatter/float64(max(1, n-2))*(1/before+1/after))
+}
+
 // Latencies finds since when requests of a server take longer, from histograms of several scrapes.
 func Latencies(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 	const least = 0.005 // of the time of requests: a short burst costs less
@@ -116,6 +137,9 @@ func Latencies(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 	for server := range rises {
 		ended := trace.Time(0) // end of the previous rises
 		for _, together := range spells(rises[server]) {
+			if len(together) == 1 && together[0].byLength() {
+				continue
+			}
 			x := newLengthening(l, int32(server), together, ended)
 			f := x.finding(placeOf(l, int32(server), at[server]), all)
 			switch {

@@ -8,6 +8,8 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/telemetry"
+	"github.com/sgtrace/sgtrace/analyze/telemetry/judge"
+	"github.com/sgtrace/sgtrace/internal/changepoint"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -204,6 +206,30 @@ func TestTwoSpells(t *testing.T) {
 		at := func(k int) trace.Time { return trace.Time(1787000000+15*k) * second }
 		if f.Since != at(want.from) || f.Until != at(want.to) || math.Abs(f.Metric.Before/0.5e9-1) > 0.06 || !strings.HasPrefix(f.Text, "from ") {
 			t.Errorf("%d: from %v to %v, %+v: %s", i, f.Since, f.Until, f.Metric, f.Text)
+		}
+	}
+}
+
+// Answers whose lengths differ a lot are long by chance for a while, on a server with few requests.
+func TestByLength(t *testing.T) {
+	for name, c := range map[string]struct {
+		metric   series.MetricID
+		requests float64
+		want     bool
+	}{
+		"few requests": {series.E2E, 8, true}, "many": {series.E2E, 800, false}, "of first tokens": {series.TTFT, 8, false},
+	} {
+		r := rise{metric: c.metric, Spell: judge.Spell{C: changepoint.Change{At: 10, To: 20}, Before: 2, After: 3}}
+		for i := range 20 {
+			mean := r.Before
+			if i >= r.C.At {
+				mean = r.After
+			}
+			mean += 2 / math.Sqrt(c.requests) * float64(1-2*(i%2)) // each takes 2 s more or less than the mean
+			r.list = append(r.list, telemetry.Scraped{N: c.requests, Took: mean * c.requests})
+		}
+		if got := r.byLength(); got != c.want {
+			t.Errorf("%s: %v", name, got)
 		}
 	}
 }
