@@ -106,8 +106,9 @@ func (d *Disaggregation) divide(all, slow *tailGroup) {
 }
 
 // A side is saturated if requests spend at least saturates of the time to the first token waiting for it, and
-// otherSide times as much as for the other side. A prefill side is also busy for mostly of the time, or requests
-// wait for it luck times as long as those do that arrive at random.
+// otherSide times as much as for the other side. One of its ranks is also busy for mostly of its capacity, or else requests wait luck
+// times as long for a prefill side as those do that arrive at random, and luck times as many together for a decode rank: every request
+// waits until a decode server has prepared for it and a step of the others has ended, but they do so one at a time.
 const (
 	saturates = 1.0 / 3
 	otherSide = 2
@@ -125,12 +126,13 @@ func (d *Disaggregation) judge(all *tailGroup) {
 	case d.N < finding.FewCompared:
 	case d.PrefillWait >= saturates && d.PrefillWait >= otherSide*d.DecodeWait && d.full(request.Prefill):
 		d.Saturated = request.Prefill
-	case d.DecodeWait >= saturates && d.DecodeWait >= otherSide*d.PrefillWait:
+	case d.DecodeWait >= saturates && d.DecodeWait >= otherSide*d.PrefillWait && d.full(request.Decode):
 		d.Saturated = request.Decode
 	}
 }
 
-// full reports whether a rank of a side is busy most of the time, or requests wait for the side longer than chance explains.
+// full reports whether a rank of a side is busy most of the time, or requests wait for the side longer, or more of them together, than
+// chance explains.
 func (d *Disaggregation) full(side request.Role) bool {
 	waited, byChance := 0.0, 0.0
 	for i := range d.Ranks {
@@ -138,12 +140,12 @@ func (d *Disaggregation) full(side request.Role) bool {
 		if r.Role != side {
 			continue
 		}
-		if r.Busy >= mostly {
+		if r.Busy >= mostly || side == request.Decode && r.together >= luck*(1+r.Waiting) {
 			return true
 		}
 		waited, byChance = waited+float64(r.Waited), byChance+float64(r.Requests)*r.chance
 	}
-	return waited > luck*byChance
+	return side == request.Prefill && waited > luck*byChance
 }
 
 // Verdict says in one sentence which side is saturated.
@@ -206,7 +208,8 @@ type SideRank struct {
 	At       trace.Time
 	P50, P99 int64 // ns: waits per request
 
-	chance float64 // ns: how long a request that arrives at random waits for it on average
+	chance   float64 // ns: how long a request that arrives at random waits for it on average
+	together float64 // mean number of requests that wait while one does; 1 and Waiting more if they arrive at random
 }
 
 // A sideLoad collects the waits for a lead rank, and its work.
@@ -300,29 +303,36 @@ func (l *sideLoad) measure(proc int, during request.Interval, most int) SideRank
 	covered := request.NewCoverage(l.busy)
 	r.Busy = load.Busy(l.role, float64(running)/whole, float64(covered.Overlap(during.From, during.To))/whole, most)
 	r.chance = load.WaitByChance(r.Busy, l.busy)
-	r.Most, r.At = mostAtOnce(l.waits)
+	r.Most, r.At, r.together = atOnce(l.waits)
 	w := distribution.Summarize(l.perRequest)
 	r.Waiting, r.Waited, r.P50, r.P99 = float64(w.Total)/whole, w.Total, w.P50, w.P99
 	return r
 }
 
-// mostAtOnce returns the largest number of intervals that overlap, and when it is first reached. An interval that
-// ends when another begins does not overlap it.
-func mostAtOnce(list []request.Interval) (most int, at trace.Time) {
+// atOnce returns the largest number of intervals that overlap, when it is first reached, and the mean number at the times of
+// an interval. An interval that ends when another begins does not overlap it.
+func atOnce(list []request.Interval) (most int, at trace.Time, mean float64) {
 	starts, ends := memory.Make[trace.Time](len(list)), memory.Make[trace.Time](len(list))
 	for i, iv := range list {
 		starts[i], ends[i] = iv.From, iv.To
 	}
 	slices.Sort(starts)
 	slices.Sort(ends)
-	over := 0
+	over, last, all := 0, trace.Time(0), 0.0
+	pass := func(to trace.Time, now int) {
+		all, mean, last = all+float64(now)*float64(to-last), mean+float64(now*now)*float64(to-last), to
+	}
 	for i, from := range starts {
-		for over <= i && ends[over] <= from {
-			over++
+		for ; over < i && ends[over] <= from; over++ {
+			pass(ends[over], i-over)
 		}
+		pass(from, i-over)
 		if now := i + 1 - over; now > most {
 			most, at = now, from
 		}
 	}
-	return most, at
+	for ; over < len(ends); over++ {
+		pass(ends[over], len(ends)-over)
+	}
+	return most, at, distribution.Ratio(mean, all)
 }
