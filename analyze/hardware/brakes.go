@@ -143,7 +143,7 @@ func (d *Device) brakes() (list []Brake) {
 			list[i].Free = order.Median(free)
 		}
 	}
-	return list
+	return slices.DeleteFunc(list, func(b Brake) bool { return b.Reasons == powerLimit && b.Clock >= b.Free }) // it cost no clock
 }
 
 func (b *Brake) finding(devices int, from, to trace.Time) finding.Finding {

@@ -46,9 +46,11 @@ func TestAllGPUsOfAHostBrake(t *testing.T) {
 	}
 }
 
-// If the power limit drops below what GPUs drew before, that is a finding. GPUs at the limit that they always had are just under load.
+// If the power limit drops below what GPUs drew before, that is a finding. GPUs at the limit that they always had are just under load, and
+// a limit that leaves the clock as it was makes nothing slower.
 func TestLowerLimitOfPower(t *testing.T) {
-	for watts, lower := range map[float64]bool{350: true, 690: false} {
+	for is, lower := range map[[2]float64]bool{{350, 1250}: true, {690, 1250}: false, {350, 1980}: false} {
+		watts, limited := is[0], is[1]
 		set := series.New(trace.NewSymbols(), &trace.Diags{})
 		f := set.Fill("metrics.json", "Prometheus range")
 		server := f.Server(series.Server{Host: "node1"})
@@ -58,7 +60,7 @@ func TestLowerLimitOfPower(t *testing.T) {
 			for n := range 20 {
 				at, mhz, bits, draws := begin+5*sec*trace.Time(n), 1980.0, 0.0, 610.0
 				if n >= 10 {
-					mhz, bits, draws = 1250, 4, watts
+					mhz, bits, draws = limited, 4, watts
 				}
 				f.Add(clock, at, mhz)
 				f.Add(util, at, 97)
