@@ -26,7 +26,8 @@ func (b *timelineBuilder) finish() {
 		for _, m := range b.meters {
 			if m.location.Role == role && m.parts > 0 {
 				of = append(of, m)
-				most = max(most, MostAtOnce(m.computing))
+				now, _, _ := AtOnce(m.computing)
+				most = max(most, now)
 			}
 		}
 		for _, m := range of {
@@ -243,9 +244,10 @@ func (b *timelineBuilder) spreadTokens(m *meter, over request.Interval, tokens i
 	}
 }
 
-// MostAtOnce returns the largest number of intervals that overlap. Empty ones overlap none.
-func MostAtOnce(intervals []request.Interval) int {
-	var starts, ends []trace.Time
+// AtOnce returns the largest number of intervals that overlap, when it is first reached, and the mean number at the times of
+// an interval. An interval that ends when another begins does not overlap it, and empty ones overlap none.
+func AtOnce(intervals []request.Interval) (most int, at trace.Time, mean float64) {
+	starts, ends := memory.Make[trace.Time](len(intervals))[:0], memory.Make[trace.Time](len(intervals))[:0]
 	for _, iv := range intervals {
 		if iv.From < iv.To {
 			starts, ends = append(starts, iv.From), append(ends, iv.To)
@@ -253,14 +255,23 @@ func MostAtOnce(intervals []request.Interval) int {
 	}
 	slices.Sort(starts)
 	slices.Sort(ends)
-	most, over := 0, 0
-	for i, at := range starts {
-		for ends[over] <= at {
-			over++
-		}
-		most = max(most, i+1-over)
+	over, last, all := 0, trace.Time(0), 0.0
+	pass := func(to trace.Time, now int) {
+		all, mean, last = all+float64(now)*float64(to-last), mean+float64(now*now)*float64(to-last), to
 	}
-	return most
+	for i, from := range starts {
+		for ; ends[over] <= from; over++ {
+			pass(ends[over], i-over)
+		}
+		pass(from, i-over)
+		if now := i + 1 - over; now > most {
+			most, at = now, from
+		}
+	}
+	for ; over < len(ends); over++ {
+		pass(ends[over], len(ends)-over)
+	}
+	return most, at, distribution.Ratio(mean, all)
 }
 
 // Busy returns how much of its capacity a place uses, given the mean number of running requests, and

@@ -242,7 +242,8 @@ func (t *Tail) sideRanks() []SideRank {
 	var most [request.Other + 1]int
 	for proc := range loads {
 		role := loads[proc].role
-		most[role] = max(most[role], load.MostAtOnce(loads[proc].busy))
+		busy, _, _ := load.AtOnce(loads[proc].busy)
+		most[role] = max(most[role], busy)
 	}
 	for proc := range loads {
 		if side := &loads[proc]; len(side.perRequest) > 0 {
@@ -303,36 +304,8 @@ func (l *sideLoad) measure(proc int, during request.Interval, most int) SideRank
 	covered := request.NewCoverage(l.busy)
 	r.Busy = load.Busy(l.role, float64(running)/whole, float64(covered.Overlap(during.From, during.To))/whole, most)
 	r.chance = load.WaitByChance(r.Busy, l.busy)
-	r.Most, r.At, r.together = atOnce(l.waits)
+	r.Most, r.At, r.together = load.AtOnce(l.waits)
 	w := distribution.Summarize(l.perRequest)
 	r.Waiting, r.Waited, r.P50, r.P99 = float64(w.Total)/whole, w.Total, w.P50, w.P99
 	return r
-}
-
-// atOnce returns the largest number of intervals that overlap, when it is first reached, and the mean number at the times of
-// an interval. An interval that ends when another begins does not overlap it.
-func atOnce(list []request.Interval) (most int, at trace.Time, mean float64) {
-	starts, ends := memory.Make[trace.Time](len(list)), memory.Make[trace.Time](len(list))
-	for i, iv := range list {
-		starts[i], ends[i] = iv.From, iv.To
-	}
-	slices.Sort(starts)
-	slices.Sort(ends)
-	over, last, all := 0, trace.Time(0), 0.0
-	pass := func(to trace.Time, now int) {
-		all, mean, last = all+float64(now)*float64(to-last), mean+float64(now*now)*float64(to-last), to
-	}
-	for i, from := range starts {
-		for ; over < i && ends[over] <= from; over++ {
-			pass(ends[over], i-over)
-		}
-		pass(from, i-over)
-		if now := i + 1 - over; now > most {
-			most, at = now, from
-		}
-	}
-	for ; over < len(ends); over++ {
-		pass(ends[over], len(ends)-over)
-	}
-	return most, at, distribution.Ratio(mean, all)
 }

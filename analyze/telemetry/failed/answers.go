@@ -236,12 +236,12 @@ func abortions(l *telemetry.Logged) []finding.Finding {
 		if 2*aborted.n > all.n {
 			f.Severity = finding.Warning
 		}
-		when := "since it was started, and counts %s in all, at " + words.TimeOfDay(aborted.to)
+		during, at := "since it was started", ", at "+words.TimeOfDay(aborted.to)
 		if aborted.from != 0 {
 			f.Since, f.Until = aborted.from, aborted.to
-			when = fmt.Sprintf("between %s and %s, and counts %%s in all", words.TimeOfDay(aborted.from), words.TimeOfDay(aborted.to))
+			during, at = fmt.Sprintf("between %s and %s", words.TimeOfDay(aborted.from), words.TimeOfDay(aborted.to)), ""
 		}
-		f.Text = fmt.Sprintf("%s aborted %s "+when, telemetry.Host(s), words.Counted(int(aborted.n), "request"), words.Thousands(int64(all.n)))
+		f.Text = fmt.Sprintf("%s aborted %s %s, and counts %s in all%s", telemetry.Host(s), words.Counted(int(aborted.n), "request"), during, words.Thousands(int64(all.n)), at)
 		f.Evidence = append(f.Evidence, finding.Sentence("a request is aborted when its client disconnects before the answer, or when the server gives up on it"))
 		out = append(out, f)
 	}
