@@ -4,10 +4,7 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
-	"github.com/sgtrace/sgtrace/analyze/metric"
-	"github.com/sgtrace/sgtrace/analyze/overtime"
 	"github.com/sgtrace/sgtrace/profile"
-	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -43,46 +40,6 @@ func TestWordsOfDevices(t *testing.T) {
 		}
 		if f.Evidence[0].Text != text {
 			t.Error("evidence that others hold changed")
-		}
-	}
-}
-
-// A change on devices at the time when a rank becomes late is evidence of its lateness. A rise in
-// communication is evidence of exposed communication, and slower copies of exposed copies.
-func TestChangesOfDevicesAreEvidence(t *testing.T) {
-	late := func(since trace.Time, text string) finding.Finding {
-		return finding.Finding{Kind: finding.Straggler, At: rankAt(request.Other, "", 1, -1), Since: since, Text: text, Cost: 0.1}
-	}
-	pace := finding.Finding{Kind: finding.Change, Subkind: overtime.PaceSubkind, At: rankAt(request.Other, "", 1, -1), Since: 50e9, Text: "longer", Brief: "since 50, longer", Cost: 0.02}
-	more := finding.Finding{Kind: finding.Change, Subkind: metric.ExposedComm.Long, Since: 50e9, Text: "more", Brief: "since 50, more", Cost: 0.02}
-	exposed := finding.Finding{Kind: finding.GPU, Subkind: "communication", Text: "exposed", Cost: 0.3}
-	copying := finding.Finding{Kind: finding.GPU, Subkind: "copies", Text: "copying", Cost: 0.3}
-	stages := func(slowest int16) finding.Finding {
-		return finding.Finding{Kind: finding.GPU, Subkind: pipelineSubkind, At: rankAt(request.Other, "", slowest, -1), Text: "stages wait", Cost: 0.3}
-	}
-	slower := finding.Finding{Kind: finding.Change, Subkind: overtime.CopySubkind, Since: 50e9, Text: "slow", Brief: "since 50, slower", Cost: 0.1}
-	for _, c := range []struct {
-		found []finding.Finding
-		want  []string
-	}{
-		{[]finding.Finding{late(51e9, "compute-bound"), pace}, []string{"compute-bound; since 50, longer"}},
-		{[]finding.Finding{late(51e9, "host-bound"), pace}, []string{"host-bound", "longer"}},
-		{[]finding.Finding{late(20e9, "compute-bound"), pace}, []string{"compute-bound", "longer"}},
-		{[]finding.Finding{late(0, "compute-bound"), more}, []string{"compute-bound", "more"}},
-		{[]finding.Finding{late(50e9, "compute-bound"), more}, []string{"compute-bound; since 50, more"}},
-		{[]finding.Finding{exposed, more}, []string{"exposed; since 50, more"}},
-		{[]finding.Finding{exposed, pace}, []string{"exposed", "longer"}},
-		{[]finding.Finding{copying, slower}, []string{"copying; since 50, slower"}},
-		{[]finding.Finding{exposed, slower}, []string{"exposed", "slow"}},
-		{[]finding.Finding{stages(1), pace}, []string{"longer"}},
-		{[]finding.Finding{stages(2), pace}, []string{"stages wait", "longer"}},
-	} {
-		var got []string
-		for _, f := range finding.Merge(c.found, consequences) {
-			got = append(got, f.Text)
-		}
-		if len(got) != len(c.want) || got[0] != c.want[0] || got[len(got)-1] != c.want[len(got)-1] {
-			t.Errorf("%q, want %q", got, c.want)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/sgtrace/sgtrace/analyze/change/work"
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/words"
@@ -16,7 +17,7 @@ type prefilled struct{ computed, cached, ns int64 }
 // cacheLoads says that since a server takes longer for prefills, these take longer for the tokens of their prompts that are cached, if that explains
 // more than those that they compute: what is cached is loaded first.
 func (m *Measured) cacheLoads(f *finding.Finding) string {
-	if workOf(&f.Metric) != "prefill" || f.Metric.After <= f.Metric.Before || f.Since == 0 {
+	if work.Of(&f.Metric) != "prefill" || f.Metric.After <= f.Metric.Before || f.Since == 0 {
 		return ""
 	}
 	var before, after []prefilled

@@ -4,5 +4,6 @@
 // which asks another package of analyze. If several findings say the same, the first row takes precedence. The summary in all its
 // formats, the page, 'sgtrace help metrics', and the test of docs/METRICS.md follow from the list, so a new finder is one row.
 //
-// [Measure] measures everything once; all finders share it.
+// [Measure] measures everything once; all finders share it. Which finding explains which others is in package consequence,
+// and here where measurements tell.
 package finders

@@ -5,78 +5,20 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/change"
 	"github.com/sgtrace/sgtrace/analyze/collective"
+	"github.com/sgtrace/sgtrace/analyze/consequence"
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/gpuloss"
 	"github.com/sgtrace/sgtrace/analyze/hardware"
-	"github.com/sgtrace/sgtrace/analyze/lifecycle"
 	"github.com/sgtrace/sgtrace/analyze/overtime"
-	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/straggler"
-	"github.com/sgtrace/sgtrace/analyze/telemetry"
-	"github.com/sgtrace/sgtrace/analyze/telemetry/failed"
-	"github.com/sgtrace/sgtrace/analyze/telemetry/held"
 	"github.com/sgtrace/sgtrace/analyze/telemetry/slow"
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile/kernelname"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
 )
-
-// seenTwice are consequences for findings from logs about tokens and transfers that requests show, too.
-var seenTwice = []finding.Consequence{
-	{Cause: finding.Transfer, Effect: finding.Transfer, Subkinds: []string{held.SlowLink}, Elsewhere: true, Around: true, Enough: asRequestsTell, Same: true},
-	{Cause: finding.Change, CauseSubkind: change.PromptLength, Effect: finding.Load, Subkinds: []string{slow.Demand}, Elsewhere: true, Enough: lengthOf(telemetry.PromptTokens), Same: true},
-	{Cause: finding.Change, CauseSubkind: change.OutputLength, Effect: finding.Load, Subkinds: []string{slow.Demand}, Elsewhere: true, Enough: lengthOf(telemetry.AnswerTokens), Same: true},
-	{Cause: finding.Change, CauseSubkind: change.Pace, Effect: finding.Slower, Subkinds: []string{""}, Enough: asLogsTell, Same: true},
-	{Cause: finding.Change, CauseSubkind: finding.Stalls, Effect: finding.Slower, Subkinds: []string{""}, Enough: asLogsStall, Same: true},
-	{Cause: finding.Change, CauseSubkind: finding.CachedTokens, Effect: finding.Change, Subkinds: []string{finding.CachedTokens}, Enough: asLogsCache, Same: true},
-}
-
-// remade are consequences of work that is done again: tokens that fell out of the cache are
-// computed again, so that more prompts seem to arrive; and a server that takes longer since its
-// restart may have been started with something else. Clients leave where they have to wait.
-var remade = []finding.Consequence{
-	{Cause: finding.Change, CauseSubkind: finding.CachedTokens, Effect: finding.Load, Subkinds: []string{slow.Demand}, Enough: computedAgain, Costs: true},
-	{Cause: finding.Change, CauseSubkind: slow.Latency, Effect: finding.Change, Subkinds: []string{series.AbortedShare}, Enough: since, Costs: true},
-	{Cause: finding.Change, CauseSubkind: slow.Slowed, Effect: finding.Change, Subkinds: []string{series.AbortedShare}, Enough: since, Costs: true},
-	{Cause: finding.Lifecycle, CauseSubkind: failed.Restarted, Effect: finding.Slower, Subkinds: []string{""}, Enough: since, Guessed: byTimesAlone, Costs: true},
-}
-
-// computedAgain reports whether more prompt tokens are computed only because fewer are cached:
-// since then, and by no more than that explains.
-func computedAgain(more, cached *finding.Finding) bool {
-	const about = 1.25
-	missing := (1 - cached.Metric.After) / (1 - cached.Metric.Before)
-	return more.Metric.Name == telemetry.ComputedTokens && since(more, cached) && more.Metric.After <= about*missing*more.Metric.Before
-}
-
-// deployed are consequences of restarts: servers that take longer since each was restarted were
-// started with something else. It comes last because that slowness has symptoms of its own.
-var deployed = []finding.Consequence{
-	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Restart, Effect: finding.Change, Subkinds: []string{change.Pace, finding.StepYield}, Enough: sinceRestarted, Guessed: ofOneServer, Costs: true},
-}
-
-// ofOneServer reports whether a cause is about one server, whose time alone relates it to the
-// effect. Of several servers, each has to match.
-func ofOneServer(_, of *finding.Finding) bool { return of.At.Scope == place.OneRank }
-
-// sinceRestarted reports whether servers take longer since they were restarted: the one
-// server, or those of a role since the first of them was.
-func sinceRestarted(became, restart *finding.Finding) bool {
-	const about = trace.Time(2e9)
-	off, first := about+became.Within, restart.Until
-	if restart.At.Scope == place.WholeRole {
-		first -= (restart.Until - restart.Since) / 2
-	}
-	worse := became.Metric.After > became.Metric.Before != (became.Subkind == finding.StepYield)
-	return worse && became.At.Scope == restart.At.Scope &&
-		became.Since+off >= restart.Since && became.Since <= first+off && (became.Until == 0 || became.Until > restart.Until+off)
-}
-
-// byTimesAlone says that nothing but their times relates a cause and an effect.
-func byTimesAlone(_, _ *finding.Finding) bool { return true }
 
 // longer returns the consequences for requests that take longer according to scraped histograms, since
 // about when something else was found. Findings about a rank, a host, or what is in front of a server have
@@ -85,23 +27,22 @@ func (m *Measured) longer() []finding.Consequence {
 	whole := []finding.Kind{finding.Load, finding.Limit, finding.Slower, finding.Memory, finding.Errors, finding.Lifecycle, finding.Transfer, finding.Imbalance, finding.GPU, finding.Front, finding.Straggler, finding.Host}
 	parts := []string{change.OutputLength, change.PromptLength, change.Pace, finding.CachedTokens, finding.StepYield, finding.Stalls, slow.GraphedSteps, slow.HostWork}
 	of := func(kind finding.Kind, subkind string) finding.Consequence {
-		return finding.Consequence{Cause: kind, CauseSubkind: subkind, Effect: finding.Change, Subkinds: append([]string{series.AbortedShare}, slow.LatencySubkinds...), Enough: since, Costs: true}
+		return finding.Consequence{Cause: kind, CauseSubkind: subkind, Effect: finding.Change, Subkinds: append([]string{series.AbortedShare}, slow.LatencySubkinds...), Enough: consequence.Since, Costs: true}
 	}
 	list := order.Each(parts, func(subkind string) finding.Consequence { return of(finding.Change, subkind) })
 	for _, kind := range whole {
 		c := of(kind, "")
 		c.OnRanks = kind == finding.Imbalance
 		if slices.Contains([]finding.Kind{finding.GPU, finding.Front, finding.Straggler, finding.Host}, kind) {
-			c.Elsewhere, c.Guessed = true, apart
-			c.Enough = func(longer, of *finding.Finding) bool { return since(longer, of) && !m.onOtherHost(longer, of) }
+			c.Elsewhere, c.Guessed = true, consequence.Apart
+			c.Enough = func(longer, of *finding.Finding) bool {
+				return consequence.Since(longer, of) && !m.onOtherHost(longer, of)
+			}
 		}
 		list = append(list, c)
 	}
 	return list
 }
-
-// apart reports whether two findings are not known to be on the same host.
-func apart(x, y *finding.Finding) bool { return x.At.Host == "" || x.At.Host != y.At.Host }
 
 // onOtherHost reports whether two findings are on different hosts, by names that metrics know:
 // a host may also have names that they don't.
@@ -119,8 +60,8 @@ func (m *Measured) recorded() []finding.Consequence {
 		return nil
 	}
 	return []finding.Consequence{
-		{Cause: finding.GPU, CauseSubkind: waitSubkind, Effect: finding.GPU, Subkinds: []string{gpuloss.SlowSubkind}, OnRanks: true, Elsewhere: true, Enough: m.isWaitedFor, Costs: true, Same: true},
-		{Cause: finding.GPU, CauseSubkind: waitSubkind, Effect: finding.Change, Subkinds: []string{overtime.PaceSubkind}, OnRanks: true, Elsewhere: true, Enough: m.isWaitedFor, Dates: true},
+		{Cause: finding.GPU, CauseSubkind: gpuloss.WaitSubkind, Effect: finding.GPU, Subkinds: []string{gpuloss.SlowSubkind}, OnRanks: true, Elsewhere: true, Enough: m.isWaitedFor, Costs: true, Same: true},
+		{Cause: finding.GPU, CauseSubkind: gpuloss.WaitSubkind, Effect: finding.Change, Subkinds: []string{overtime.PaceSubkind}, OnRanks: true, Elsewhere: true, Enough: m.isWaitedFor, Dates: true},
 		{Cause: finding.Straggler, Effect: finding.Change, Subkinds: []string{change.Pace}, Elsewhere: true, Enough: m.asLong, Costs: true, Dates: true},
 		{Cause: finding.Straggler, Effect: finding.Slower, Subkinds: []string{""}, Elsewhere: true, Enough: m.asLong, Costs: true, Dates: true},
 		{Cause: finding.Change, CauseSubkind: slow.GraphedSteps, Effect: finding.GPU, Subkinds: []string{gpuloss.HostSubkind}, Elsewhere: true, Enough: func(_, eager *finding.Finding) bool { return m.recordedIn(eager, "") }},
@@ -137,11 +78,11 @@ func (m *Measured) isWaitedFor(pace, _ *finding.Finding) bool {
 }
 
 // asLong reports whether a server takes longer since before one of its ranks was recorded, or
-// since about when that rank became late, by about as much as the other ranks lost to it.
+// consequence.Since about when that rank became late, by about as much as the other ranks lost to it.
 func (m *Measured) asLong(pace, late *finding.Finding) bool {
 	const about = 2
 	longer := 1 - pace.Metric.Before/pace.Metric.After
-	then := late.Since != 0 && asItIsLate(pace, late)
+	then := late.Since != 0 && consequence.AsItIsLate(pace, late)
 	return (then || late.Since == 0 && m.recordedIn(pace, late.Rank)) && longer > 0 && late.Lost >= longer/about && late.Lost <= longer*about && new(pace.At.Team()).Overlaps(&late.At)
 }
 
@@ -173,7 +114,7 @@ func (m *Measured) onHosts() []finding.Consequence {
 	}
 	var list []finding.Consequence
 	for _, network := range []string{hardware.FailingLink, hardware.LossyNetwork} {
-		list = append(list, finding.Consequence{Cause: finding.Host, CauseSubkind: network, Effect: finding.Transfer, Elsewhere: true, Enough: m.asTheHost, Guessed: apart, Costs: true})
+		list = append(list, finding.Consequence{Cause: finding.Host, CauseSubkind: network, Effect: finding.Transfer, Elsewhere: true, Enough: m.asTheHost, Guessed: consequence.Apart, Costs: true})
 	}
 	for _, e := range []struct {
 		kind     finding.Kind
@@ -182,23 +123,9 @@ func (m *Measured) onHosts() []finding.Consequence {
 		{finding.Slower, []string{""}}, {finding.Straggler, []string{""}}, {finding.Change, []string{change.Pace, finding.Stalls, slow.HostWork}},
 		{finding.GPU, []string{gpuloss.BetweenSubkind}}, {finding.Load, []string{finding.Waits}},
 	} {
-		list = append(list, finding.Consequence{Cause: finding.Host, Effect: e.kind, Subkinds: e.subkinds, Elsewhere: true, Enough: m.asTheHost, Guessed: apart, Costs: true})
+		list = append(list, finding.Consequence{Cause: finding.Host, Effect: e.kind, Subkinds: e.subkinds, Elsewhere: true, Enough: m.asTheHost, Guessed: consequence.Apart, Costs: true})
 	}
 	return list
-}
-
-// lengthOf returns a condition: logs show the same change of a length as requests, at about the same time.
-func lengthOf(metric string) func(logs, traced *finding.Finding) bool {
-	return func(logs, traced *finding.Finding) bool {
-		const pieces = trace.Time(30e9)
-		return logs.Metric.Name == metric && traced.Metric.After > traced.Metric.Before && max(logs.Since-traced.Since, traced.Since-logs.Since) <= pieces+traced.Within
-	}
-}
-
-// asRequestsTell reports whether logs show the same slow transfers as requests, at about the same time.
-func asRequestsTell(logs, traced *finding.Finding) bool {
-	const about = trace.Time(15e9)
-	return logs.Claim == nil && traced.Subkind != held.SlowLink && traced.Metric.After > traced.Metric.Before && traced.Since != 0 && max(logs.Since-traced.Since, traced.Since-logs.Since) <= about+traced.Within
 }
 
 // asTheHost reports whether something may be slower since a host is short of something. If it
@@ -208,7 +135,7 @@ func (m *Measured) asTheHost(slower, host *finding.Finding) bool {
 		return m.recordedIn(host, "")
 	}
 	if slower.At.Host != "" && slower.At.Host == host.At.Host {
-		return asTheClock(slower, host)
+		return consequence.AsTheClock(slower, host)
 	}
 	return !m.onOtherHost(slower, host) && slower.Since != 0 && max(slower.Since-host.Since, host.Since-slower.Since) <= host.Within+slower.Within+trace.Time(2e9)
 }
@@ -223,7 +150,7 @@ func (m *Measured) lateByIdling() []finding.Consequence {
 		switch {
 		case late.Kind == finding.Straggler:
 			return m.idleLonger(idle, late.At.RankName())
-		case m.waits != nil && late.Metric.Name == waitMetric:
+		case m.waits != nil && late.Metric.Name == gpuloss.WaitMetric:
 			return m.idleLonger(idle, order.Each(m.waits.told(), func(l *lateRank) string { return l.name })...)
 		}
 		return 0

@@ -1,68 +1,23 @@
 package finders
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze/change"
+	"github.com/sgtrace/sgtrace/analyze/consequence"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/hardware"
-	"github.com/sgtrace/sgtrace/analyze/lifecycle"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/table"
-	"github.com/sgtrace/sgtrace/analyze/telemetry"
 	"github.com/sgtrace/sgtrace/analyze/telemetry/slow"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
 	"github.com/sgtrace/sgtrace/trace/naming"
 )
-
-// If fewer tokens are cached, as many more must be computed. A rise beyond that is additional demand.
-func TestMissingTokensAreComputed(t *testing.T) {
-	const second = trace.Time(1e9)
-	at := rankAt(request.Unified, "a", 0, -1)
-	cached := finding.Finding{Kind: finding.Change, Subkind: finding.CachedTokens, At: at, Since: 60 * second, Text: "less is cached", Cost: 0.2, Metric: finding.Metric{Before: 0.8, After: 0.2}}
-	for after, want := range map[float64]int{4000: 1, 9000: 2} { // 1000 before; the lost cache explains four times that
-		more := finding.Finding{Kind: finding.Load, Subkind: slow.Demand, At: at, Since: 62 * second, Text: "more comes", Cost: 0.3, Metric: finding.Metric{Name: telemetry.ComputedTokens, Before: 1000, After: after}}
-		if got := finding.Merge([]finding.Finding{more, cached}, remade); len(got) != want || want == 1 && !strings.HasPrefix(got[0].Text, "less is cached") {
-			t.Errorf("%v a second: %+v", after, got)
-		}
-	}
-}
-
-// If servers are slower since a rolling restart began, that is one finding, with the cost of the slowness. It is
-// not if they became slower before, much later, or only until the restart ended.
-func TestSlowerSinceRestarts(t *testing.T) {
-	const second = trace.Time(1e9)
-	all, one := place.Location{Scope: place.WholeRole, Role: request.Unified}, rankAt(request.Unified, "a", 0, -1)
-	for name, c := range map[string]struct {
-		at           place.Location
-		since, until trace.Time
-		before       float64
-		want         int
-	}{
-		"since the first one":    {all, 61 * second, 0, 10, 1},
-		"before":                 {all, 40 * second, 0, 10, 2},
-		"long after":             {all, 200 * second, 0, 10, 2},
-		"since the last one":     {all, 110 * second, 0, 10, 2},
-		"until the end of these": {all, 61 * second, 119 * second, 10, 2},
-		"faster":                 {all, 61 * second, 0, 30, 2},
-		"one of them":            {one, 61 * second, 0, 10, 2},
-	} {
-		restarts := finding.Finding{Kind: finding.Lifecycle, Subkind: lifecycle.Restart, Scope: finding.AtPlace, At: all, Since: 60 * second, Until: 120 * second, Text: "all were restarted", Severity: finding.Info, Confidence: finding.Certain}
-		slower := finding.Finding{Kind: finding.Change, Subkind: change.Pace, Scope: finding.AtPlace, At: c.at, Since: c.since, Until: c.until, Within: second, Text: "tokens take longer; TTFT rose",
-			Brief: "tokens take longer", Cost: 0.2, CostBasis: finding.RequestTime, Claim: func(int, []int64) {}, Severity: finding.Warning, Metric: finding.Metric{Before: c.before, After: 20}}
-		got := finding.Merge([]finding.Finding{slower, restarts}, deployed)
-		if len(got) != c.want {
-			t.Errorf("%s: %+v", name, got)
-		}
-		if f := &got[0]; c.want == 1 && (f.Text != "all were restarted; tokens take longer" || f.Cost != 0.2 || f.Severity != finding.Warning || f.Confidence != finding.Certain) {
-			t.Errorf("%s: %+v", name, f)
-		}
-	}
-}
 
 // Requests show since when, recordings who, metrics why, and logs the same as requests: together that is one
 // finding, with the cost that requests show. Whatever does not match in size or time remains a finding of its own.
@@ -93,7 +48,7 @@ func TestKindsOfFilesTellOfOneCause(t *testing.T) {
 		"a host that is short earlier": {[]finding.Finding{of(short, func(f *finding.Finding) { f.Since = 20 * second }), pace}, "no CPU | tokens take longer; TTFT rose"},
 	} {
 		var texts []string
-		got := finding.Merge(c.found, append(append(append([]finding.Consequence{}, seenTwice...), m.recorded()...), m.onHosts()...))
+		got := finding.Merge(c.found, slices.Concat(consequence.First(nil), m.recorded(), m.onHosts()))
 		for i := range got {
 			texts = append(texts, got[i].Text)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/cause"
 	"github.com/sgtrace/sgtrace/analyze/change"
+	"github.com/sgtrace/sgtrace/analyze/consequence"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/gpuloss"
 	"github.com/sgtrace/sgtrace/internal/order"
@@ -107,7 +108,7 @@ func (m *Measured) Look(list []Finder) Result {
 		by[i], r.Checks[i] = of, FinderCheck{&list[i], check, len(of)}
 	})
 	found := slices.Concat(by...)
-	r.Findings = finding.Repeats(finding.Merge(slices.Clone(found), slices.Concat(kept, tookOver(found), seenTwice, remade, warm, m.recorded(), consequences, m.overloaded(), m.onHosts(), m.longer(), deployed, m.lateByIdling())))
+	r.Findings = finding.Repeats(finding.Merge(slices.Clone(found), slices.Concat(consequence.First(found), m.recorded(), consequence.Known, m.overloaded(), m.onHosts(), m.longer(), consequence.Last, m.lateByIdling())))
 	if m.Costs != nil {
 		r.Findings, r.Sum = m.settle(r.Findings)
 	}

@@ -174,7 +174,7 @@ func avoidable(g *gpu.GPUs, gaps *gaps.Gaps, of func(gpu.Reason) bool) []finding
 // inSteps reports whether idle time with a reason counts as within steps.
 func inSteps(r gpu.Reason) bool { return r != gpu.BetweenSteps }
 
-// apart returns a condition: idle time with a reason is not covered by any idle finding.
+// consequence.Apart returns a condition: idle time with a reason is not covered by any idle finding.
 func (m *Measured) apart() func(gpu.Reason) bool {
 	idle, _ := m.idleTime(plainly)
 	told := slices.ContainsFunc(idle, tellsAvoidable)
@@ -215,7 +215,7 @@ func exposure(m *Measured) ([]finding.Finding, finding.Check) {
 			if name, ok := strings.CutPrefix(found[i].Metric.Name, gpuloss.ExposedMetric+" in "); ok {
 				m.waitsIn(name, &found[i])
 			} else if m.absentExplain() {
-				found[i].Subkind = absentSubkind
+				found[i].Subkind = gpuloss.AbsentSubkind
 			}
 		}
 		switch {
@@ -243,15 +243,12 @@ func (m *Measured) besideStragglers(f *finding.Finding) {
 	}
 	if lost > 0 && lost < mostlyWaiting*f.Cost*m.Collectives.Waited().Covered.Share() {
 		f.Cost -= lost
-		f.Subkind = transferSubkind
+		f.Subkind = gpuloss.TransferSubkind
 	}
 }
 
 // evenly is how many times its even share of the waiting a rank may cause and still count as no worse than the others.
 const evenly = 1.5
-
-// absentSubkind is the subkind of exposed communication that is mostly waiting for ranks without files.
-const absentSubkind = "waits for absent ranks"
 
 // absentExplain reports whether most exposed communication is waiting for ranks that are not in the files.
 func (m *Measured) absentExplain() bool {

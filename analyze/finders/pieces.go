@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/sgtrace/sgtrace/analyze/change"
+	"github.com/sgtrace/sgtrace/analyze/change/work"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/words"
@@ -16,7 +17,7 @@ import (
 // a lower bound of that size, and the prompts that are cut are an upper bound.
 func (m *Measured) pieces(f *finding.Finding) string {
 	const few, smaller = 5, 1.5
-	if workOf(&f.Metric) != "prefill" || f.Metric.After <= f.Metric.Before || f.Since == 0 {
+	if work.Of(&f.Metric) != "prefill" || f.Metric.After <= f.Metric.Before || f.Since == 0 {
 		return ""
 	}
 	s := m.Of.Requests

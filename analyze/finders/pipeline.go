@@ -8,6 +8,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/gpuloss"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/profile/kernelname"
 )
@@ -20,8 +21,6 @@ const (
 	mostlyPassed = 0.8
 	// longerStage is the factor by which a stage must compute longer than any other to be the one that the others wait for.
 	longerStage = 1.2
-	// pipelineSubkind is the subkind of findings about pipelines.
-	pipelineSubkind = "pipeline"
 )
 
 // stages returns which part of its time each rank that sends or receives computes, the largest
@@ -61,7 +60,7 @@ func (m *Measured) tellPipeline(f *finding.Finding) {
 	if len(list) < 2 || len(list) != len(m.GPUs.GPUs) {
 		return
 	}
-	f.Subkind = pipelineSubkind
+	f.Subkind = gpuloss.PipelineSubkind
 	f.Text += ", in send and recv between stages of a pipeline"
 	most, next, least := &list[0], &list[1], &list[len(list)-1]
 	if most.computes >= longerStage*next.computes {

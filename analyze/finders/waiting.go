@@ -332,13 +332,13 @@ func (w *waits) lead(found []finding.Finding, m *Measured) []finding.Finding {
 	f := &found[0]
 	transfer := *f
 	f.Text, f.Cost = w.text(gpuloss.GPUsWait(m.GPUs)), distribution.Fraction(w.waiting, w.length)
-	f.Metric.Name, f.Metric.After = waitMetric, f.Cost
+	f.Metric.Name, f.Metric.After = gpuloss.WaitMetric, f.Cost
 	f.Evidence = append(w.evidence(m.Gaps), f.Evidence...)
 	if !w.waited.ByClock {
 		f.Confidence = finding.Likely // durations show who came last
 	}
 	if !w.isOneStraggler(m) {
-		f.Subkind = waitSubkind
+		f.Subkind = gpuloss.WaitSubkind
 		f.Text += w.beside(m)
 	}
 	switch told := w.told(); {
@@ -351,7 +351,7 @@ func (w *waits) lead(found []finding.Finding, m *Measured) []finding.Finding {
 	}
 	if rest := distribution.Fraction(w.exposed-w.atMost, w.length); rest >= gpuloss.MinExposed(m.GPUs) {
 		transfer.Cost, transfer.Metric.After = rest, rest
-		transfer.Metric.Name, transfer.Subkind = "exposed transfers", transferSubkind
+		transfer.Metric.Name, transfer.Subkind = "exposed transfers", gpuloss.TransferSubkind
 		transfer.Text = fmt.Sprintf("%s %.0f %% of the time on exposed transfers of collectives (not overlapped by compute)%s", gpuloss.GPUsSpend(m.GPUs), 100*rest, orAbsent(&w.waited))
 		found = append(found, transfer)
 	}
@@ -370,14 +370,6 @@ func (w *waits) beside(m *Measured) string {
 	}
 	return ""
 }
-
-// waitSubkind is the subkind of findings about everybody who is waited for, transferSubkind
-// that of the rest of exposed communication.
-const (
-	waitSubkind     = "waiting"
-	transferSubkind = "transfers"
-	waitMetric      = "waiting in collectives"
-)
 
 // isOneStraggler reports whether one straggler explains most of the waiting, and so has the
 // leading finding. Waits for a few single collectives don't count.

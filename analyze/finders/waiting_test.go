@@ -243,7 +243,7 @@ func TestLateByIdling(t *testing.T) {
 			g.Waits.Time[gpu.HostWork] = int64(c.idle[i] * 200e6)
 			idle.Cost += c.idle[i] / 3
 		}
-		late := finding.Finding{Kind: c.kind, Text: "TP1 is late", Cost: 0.4, CostBasis: finding.GPUTime, Metric: finding.Metric{Name: waitMetric}}
+		late := finding.Finding{Kind: c.kind, Text: "TP1 is late", Cost: 0.4, CostBasis: finding.GPUTime, Metric: finding.Metric{Name: gpuloss.WaitMetric}}
 		if c.kind == finding.Straggler {
 			late.At = place.Named("TP1")
 		}

@@ -173,6 +173,15 @@ const (
 	BetweenSubkind = "steps" // between steps
 )
 
+// Subkinds of findings about exposed communication, and the metric of waiting in it.
+const (
+	WaitSubkind     = "waiting"                // for late ranks
+	AbsentSubkind   = "waits for absent ranks" // for ranks that have no files
+	TransferSubkind = "transfers"              // of data
+	PipelineSubkind = "pipeline"               // between stages
+	WaitMetric      = "waiting in collectives"
+)
+
 // subkind returns the subkind of findings about a reason.
 func subkind(r gpu.Reason) string {
 	if r.OfHost() {

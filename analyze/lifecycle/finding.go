@@ -349,3 +349,15 @@ func (e *Event) Sentence() string {
 	}
 	return text
 }
+
+// Began returns when a server began to serve, if a finding is about one that was started or restarted; 0 if not.
+func Began(f *finding.Finding) trace.Time {
+	switch {
+	case f.At.Scope != place.OneRank:
+	case f.Subkind == Restart:
+		return f.Until
+	case f.Subkind == Start:
+		return f.Since
+	}
+	return 0
+}

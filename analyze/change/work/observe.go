@@ -3,8 +3,10 @@ package work
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"unsafe"
 
+	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/internal/memory"
@@ -301,4 +303,10 @@ func (w *observer) prefillWork(batches []load.Prefill, running *levelOver) (list
 			Burden: Burden{b.Tokens, b.Pairs, running.mean(b.From, b.To)}})
 	}
 	return list
+}
+
+// Of returns the kind of work that the metric of a finding about a pace measures: "decode" or "prefill".
+func Of(m *finding.Metric) string {
+	kind, _, _ := strings.Cut(m.Name, " ")
+	return kind
 }

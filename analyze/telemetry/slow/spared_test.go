@@ -127,11 +127,11 @@ func TestOneRowAddsAWorsening(t *testing.T) {
 	}
 }
 
-// Every worsening that consequences.go names has a row in series.Worsenings.
+// Every worsening that package consequence names has a row in series.Worsenings.
 func TestWorseningsHaveNames(t *testing.T) {
 	for _, name := range []string{finding.CachedTokens, finding.StepYield, slow.GraphedSteps, slow.HostWork} {
 		if !slices.ContainsFunc(series.Worsenings, func(w series.Worsening) bool { return w.Name == name }) {
-			t.Errorf("no row of series.Worsenings is %q: analyze/finders/consequences.go knows it by that name", name)
+			t.Errorf("no row of series.Worsenings is %q: analyze/consequence knows it by that name", name)
 		}
 	}
 }

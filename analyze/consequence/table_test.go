@@ -1,4 +1,4 @@
-package finders
+package consequence
 
 import (
 	"slices"
@@ -7,8 +7,11 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/cause"
 	"github.com/sgtrace/sgtrace/analyze/change"
 	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/gpuloss"
 	"github.com/sgtrace/sgtrace/analyze/hardware"
 	"github.com/sgtrace/sgtrace/analyze/lifecycle"
+	"github.com/sgtrace/sgtrace/analyze/metric"
+	"github.com/sgtrace/sgtrace/analyze/overtime"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/serverlimit"
 	"github.com/sgtrace/sgtrace/analyze/tail"
@@ -39,7 +42,7 @@ func TestMergeFindings(t *testing.T) {
 		{Kind: finding.Tail, Subkind: cause.Interference.String(), Text: "decode held up", Cost: 0.4},                                             // a consequence of both
 		{Kind: finding.Tail, Subkind: cause.Router.String(), Text: "in the gateway", Cost: 0.001},                                                 // no consequence
 		{Kind: finding.GPU, Subkind: "communication", Text: "communication", Cost: 0.05}, {Kind: finding.GPU, Subkind: "host", Text: "host wait"}, // the first is a consequence of the straggler, the second is not
-	}, consequences)
+	}, Known)
 	finding.Sort(got)
 	want := []struct {
 		text     string
@@ -87,7 +90,7 @@ func TestLoadOfHungRanks(t *testing.T) {
 		{[]finding.Finding{load(dp(2), 10*second, 20*second, "share rose"), load(dp(3), 60*second, 0, "share rose again"), silent(0, 50*second, "DP0 silent"), silent(1, 9*second, "DP1 silent")},
 			[]string{"DP1 silent", "DP0 silent"}},
 	} {
-		got := finding.Merge(x.found, consequences)
+		got := finding.Merge(x.found, Known)
 		finding.Sort(got)
 		var texts []string
 		for i := range got {
@@ -147,7 +150,7 @@ func TestWhoseRequestsLead(t *testing.T) {
 		{at(1, 2, 3, 4), 2},
 		{at(), 2},
 	} {
-		if got := finding.Merge([]finding.Finding{common, test.effect}, consequences); len(got) != test.want {
+		if got := finding.Merge([]finding.Finding{common, test.effect}, Known); len(got) != test.want {
 			t.Errorf("%+v: %d findings, want %d", test.effect.Affected, len(got), test.want)
 		}
 	}
@@ -166,37 +169,8 @@ func TestWaitsAtLimits(t *testing.T) {
 		{finding.Affected{}, 1},
 	} {
 		waits := finding.Finding{Kind: finding.Load, Subkind: finding.Waits, Text: "waiting in the decode queue", Cost: 0.14, Affected: test.who}
-		if got := finding.Merge([]finding.Finding{limit, waits}, consequences); len(got) != test.want {
+		if got := finding.Merge([]finding.Finding{limit, waits}, Known); len(got) != test.want {
 			t.Errorf("%+v: %d findings, want %d", test.who, len(got), test.want)
-		}
-	}
-}
-
-// Requests that wait at a limit since servers became slower are a consequence of that. They are not
-// if a server elsewhere became slower, if the limit was reached before, or if arrivals rose first.
-func TestLimitsOfSlowerServers(t *testing.T) {
-	all := place.Location{Scope: place.WholeRole, Role: request.Unified}
-	slower := finding.Finding{Kind: finding.Change, Subkind: change.Pace, At: all, Since: 30e9, Until: 55e9, Cost: 0.1, CostBasis: finding.RequestTime, Text: "slower", Metric: finding.Metric{Before: 20, After: 40}}
-	limit := finding.Finding{Kind: finding.Limit, Subkind: serverlimit.Running.String(), At: rankAt(request.Unified, "a", 0, -1), Since: 34e9, Cost: 0.3, CostBasis: finding.RequestTime, Text: "limit"}
-	more := finding.Finding{Kind: finding.Load, Since: 28e9, Cost: 0.2, CostBasis: finding.RequestTime, Text: "arrivals", Metric: finding.Metric{Name: change.Arrivals, Before: 1, After: 2}}
-	elsewhere, earlier := slower, limit
-	elsewhere.At, earlier.Since = rankAt(request.Unified, "b", 0, -1), 10e9
-	rules := slices.Concat(consequences, (&Measured{Limits: &serverlimit.Limits{}}).overloaded())
-	for _, test := range []struct {
-		found []finding.Finding
-		want  []string
-	}{
-		{[]finding.Finding{slower, limit}, []string{"slower"}},
-		{[]finding.Finding{elsewhere, limit}, []string{"slower", "limit"}},
-		{[]finding.Finding{slower, earlier}, []string{"slower", "limit"}},
-		{[]finding.Finding{slower, more, limit}, []string{"slower", "arrivals"}},
-	} {
-		var texts []string
-		for _, f := range finding.Merge(test.found, rules) {
-			texts = append(texts, f.Text)
-		}
-		if !slices.Equal(texts, test.want) {
-			t.Errorf("%q, want %q", texts, test.want)
 		}
 	}
 }
@@ -230,7 +204,7 @@ func TestWhatStaysAfterAStall(t *testing.T) {
 		"by far more":      {late, changed(slower, func(f *finding.Finding) { f.Metric.After = 120 }), false},
 		"faster":           {late, changed(slower, func(f *finding.Finding) { f.Metric.After = 10 }), false},
 	} {
-		got := finding.Merge([]finding.Finding{x.effect, x.cause}, consequences)
+		got := finding.Merge([]finding.Finding{x.effect, x.cause}, Known)
 		if one := len(got) == 1; one != x.one || one && got[0].Text != x.cause.Text {
 			t.Errorf("%s: %+v", name, got)
 		}
@@ -244,7 +218,7 @@ func TestSlowSinceItBecame(t *testing.T) {
 	slow := finding.Finding{Kind: finding.Slower, At: at, Text: "slow", Metric: finding.Metric{Before: 20, After: 30}}
 	for after, want := range map[float64]string{29: "became", 22: "slow"} {
 		became := finding.Finding{Kind: finding.Change, Subkind: change.Pace, At: at, Since: 60e9, Text: "became", Metric: finding.Metric{Before: 20, After: after}}
-		if got := finding.Merge([]finding.Finding{slow, became}, consequences); len(got) != 1 || got[0].Text != want {
+		if got := finding.Merge([]finding.Finding{slow, became}, Known); len(got) != 1 || got[0].Text != want {
 			t.Errorf("to %v: %+v, want %s", after, got, want)
 		}
 	}
@@ -277,7 +251,7 @@ func TestWhatOthersSeeOfAServer(t *testing.T) {
 		if x.cause.Kind == finding.Errors { // the death as seen in requests
 			found = append(found, death)
 		}
-		got := finding.Merge(found, slices.Concat(seenTwice, consequences))
+		got := finding.Merge(found, slices.Concat(seenTwice, Known))
 		if len(got) != x.want || x.want == 1 && got[0].Text != x.cause.Text {
 			t.Errorf("%s: %+v", name, got)
 		}
@@ -305,7 +279,7 @@ func TestConsequencesOfConsequences(t *testing.T) {
 		"gradually":          {[]finding.Finding{slow(at), drift, clock}, []string{"clock"}},
 	} {
 		var got []string
-		for _, f := range finding.Merge(x.found, consequences) {
+		for _, f := range finding.Merge(x.found, Known) {
 			got = append(got, f.Text)
 		}
 		if !slices.Equal(got, x.want) {
@@ -324,7 +298,7 @@ func TestAnswersOfDeadServers(t *testing.T) {
 		want  int
 	}{{at, 101e9, 1}, {at, 60e9, 2}, {other, 101e9, 2}} {
 		answers := finding.Finding{Kind: finding.Errors, Subkind: failed.HTTP, At: test.at, Since: test.since, Text: "answers with errors"}
-		if got := finding.Merge([]finding.Finding{answers, died}, consequences); len(got) != test.want || test.want == 1 && got[0].Text != "died" {
+		if got := finding.Merge([]finding.Finding{answers, died}, Known); len(got) != test.want || test.want == 1 && got[0].Text != "died" {
 			t.Errorf("answers at %v of %s: %+v", test.since, test.at.Host, got)
 		}
 	}
@@ -349,7 +323,7 @@ func TestAnswersOfExceptions(t *testing.T) {
 	} {
 		raised := finding.Finding{Kind: finding.Errors, Subkind: failed.Raised, At: at("a"), Since: 100e9, Until: 160e9, Text: "ValueError", Metric: finding.Metric{Name: "traceback", After: 2}}
 		c.answers.Kind, c.answers.Subkind, c.answers.Text, c.answers.Cost = finding.Errors, failed.HTTP, "answers", 0.25
-		got := finding.Merge([]finding.Finding{c.answers, raised}, consequences)
+		got := finding.Merge([]finding.Finding{c.answers, raised}, Known)
 		if finding.Sort(got); len(got) != c.found || c.found == 1 && (got[0].Text != "ValueError" || got[0].Cost != 0.25) {
 			t.Errorf("%s: %d findings, want %d: %+v", name, len(got), c.found, got)
 		}
@@ -391,7 +365,7 @@ func TestFollowsAtOtherPlaces(t *testing.T) {
 		{"a router began anew later", []finding.Finding{{Kind: finding.Lifecycle, Subkind: failed.Router, Since: 200 * second, Text: "anew"}, fewer}, []string{"anew", "fewer cached"}},
 	} {
 		var got []string
-		for _, f := range finding.Merge(x.found, consequences) {
+		for _, f := range finding.Merge(x.found, Known) {
 			got = append(got, f.Text)
 		}
 		slices.Sort(got)
@@ -414,7 +388,7 @@ func TestWhatUsersSee(t *testing.T) {
 		seen finding.Finding
 		want int
 	}{{ttft(120*second, 1, 5, "longer"), 1}, {ttft(130*second, 5, 1, "shorter"), 2}, {ttft(20*second, 1, 5, "before"), 2}} {
-		got := finding.Merge([]finding.Finding{{Kind: finding.Limit, Subkind: serverlimit.Room.String(), At: dp1, Since: 100 * second, Text: "full"}, c.seen}, consequences)
+		got := finding.Merge([]finding.Finding{{Kind: finding.Limit, Subkind: serverlimit.Room.String(), At: dp1, Since: 100 * second, Text: "full"}, c.seen}, Known)
 		if len(got) != c.want {
 			t.Errorf("%s: %+v", c.seen.Text, got)
 		}
@@ -424,7 +398,7 @@ func TestWhatUsersSee(t *testing.T) {
 			Metric: finding.Metric{Name: "decode time per token", Before: 10, After: 16}},
 		{Kind: finding.Slower, At: host, Since: 101 * second, Cost: 0.02, Text: "slower prefills", Metric: finding.Metric{Name: "prefill", Before: 60, After: 95}},
 		ttft(120*second, 1, 5, "longer"),
-	}, consequences)
+	}, Known)
 	if len(got) != 1 || got[0].Text != "both became slower" {
 		t.Errorf("findings: %+v", got)
 	}
@@ -447,7 +421,7 @@ func TestBatchesBehindALimit(t *testing.T) {
 		{stage(at, func(int, []int64) {}), 2},
 	} {
 		limit := finding.Finding{Kind: finding.Limit, Subkind: serverlimit.Prefills.String(), At: at, Since: 100 * second, Text: "prefill-bound"}
-		if got := finding.Merge([]finding.Finding{limit, x.of}, consequences); len(got) != x.want {
+		if got := finding.Merge([]finding.Finding{limit, x.of}, Known); len(got) != x.want {
 			t.Errorf("%d findings, want %d: %+v", len(got), x.want, got)
 		}
 	}
@@ -469,9 +443,49 @@ func TestOneIncidentOneFinding(t *testing.T) {
 		"none before":     {died, finding.Finding{Kind: finding.Errors, Subkind: failed.HTTP, At: router, Since: 40e9, Text: "router: the router has no server for a request"}, 2},
 		"its queue, full": {died, finding.Finding{Kind: finding.Errors, Subkind: failed.HTTP, At: router, Since: 140e9, Text: "router: its queue is full"}, 2},
 	} {
-		got := finding.Merge([]finding.Finding{c.effect, c.cause}, consequences)
+		got := finding.Merge([]finding.Finding{c.effect, c.cause}, Known)
 		if len(got) != c.found || c.found == 1 && got[0].Text != c.cause.Text {
 			t.Errorf("%s: %d findings, want %d: %+v", name, len(got), c.found, got)
+		}
+	}
+}
+
+// A change on devices at the time when a rank becomes late is evidence of its lateness. A rise in
+// communication is evidence of exposed communication, and slower copies of exposed copies.
+func TestChangesOfDevicesAreEvidence(t *testing.T) {
+	late := func(since trace.Time, text string) finding.Finding {
+		return finding.Finding{Kind: finding.Straggler, At: rankAt(request.Other, "", 1, -1), Since: since, Text: text, Cost: 0.1}
+	}
+	pace := finding.Finding{Kind: finding.Change, Subkind: overtime.PaceSubkind, At: rankAt(request.Other, "", 1, -1), Since: 50e9, Text: "longer", Brief: "since 50, longer", Cost: 0.02}
+	more := finding.Finding{Kind: finding.Change, Subkind: metric.ExposedComm.Long, Since: 50e9, Text: "more", Brief: "since 50, more", Cost: 0.02}
+	exposed := finding.Finding{Kind: finding.GPU, Subkind: "communication", Text: "exposed", Cost: 0.3}
+	copying := finding.Finding{Kind: finding.GPU, Subkind: "copies", Text: "copying", Cost: 0.3}
+	stages := func(slowest int16) finding.Finding {
+		return finding.Finding{Kind: finding.GPU, Subkind: gpuloss.PipelineSubkind, At: rankAt(request.Other, "", slowest, -1), Text: "stages wait", Cost: 0.3}
+	}
+	slower := finding.Finding{Kind: finding.Change, Subkind: overtime.CopySubkind, Since: 50e9, Text: "slow", Brief: "since 50, slower", Cost: 0.1}
+	for _, c := range []struct {
+		found []finding.Finding
+		want  []string
+	}{
+		{[]finding.Finding{late(51e9, "compute-bound"), pace}, []string{"compute-bound; since 50, longer"}},
+		{[]finding.Finding{late(51e9, "host-bound"), pace}, []string{"host-bound", "longer"}},
+		{[]finding.Finding{late(20e9, "compute-bound"), pace}, []string{"compute-bound", "longer"}},
+		{[]finding.Finding{late(0, "compute-bound"), more}, []string{"compute-bound", "more"}},
+		{[]finding.Finding{late(50e9, "compute-bound"), more}, []string{"compute-bound; since 50, more"}},
+		{[]finding.Finding{exposed, more}, []string{"exposed; since 50, more"}},
+		{[]finding.Finding{exposed, pace}, []string{"exposed", "longer"}},
+		{[]finding.Finding{copying, slower}, []string{"copying; since 50, slower"}},
+		{[]finding.Finding{exposed, slower}, []string{"exposed", "slow"}},
+		{[]finding.Finding{stages(1), pace}, []string{"longer"}},
+		{[]finding.Finding{stages(2), pace}, []string{"stages wait", "longer"}},
+	} {
+		var got []string
+		for _, f := range finding.Merge(c.found, Known) {
+			got = append(got, f.Text)
+		}
+		if len(got) != len(c.want) || got[0] != c.want[0] || got[len(got)-1] != c.want[len(got)-1] {
+			t.Errorf("%q, want %q", got, c.want)
 		}
 	}
 }

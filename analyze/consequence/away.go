@@ -1,11 +1,9 @@
-package finders
+package consequence
 
 import (
 	"slices"
 
-	"github.com/sgtrace/sgtrace/analyze/cause"
 	"github.com/sgtrace/sgtrace/analyze/finding"
-	"github.com/sgtrace/sgtrace/analyze/lifecycle"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/telemetry/failed"
 	"github.com/sgtrace/sgtrace/analyze/telemetry/held"
@@ -71,41 +69,4 @@ func hasMoreLeft(share, away *finding.Finding) bool {
 func forAnother(more, away *finding.Finding) bool {
 	const soon = trace.Time(30e9) // until routers notice
 	return more.At.Role == away.At.Role && more.Since != 0 && more.Since <= max(away.Since, away.Until)+soon+more.Within+away.Within
-}
-
-// lives finds what happened to servers. While one is away, others have more work, and requests
-// on one that hangs or died wait in vain.
-func lives(m *Measured) ([]finding.Finding, finding.Check) {
-	found, check := m.Lives.Findings()
-	if m.Costs == nil {
-		return found, check
-	}
-	for i := range found {
-		f := &found[i]
-		died, hangs := f.Subkind == lifecycle.Death, f.Subkind == lifecycle.Hang
-		if f.Since == 0 || !died && !hangs && (f.Cost > 0 || !slices.Contains(lifecycle.Away, f.Subkind)) {
-			continue
-		}
-		over := f.Until
-		if over != 0 {
-			over += (over - f.Since) / 2 // time to work off the backlog
-		}
-		var claim finding.Claim
-		if !hangs {
-			claim = m.Costs.Risen(cause.Span{From: f.Since, Until: over, At: place.Location{Scope: place.Everywhere}}, m.Costs.BySize, cause.OverloadCauses...)
-		}
-		if died || hangs { // cost is the extra time of requests, or the number of lost ones, whichever is more
-			claim = claim.And(m.Costs.Lost(f.Affected.Requests()))
-			if m.Costs.Price([]finding.Finding{{Claim: claim}})[0].Cost <= f.Cost {
-				continue
-			}
-			f.CostBasis = finding.RequestTime
-		}
-		f.Claim = claim
-		if f.Until != 0 && !died && !hangs {
-			f.Severity = finding.Info // it was intended, and is over
-		}
-	}
-	m.addWarmUps(found)
-	return m.Costs.Price(found), check
 }

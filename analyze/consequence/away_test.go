@@ -1,4 +1,4 @@
-package finders
+package consequence
 
 import (
 	"slices"
@@ -41,7 +41,7 @@ func TestWhatComesForAnother(t *testing.T) {
 			{Kind: finding.Change, Subkind: slow.Latency, At: at("b"), Since: (c.since + 5) * second, Within: 2 * second, Cost: 0.4, CostBasis: finding.RequestTime, Text: "b is slow"},
 			{Kind: finding.Imbalance, At: at("b"), Since: (c.since + 90) * second, Cost: 0.3, CostBasis: finding.ServerTime, Text: "b has more than its share"},
 		}
-		got := finding.Merge(found, slices.Concat(tookOver(found), consequences))
+		got := finding.Merge(found, slices.Concat(tookOver(found), Known))
 		if len(got) != c.left || got[0].Text != "a is gone" || got[0].Cost != c.cost {
 			t.Errorf("%s: %+v", c.name, got)
 		}
@@ -57,7 +57,7 @@ func TestSlowTransfers(t *testing.T) {
 			{Kind: finding.Change, Subkind: slow.Slowed, At: place.Location{Scope: place.OneRank, Role: role, Host: "b", Rank: trace.NoRank}, Since: 110 * second, Within: 5 * second,
 				Metric: finding.Metric{Name: "TTFT"}, Cost: 0.1, CostBasis: finding.RequestTime},
 		}
-		if got := finding.Merge(found, consequences); len(got) != left || left == 1 && got[0].Cost != 0.1 {
+		if got := finding.Merge(found, Known); len(got) != left || left == 1 && got[0].Cost != 0.1 {
 			t.Errorf("%v: %+v", role, got)
 		}
 	}
@@ -78,7 +78,7 @@ func TestKubernetesSeesWhatEnded(t *testing.T) {
 			if host == "b" {
 				want = 2
 			}
-			if got := finding.Merge(found, consequences); len(got) != want || got[0].Subkind != found[0].Subkind {
+			if got := finding.Merge(found, Known); len(got) != want || got[0].Subkind != found[0].Subkind {
 				t.Errorf("on %s: %d left of %s and %s", host, len(got), found[0].Subkind, found[1].Subkind)
 			}
 		}
@@ -102,13 +102,13 @@ func TestWhatRoutersAndClientsDo(t *testing.T) {
 		"users of a link":  {finding.Finding{Kind: finding.Transfer, Subkind: finding.SlowLink, At: rankAt(request.Prefill, "a", 0, -1), Metric: link}, finding.Finding{Kind: finding.Change, At: everywhere, Metric: seen}},
 	} {
 		c.cause.Since, c.effect.Since, c.effect.P = since, since+2e9, finding.Chance(1e-9)
-		if got := finding.Merge([]finding.Finding{c.effect, c.cause}, consequences); len(got) != 1 || got[0].Kind != c.cause.Kind {
+		if got := finding.Merge([]finding.Finding{c.effect, c.cause}, Known); len(got) != 1 || got[0].Kind != c.cause.Kind {
 			t.Errorf("%s: %+v", name, got)
 		}
 		if c.effect.Since = since - 100e9; name == "clients" {
 			continue
 		}
-		if got := finding.Merge([]finding.Finding{c.effect, c.cause}, consequences); len(got) != 2 {
+		if got := finding.Merge([]finding.Finding{c.effect, c.cause}, Known); len(got) != 2 {
 			t.Errorf("%s, long before: %+v", name, got)
 		}
 	}
@@ -120,7 +120,7 @@ func TestStopsAtOtherTimes(t *testing.T) {
 	both := finding.Finding{Kind: finding.Lifecycle, Subkind: lifecycle.Stop, At: place.Location{Scope: place.WholeRole, Role: request.Unified}, Since: 100 * second}
 	alone := finding.Finding{Kind: finding.Lifecycle, Subkind: lifecycle.Stop, At: rankAt(request.Unified, "c", 0, -1), Since: 101 * second}
 	for _, want := range []int{1, 2} {
-		if got := finding.Merge([]finding.Finding{both, alone}, consequences); len(got) != want {
+		if got := finding.Merge([]finding.Finding{both, alone}, Known); len(got) != want {
 			t.Errorf("since %v: %+v", alone.Since, got)
 		}
 		alone.Since = 160 * second

@@ -5,31 +5,17 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/cause"
-	"github.com/sgtrace/sgtrace/analyze/change"
 	"github.com/sgtrace/sgtrace/analyze/change/work"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/lifecycle"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
-	"github.com/sgtrace/sgtrace/trace"
 )
-
-// began returns when a server began to serve, if a finding is about one that was started or restarted; 0 if not.
-func began(f *finding.Finding) trace.Time {
-	switch {
-	case f.At.Scope != place.OneRank:
-	case f.Subkind == lifecycle.Restart:
-		return f.Until
-	case f.Subkind == lifecycle.Start:
-		return f.Since
-	}
-	return 0
-}
 
 // addWarmUps adds to findings about servers that were started that they were slow at first, until Full.
 func (m *Measured) addWarmUps(found []finding.Finding) {
-	if !slices.ContainsFunc(found, func(f finding.Finding) bool { return began(&f) != 0 }) {
+	if !slices.ContainsFunc(found, func(f finding.Finding) bool { return lifecycle.Began(&f) != 0 }) {
 		return
 	}
 	s, ranks := m.Of.Requests, m.ranks()
@@ -41,7 +27,7 @@ func (m *Measured) addWarmUps(found []finding.Finding) {
 	paces := work.Observe(ranks, all, from, to)
 	for i := range found {
 		f := &found[i]
-		at := began(f)
+		at := lifecycle.Began(f)
 		if at == 0 {
 			continue
 		}
@@ -71,19 +57,43 @@ func (m *Measured) addWarmUp(f *finding.Finding, w *work.WarmUp, decodes, whole 
 	}
 	f.Text += fmt.Sprintf("; %sits %s took %s times as long as later, until %s", also, what, words.ThreeDigits(w.Factor), words.At(w.Until, "15:04:05"))
 	f.Claim = f.Claim.And(m.Costs.Slower(w.Extra, decodes && whole, causes...)).
-		And(m.Costs.Risen(cause.Span{From: began(f), Until: w.Until, At: f.At}, m.Costs.BySize, cause.QueueCauses...))
+		And(m.Costs.Risen(cause.Span{From: lifecycle.Began(f), Until: w.Until, At: f.At}, m.Costs.BySize, cause.QueueCauses...))
 	f.CostBasis, f.Severity, f.Full = finding.RequestTime, finding.Warning, max(f.Full, w.Until)
 }
 
-// warm are consequences of starts of servers that are slow at first.
-var warm = []finding.Consequence{
-	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Restart, Effect: finding.Change, Subkinds: []string{change.Pace, finding.Stalls}, Enough: whileWarmingUp, Costs: true, Same: true},
-	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Start, Effect: finding.Change, Subkinds: []string{change.Pace, finding.Stalls}, Enough: whileWarmingUp, Costs: true, Same: true},
-}
-
-// whileWarmingUp reports whether a server is slower, or stands still, only for as long as it warms up.
-func whileWarmingUp(f, start *finding.Finding) bool {
-	const about = trace.Time(5e9)
-	slower := f.Subkind == finding.Stalls || f.Metric.After > f.Metric.Before
-	return start.Full != 0 && f.At.Scope == place.OneRank && slower && f.Until != 0 && f.Until <= start.Full+about && f.Since+f.Within+about >= began(start)
+// lives finds what happened to servers. While one is away, others have more work, and requests
+// on one that hangs or died wait in vain.
+func lives(m *Measured) ([]finding.Finding, finding.Check) {
+	found, check := m.Lives.Findings()
+	if m.Costs == nil {
+		return found, check
+	}
+	for i := range found {
+		f := &found[i]
+		died, hangs := f.Subkind == lifecycle.Death, f.Subkind == lifecycle.Hang
+		if f.Since == 0 || !died && !hangs && (f.Cost > 0 || !slices.Contains(lifecycle.Away, f.Subkind)) {
+			continue
+		}
+		over := f.Until
+		if over != 0 {
+			over += (over - f.Since) / 2 // time to work off the backlog
+		}
+		var claim finding.Claim
+		if !hangs {
+			claim = m.Costs.Risen(cause.Span{From: f.Since, Until: over, At: place.Location{Scope: place.Everywhere}}, m.Costs.BySize, cause.OverloadCauses...)
+		}
+		if died || hangs { // cost is the extra time of requests, or the number of lost ones, whichever is more
+			claim = claim.And(m.Costs.Lost(f.Affected.Requests()))
+			if m.Costs.Price([]finding.Finding{{Claim: claim}})[0].Cost <= f.Cost {
+				continue
+			}
+			f.CostBasis = finding.RequestTime
+		}
+		f.Claim = claim
+		if f.Until != 0 && !died && !hangs {
+			f.Severity = finding.Info // it was intended, and is over
+		}
+	}
+	m.addWarmUps(found)
+	return m.Costs.Price(found), check
 }

@@ -1,8 +1,6 @@
-package finders
+package consequence
 
 import (
-	"strings"
-
 	"github.com/sgtrace/sgtrace/analyze/cause"
 	"github.com/sgtrace/sgtrace/analyze/change"
 	"github.com/sgtrace/sgtrace/analyze/collective"
@@ -12,7 +10,6 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/lifecycle"
 	"github.com/sgtrace/sgtrace/analyze/metric"
 	"github.com/sgtrace/sgtrace/analyze/overtime"
-	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/rank"
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/analyze/serverlimit"
@@ -20,15 +17,14 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/telemetry/failed"
 	"github.com/sgtrace/sgtrace/analyze/telemetry/held"
 	"github.com/sgtrace/sgtrace/analyze/telemetry/slow"
-	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// consequences says which findings explain others. Requests go elsewhere or pile up once a server hangs, dies, or is
+// Known says which findings explain others. Requests go elsewhere or pile up once a server hangs, dies, or is
 // restarted; they wait at limits and are evicted from a full KV cache; load slows down decoding; ranks wait for a
 // slow one where they communicate; and a slow server may have become slow at some time. That slow requests were on
 // one rank says less than why that rank is slow, but whose requests they are says more than where their time went.
-var consequences = []finding.Consequence{
+var Known = []finding.Consequence{
 	{Cause: finding.Errors, CauseSubkind: requests.GivenUp, Effect: finding.Change, Subkinds: []string{change.GivenUpShare}, Later: true, Enough: rises},
 	{Cause: finding.Errors, CauseSubkind: requests.GivenUp, Effect: finding.Load, Subkinds: []string{""}, Later: true, Enough: askAgain, Costs: true},
 	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Restart, Effect: finding.Load, Subkinds: []string{"", finding.Waits, slow.Demand}, AtPlaces: true, Around: true},
@@ -57,10 +53,10 @@ var consequences = []finding.Consequence{
 	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Restart, Effect: finding.Transfer, Subkinds: []string{"", finding.Waits}, AtPlaces: true, Around: true, Costs: true},
 	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Death, Effect: finding.Front, Subkinds: []string{serverlimit.Gateway}, Around: true, Enough: lasts, Costs: true},
 	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Death, Effect: finding.Transfer, Subkinds: []string{"", finding.Waits}, AtPlaces: true, Around: true, Costs: true},
-	{Cause: finding.GPU, CauseSubkind: hardware.ClockSubkind, Effect: finding.Slower, Subkinds: []string{""}, Enough: asTheClock, Costs: true},
-	{Cause: finding.GPU, CauseSubkind: hardware.ClockSubkind, Effect: finding.Change, Subkinds: []string{change.Pace}, Enough: asTheClock, Costs: true},
-	{Cause: finding.GPU, CauseSubkind: hardware.ClockSubkind, Effect: finding.Load, Subkinds: []string{""}, AtPlaces: true, Enough: asTheClock},
-	{Cause: finding.GPU, CauseSubkind: hardware.ClockSubkind, Effect: finding.Imbalance, Subkinds: []string{""}, Enough: asTheClock},
+	{Cause: finding.GPU, CauseSubkind: hardware.ClockSubkind, Effect: finding.Slower, Subkinds: []string{""}, Enough: AsTheClock, Costs: true},
+	{Cause: finding.GPU, CauseSubkind: hardware.ClockSubkind, Effect: finding.Change, Subkinds: []string{change.Pace}, Enough: AsTheClock, Costs: true},
+	{Cause: finding.GPU, CauseSubkind: hardware.ClockSubkind, Effect: finding.Load, Subkinds: []string{""}, AtPlaces: true, Enough: AsTheClock},
+	{Cause: finding.GPU, CauseSubkind: hardware.ClockSubkind, Effect: finding.Imbalance, Subkinds: []string{""}, Enough: AsTheClock},
 	{Cause: finding.Errors, CauseSubkind: failed.Died, Effect: finding.Lifecycle, Subkinds: failed.Gone, Elsewhere: true, Enough: afterItDied},
 	{Cause: finding.Errors, CauseSubkind: failed.Died, Effect: finding.Errors, Subkinds: []string{failed.HTTP}, Later: true, Enough: afterItDied, Costs: true},
 	{Cause: finding.Errors, CauseSubkind: failed.Died, Effect: finding.Errors, Subkinds: []string{failed.HTTP}, Later: true, Elsewhere: true, Enough: withoutServers, Costs: true},
@@ -160,23 +156,23 @@ var consequences = []finding.Consequence{
 	{Cause: finding.Change, CauseSubkind: finding.Stalls, Effect: finding.Load, Subkinds: append(cause.Names(), finding.Waits)},
 	{Cause: finding.Load, Effect: finding.Tail, Subkinds: []string{cause.Interference.String(), cause.Decode.String(), tail.CrowdSubkind}},
 	{Cause: finding.Imbalance, Effect: finding.Tail, Subkinds: []string{cause.Interference.String(), cause.Decode.String(), tail.CrowdSubkind}},
-	{Cause: finding.GPU, CauseSubkind: collective.LinkSubkind, Effect: finding.GPU, Subkinds: []string{"communication", transferSubkind}},
-	{Cause: finding.GPU, CauseSubkind: collective.AbsentSubkind, Effect: finding.GPU, Subkinds: []string{absentSubkind}},
-	{Cause: finding.GPU, CauseSubkind: waitSubkind, Effect: finding.Straggler, Subkinds: []string{""}, Same: true},
+	{Cause: finding.GPU, CauseSubkind: collective.LinkSubkind, Effect: finding.GPU, Subkinds: []string{"communication", gpuloss.TransferSubkind}},
+	{Cause: finding.GPU, CauseSubkind: collective.AbsentSubkind, Effect: finding.GPU, Subkinds: []string{gpuloss.AbsentSubkind}},
+	{Cause: finding.GPU, CauseSubkind: gpuloss.WaitSubkind, Effect: finding.Straggler, Subkinds: []string{""}, Same: true},
 	{Cause: finding.Straggler, Effect: finding.GPU, Subkinds: []string{gpuloss.SlowSubkind}, OnRanks: true, Enough: isComputeBound, Costs: true, Same: true},
 	{Cause: finding.Straggler, Effect: finding.Change, Subkinds: []string{overtime.PaceSubkind}, OnRanks: true, Enough: asItComputes, Dates: true},
 	{Cause: finding.Change, CauseSubkind: overtime.PaceSubkind, Effect: finding.GPU, Subkinds: []string{gpuloss.SlowSubkind}, OnRanks: true, Enough: onThatRank, Costs: true, Same: true},
-	{Cause: finding.Change, CauseSubkind: overtime.PaceSubkind, Effect: finding.GPU, Subkinds: []string{pipelineSubkind}, OnRanks: true, Enough: onThatRank},
-	{Cause: finding.GPU, CauseSubkind: gpuloss.SlowSubkind, Effect: finding.GPU, Subkinds: []string{pipelineSubkind}, OnRanks: true, Enough: onThatRank},
+	{Cause: finding.Change, CauseSubkind: overtime.PaceSubkind, Effect: finding.GPU, Subkinds: []string{gpuloss.PipelineSubkind}, OnRanks: true, Enough: onThatRank},
+	{Cause: finding.GPU, CauseSubkind: gpuloss.SlowSubkind, Effect: finding.GPU, Subkinds: []string{gpuloss.PipelineSubkind}, OnRanks: true, Enough: onThatRank},
 	{Cause: finding.GPU, Effect: finding.Change, Subkinds: []string{overtime.GapSubkind}, Elsewhere: true, Enough: mostOfIdle, Dates: true},
 	{Cause: finding.GPU, Effect: finding.Change, Subkinds: []string{overtime.GapSubkind}, Elsewhere: true, Enough: ofIdle},
-	{Cause: finding.Straggler, Effect: finding.Change, Subkinds: []string{metric.ExposedComm.Long}, Enough: asItIsLate},
+	{Cause: finding.Straggler, Effect: finding.Change, Subkinds: []string{metric.ExposedComm.Long}, Enough: AsItIsLate},
 	{Cause: finding.Straggler, Effect: finding.Change, Subkinds: []string{change.Pace}, Elsewhere: true, Enough: asItsServer, Costs: true},
-	{Cause: finding.GPU, CauseSubkind: waitSubkind, Effect: finding.Change, Subkinds: []string{metric.ExposedComm.Long}},
+	{Cause: finding.GPU, CauseSubkind: gpuloss.WaitSubkind, Effect: finding.Change, Subkinds: []string{metric.ExposedComm.Long}},
 	{Cause: finding.GPU, CauseSubkind: "communication", Effect: finding.Change, Subkinds: []string{metric.ExposedComm.Long}},
-	{Cause: finding.GPU, CauseSubkind: transferSubkind, Effect: finding.Change, Subkinds: []string{metric.ExposedComm.Long}},
+	{Cause: finding.GPU, CauseSubkind: gpuloss.TransferSubkind, Effect: finding.Change, Subkinds: []string{metric.ExposedComm.Long}},
 	{Cause: finding.GPU, CauseSubkind: "communication", Effect: finding.Change, Subkinds: []string{overtime.TransferSubkind}},
-	{Cause: finding.GPU, CauseSubkind: transferSubkind, Effect: finding.Change, Subkinds: []string{overtime.TransferSubkind}},
+	{Cause: finding.GPU, CauseSubkind: gpuloss.TransferSubkind, Effect: finding.Change, Subkinds: []string{overtime.TransferSubkind}},
 	{Cause: finding.GPU, CauseSubkind: collective.LinkSubkind, Effect: finding.Change, Subkinds: []string{overtime.TransferSubkind}},
 	{Cause: finding.GPU, CauseSubkind: "copies", Effect: finding.Change, Subkinds: []string{overtime.CopySubkind}},
 	{Cause: finding.Straggler, Effect: finding.GPU, Subkinds: []string{"communication", gpuloss.MeetSubkind}},
@@ -194,11 +190,11 @@ var consequences = []finding.Consequence{
 	{Cause: finding.Change, CauseSubkind: change.Pace, Effect: finding.Tail, Subkinds: []string{cause.Decode.String()}, Enough: there},
 	{Cause: finding.Slower, Effect: finding.Load, Subkinds: []string{""}, AtPlaces: true, Around: true, Enough: avoided},
 	{Cause: finding.Transfer, Effect: finding.Load, Subkinds: []string{""}, AtPlaces: true, Around: true, Enough: avoided},
-	{Cause: finding.Change, CauseSubkind: change.Pace, Effect: finding.Load, Subkinds: []string{""}, AtPlaces: true, Around: true, Enough: func(share, became *finding.Finding) bool { return avoided(share, became) && asSlower(share, became) }},
+	{Cause: finding.Change, CauseSubkind: change.Pace, Effect: finding.Load, Subkinds: []string{""}, AtPlaces: true, Around: true, Enough: func(share, became *finding.Finding) bool { return avoided(share, became) && AsSlower(share, became) }},
 	{Cause: finding.Imbalance, Effect: finding.Limit, Subkinds: serverlimit.Subkinds, OnRanks: true, Later: true, Enough: onThatRank, Costs: true},
 	{Cause: finding.Imbalance, Effect: finding.Limit, Subkinds: held.LimitSubkinds, OnRanks: true, Later: true, Enough: onThatRank, Costs: true},
 	{Cause: finding.Memory, Effect: finding.Change, Subkinds: []string{change.Pace}, Enough: asMemoryFills, Costs: true},
-	{Cause: finding.GPU, CauseSubkind: hardware.ClockSubkind, Effect: finding.Change, Subkinds: []string{""}, Enough: asTheClock},
+	{Cause: finding.GPU, CauseSubkind: hardware.ClockSubkind, Effect: finding.Change, Subkinds: []string{""}, Enough: AsTheClock},
 	{Cause: finding.Change, CauseSubkind: slow.Slowed, Effect: finding.Limit, Subkinds: []string{held.Batch}, Enough: asTokensTakeLonger, Costs: true},
 	{Cause: finding.Change, CauseSubkind: slow.Slowed, Effect: finding.Load, Subkinds: []string{slow.Demand}, Later: true, Enough: asQueued, Costs: true},
 	{Cause: finding.Load, CauseSubkind: slow.Demand, Effect: finding.Load, Subkinds: []string{slow.Demand}, Elsewhere: true, Enough: throughPrefill, Costs: true},
@@ -214,70 +210,6 @@ var consequences = []finding.Consequence{
 	{Cause: finding.GPU, CauseSubkind: hardware.ClockSubkind, Effect: finding.Straggler, Subkinds: []string{""}, OnRanks: true, Elsewhere: true, Enough: asItsClock, Costs: true},
 	{Cause: finding.GPU, CauseSubkind: hardware.ClockSubkind, Effect: finding.Straggler, Subkinds: []string{""}, OnRanks: true, Elsewhere: true, Enough: onItsServer, Guessed: byTimesAlone, Costs: true},
 	{Cause: finding.Lifecycle, CauseSubkind: failed.Router, Effect: finding.Change, Subkinds: []string{finding.CachedTokens}, Enough: withEmptyRouter, Elsewhere: true, Costs: true},
-}
-
-// overloaded returns the consequences for requests that wait at a limit because a server is slow: otherwise
-// the servers would have served everything that arrived. The waits must not begin before the server was slow.
-func (m *Measured) overloaded() []finding.Consequence {
-	if m.Limits == nil {
-		return nil
-	}
-	const soon = trace.Time(2e9)
-	type asked struct {
-		at   place.Location
-		kind string
-	}
-	suffices := map[asked]bool{} // cached, as WouldSuffice looks at all requests
-	// A server that was slow for a while does not explain later waits.
-	meanwhile := func(limit, slow *finding.Finding) bool {
-		return slow.Until == 0 || m.Limits.MostlyBefore(slow.At.Role, limit.Subkind, slow.Until)
-	}
-	by := func(limit, slow *finding.Finding) bool {
-		return meanwhile(limit, slow) && (slow.Since == 0 || limit.Since+soon+slow.Within >= slow.Since) &&
-			order.Memo(suffices, asked{slow.At, limit.Subkind}, func() bool { return m.Limits.WouldSuffice(&slow.At, limit.Subkind) })
-	}
-	became := func(limit, slow *finding.Finding) bool { return asSlower(limit, slow) && meanwhile(limit, slow) }
-	// If routers look at how much work servers have, one that computes a long prompt gets fewer requests meanwhile.
-	whileLong := func(share, _ *finding.Finding) bool {
-		off := soon + share.Within
-		return m.Limits.ComputesLong(share.Since-off, share.Since+off)
-	}
-	return []finding.Consequence{
-		{Cause: finding.Load, CauseSubkind: serverlimit.LongPrompts, Effect: finding.Load, Subkinds: []string{""}, AtPlaces: true, Around: true, Enough: whileLong},
-		{Cause: finding.Load, CauseSubkind: finding.LonePrompts, Effect: finding.Load, Subkinds: []string{""}, AtPlaces: true, Around: true, Enough: whileLong},
-		{Cause: finding.Load, CauseSubkind: serverlimit.LongPrompts, Effect: finding.Change, Subkinds: []string{""}, AtPlaces: true, Around: true, Enough: func(f, _ *finding.Finding) bool {
-			return strings.HasPrefix(f.Metric.Name, change.SlowShare+"prefill") && whileLong(f, nil)
-		}, Costs: true},
-		{Cause: finding.Limit, Effect: finding.Errors, Subkinds: []string{requests.TurnedAway}, NotBefore: true, Enough: m.cameMeanwhile},
-		{Cause: finding.Slower, Effect: finding.Limit, Subkinds: serverlimit.OfServers, Enough: by, Costs: true},
-		{Cause: finding.Change, CauseSubkind: change.Pace, Effect: finding.Limit, Subkinds: serverlimit.OfServers, Around: true, Enough: became, Costs: true},
-	}
-}
-
-// cameMeanwhile reports whether most of the failed requests arrived while the cause lasted.
-func (m *Measured) cameMeanwhile(errors, cause *finding.Finding) bool {
-	list := errors.Affected.Requests()
-	return 2*order.Count(list, func(r int) bool {
-		at := m.Of.Requests.Requests[r].Start
-		return at >= cause.Since-cause.Within && (cause.Until == 0 || at <= cause.Until)
-	}) > len(list)
-}
-
-// kept are the consequences of keeping only slow requests: everything measured in them is slower. If only some of all are kept, that is
-// true of nothing but how many there are, and of what depends on that.
-var kept = []finding.Consequence{
-	{Cause: finding.Loss, CauseSubkind: requests.Sampled, Effect: finding.Load, Subkinds: []string{""}, Around: true, Enough: whenKept, Same: true},
-	{Cause: finding.Loss, CauseSubkind: requests.Sampled, Effect: finding.Change, Subkinds: []string{change.Pace}, Around: true, Enough: whenKept, Same: true},
-	{Cause: finding.Loss, CauseSubkind: requests.Sampling, Effect: finding.Change, Subkinds: []string{"", change.Pace, change.OutputLength, change.PromptLength, finding.CachedTokens}, Around: true, Enough: whenKept, Same: true},
-	{Cause: finding.Loss, CauseSubkind: requests.Sampling, Effect: finding.Load, Subkinds: []string{"", finding.Waits}, Around: true, Enough: whenKept, Same: true},
-	{Cause: finding.Loss, CauseSubkind: requests.Sampling, Effect: finding.Transfer, Subkinds: []string{"", finding.Waits}, Around: true, Enough: whenKept, Same: true},
-	{Cause: finding.Loss, CauseSubkind: requests.Sampling, Effect: finding.Errors, Subkinds: nil, Around: true, Enough: whenKept, Same: true},
-}
-
-// whenKept reports whether something changed when a dump began to keep only slow requests.
-func whenKept(f, of *finding.Finding) bool {
-	const about = trace.Time(2e9)
-	return max(f.Since-of.Since, of.Since-f.Since) <= about+f.Within+of.Within
 }
 
 // addedAreShort reports whether prompts or answers became shorter when requests were added: those are short.

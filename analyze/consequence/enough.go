@@ -1,4 +1,4 @@
-package finders
+package consequence
 
 import (
 	"strings"
@@ -6,25 +6,29 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/cause"
 	"github.com/sgtrace/sgtrace/analyze/change"
+	"github.com/sgtrace/sgtrace/analyze/change/work"
 	"github.com/sgtrace/sgtrace/analyze/collective"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/gpuloss"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/serverlimit"
+	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/tail"
+	"github.com/sgtrace/sgtrace/analyze/telemetry"
 	"github.com/sgtrace/sgtrace/analyze/telemetry/failed"
 	"github.com/sgtrace/sgtrace/analyze/telemetry/held"
 	"github.com/sgtrace/sgtrace/analyze/telemetry/slow"
 	"github.com/sgtrace/sgtrace/internal/order"
+	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
 // The functions below are conditions for [finding.Consequence.Enough], on an effect and its cause.
 
-// asTheClock reports whether a server may be slower because of the clock of one of its GPUs:
+// AsTheClock reports whether a server may be slower because of the clock of one of its GPUs:
 // it became slower at about the time at which a scrape first showed the lower clock.
-func asTheClock(slower, clock *finding.Finding) bool {
+func AsTheClock(slower, clock *finding.Finding) bool {
 	const scrapes = trace.Time(45e9)
 	known := clock.At.Host != "" && slower.At.Scope == place.OneRank // it is known whose GPU it is
 	if slower.Since == 0 {
@@ -33,9 +37,9 @@ func asTheClock(slower, clock *finding.Finding) bool {
 	return slower.Since >= clock.Since-scrapes && slower.Since <= clock.Since+scrapes || slower.Full != 0 && slower.Begins(clock.Since, scrapes)
 }
 
-// since reports whether requests may take longer because of something: they do since about
+// Since reports whether requests may take longer because of something: they do since about
 // when that began, according to scrapes, and not only after it is over.
-func since(longer, of *finding.Finding) bool {
+func Since(longer, of *finding.Finding) bool {
 	const about, soon = trace.Time(15e9), trace.Time(60e9) // requests count only when they end
 	return of.Since != 0 && of.Subkind != failed.Silent && longer.Since >= of.Since-2*longer.Within-of.Within-about && (of.Until == 0 || longer.Since <= of.Until+soon)
 }
@@ -48,13 +52,13 @@ func asQueued(more, slowed *finding.Finding) bool {
 
 // withEmptyCache reports whether fewer tokens are cached because of a restart: on that server, and as soon as it gets requests.
 func withEmptyCache(cached, restart *finding.Finding) bool {
-	return there(cached, restart) && since(cached, restart)
+	return there(cached, restart) && Since(cached, restart)
 }
 
 // withStrangers reports whether fewer tokens are cached since servers stopped serving: their
 // sessions went to others, which have none of their tokens.
 func withStrangers(cached, stop *finding.Finding) bool {
-	return since(cached, stop) && (cached.At.Scope == place.Everywhere || cached.At.Role == stop.At.Role)
+	return Since(cached, stop) && (cached.At.Scope == place.Everywhere || cached.At.Role == stop.At.Role)
 }
 
 // ofNobodyNamed reports whether the affected requests are unknown, as with logs.
@@ -73,18 +77,18 @@ func reachedThere(limit, stall *finding.Finding) bool {
 // GPUs of its host; and, unless it was always late, since about when the clock was low.
 func asItsClock(late, clock *finding.Finding) bool {
 	same := clock.At.Rank != trace.NoRank && clock.At.Rank == late.At.Rank || clock.At.Label != "" && clock.At == late.At // all ranks of one host
-	return same && (late.Since == 0 || asTheClock(late, clock))
+	return same && (late.Since == 0 || AsTheClock(late, clock))
 }
 
 // onItsServer reports whether a rank is late since about when one GPU of its server has a
 // lower clock; whether it is the rank's GPU is unknown.
 func onItsServer(late, clock *finding.Finding) bool {
-	return late.At.Host != "" && late.At.Host == clock.At.Host && late.Since != 0 && clock.At.Rank == trace.NoRank && asTheClock(late, clock)
+	return late.At.Host != "" && late.At.Host == clock.At.Host && late.Since != 0 && clock.At.Rank == trace.NoRank && AsTheClock(late, clock)
 }
 
 // asItComputes reports whether kernels of a compute-bound late rank take longer since about when it is late.
 func asItComputes(pace, late *finding.Finding) bool {
-	return isComputeBound(pace, late) && (late.Since == 0 || asItIsLate(pace, late))
+	return isComputeBound(pace, late) && (late.Since == 0 || AsItIsLate(pace, late))
 }
 
 // isComputeBound reports whether a rank is late because of what it computes.
@@ -92,8 +96,8 @@ func isComputeBound(_, late *finding.Finding) bool {
 	return strings.Contains(late.Text, collective.ComputeBound)
 }
 
-// asItIsLate reports whether something changed at about the time at which a rank became late.
-func asItIsLate(changed, late *finding.Finding) bool {
+// AsItIsLate reports whether something changed at about the time at which a rank became late.
+func AsItIsLate(changed, late *finding.Finding) bool {
 	const soon = trace.Time(2e9)
 	off := soon + late.Within + changed.Within
 	return late.Since != 0 && changed.Since >= late.Since-off && changed.Since <= late.Since+off
@@ -104,13 +108,13 @@ func asItIsLate(changed, late *finding.Finding) bool {
 func asItsServer(pace, late *finding.Finding) bool {
 	const most = 2
 	slower := pace.Metric.After - pace.Metric.Before
-	return new(pace.At.Team()).Overlaps(&late.At) && slower > 0 && slower <= most*late.Metric.After && asItIsLate(pace, late)
+	return new(pace.At.Team()).Overlaps(&late.At) && slower > 0 && slower <= most*late.Metric.After && AsItIsLate(pace, late)
 }
 
-// asSlower reports whether requests may wait at a limit because the servers there became slower. If more requests had arrived, these
+// AsSlower reports whether requests may wait at a limit because the servers there became slower. If more requests had arrived, these
 // would explain the limit instead. Decode steps that take a little longer leave no server without time for prefills, or without room.
-func asSlower(limit, became *finding.Finding) bool {
-	slight := workOf(&became.Metric) == "decode" && became.Metric.After < finding.Slight*became.Metric.Before
+func AsSlower(limit, became *finding.Finding) bool {
+	slight := work.Of(&became.Metric) == "decode" && became.Metric.After < finding.Slight*became.Metric.Before
 	other := limit.Subkind == serverlimit.Prefills.String() || limit.Subkind == serverlimit.Room.String()
 	return became.Metric.After > became.Metric.Before && limit.At.Overlaps(&became.At) && !(slight && other)
 }
@@ -121,12 +125,6 @@ func wasAsFast(slow, became *finding.Finding) bool {
 	const most = 0.5
 	x, y := &slow.Metric, &became.Metric
 	return slow.Since == 0 && became.Since != 0 && became.Until == 0 && became.At.Scope == place.OneRank && y.After > y.Before && x.After/x.Before-1 <= (y.After/y.Before-1)/most
-}
-
-// workOf returns the kind of work that the metric of a pace measures.
-func workOf(m *finding.Metric) string {
-	work, _, _ := strings.Cut(m.Name, " ")
-	return work
 }
 
 // asLogsTell reports whether logs show about time per token what requests show.
@@ -150,7 +148,7 @@ func asLogsStall(logs, stalls *finding.Finding) bool {
 // sinceThen reports whether decoding became slower at about the time of a change in logs, whose times are those of groups of lines.
 func sinceThen(became, logs *finding.Finding) bool {
 	const pieces = trace.Time(30e9)
-	return workOf(&became.Metric) == "decode" && became.Metric.After > became.Metric.Before && logs.Since != 0 && became.Since != 0 && became.Begins(logs.Since, pieces)
+	return work.Of(&became.Metric) == "decode" && became.Metric.After > became.Metric.Before && logs.Since != 0 && became.Since != 0 && became.Begins(logs.Since, pieces)
 }
 
 // ofTokens reports whether a server is slower per token. Time per step, compared with that of
@@ -168,7 +166,7 @@ func asTheYield(became, fewer *finding.Finding) bool {
 func costsMore(slow, became *finding.Finding) bool {
 	off := trace.Time(2*time.Second) + slow.Within + became.Within
 	return slow.Since != 0 && slow.Until == 0 && became.Until == 0 && max(slow.Since-became.Since, became.Since-slow.Since) <= off &&
-		workOf(&slow.Metric) != workOf(&became.Metric) && became.At.Scope != place.Everywhere && became.Metric.After > became.Metric.Before && became.Cost > slow.Cost
+		work.Of(&slow.Metric) != work.Of(&became.Metric) && became.At.Scope != place.Everywhere && became.Metric.After > became.Metric.Before && became.Cost > slow.Cost
 }
 
 // avoided reports whether a server gets a smaller share because it is slow, or another one of
@@ -285,7 +283,7 @@ func forProbe(told, killed *finding.Finding) bool {
 
 // withEmptyRouter reports whether fewer tokens are cached because a router restarted, and no longer knows which server has which.
 func withEmptyRouter(cached, router *finding.Finding) bool {
-	return cached.Metric.After < cached.Metric.Before && since(cached, router) && cached.Since <= router.Since+trace.Time(60e9)
+	return cached.Metric.After < cached.Metric.Before && Since(cached, router) && cached.Since <= router.Since+trace.Time(60e9)
 }
 
 // afterItDied reports whether what an orchestrator and a router do to a server follows its end: soon after that.
@@ -327,25 +325,6 @@ func ofWatchdog(told, hang *finding.Finding) bool {
 	return failed.TimedOut(told) && (hang.Since == 0 || told.Since == 0 || told.Since >= hang.Since)
 }
 
-// isSymptom reports whether a finding says where time went, but not why: it adds nothing once another one explains all of that time.
-func isSymptom(f *finding.Finding) bool {
-	switch f.Kind {
-	case finding.Tail, finding.Limit:
-		return true
-	case finding.Memory:
-		return f.CostBasis != finding.Ranks // device memory is not request time
-	case finding.Load:
-		return f.Subkind == finding.Waits || f.Subkind == finding.LonePrompts
-	case finding.Transfer: // slow transfers; a beginning says more
-		return f.Since == 0 || f.Subkind == finding.Waits
-	case finding.Common:
-		return f.Subkind == tail.PlaceSubkind
-	case finding.Change: // what users see
-		return f.Subkind == "" && f.At.Scope == place.Everywhere && f.CostBasis == finding.RequestTime
-	}
-	return false
-}
-
 // lasts reports whether a gateway may hold requests because a server is away: for as long as
 // that is, and until soon after it is back.
 func lasts(kept, away *finding.Finding) bool {
@@ -365,40 +344,6 @@ func worksOff(slower, stall *finding.Finding) bool {
 	return slower.Until != 0 && slower.At == stall.At
 }
 
-// claimsAt returns when a finding's turn to claim request time is: first whatever is slower at
-// the same load, then load, which explains the rest, and last symptoms.
-func claimsAt(f *finding.Finding) int {
-	switch {
-	case isSymptom(f):
-		return 2
-	case f.Kind == finding.Load:
-		return 1
-	}
-	return 0
-}
-
-// whatever accepts any finding.
-func whatever(*finding.Finding) bool { return true }
-
-// comesAndGoes reports whether a finding is about what requests do to each other: they queue
-// and hold each other up on every server now and then, without a fault.
-func comesAndGoes(f *finding.Finding) bool {
-	return (f.Kind == finding.Load || f.Kind == finding.Imbalance || f.Kind == finding.Tail) && f.CostBasis == finding.RequestTime
-}
-
-// hardlyCosts reports whether a server became slower by so little, or for so short a time, that nobody would notice.
-func hardlyCosts(f *finding.Finding) bool {
-	const least = 0.005 // part of request time
-	return f.Kind == finding.Change && f.Subkind == change.Pace && f.Cost < least
-}
-
-// costly and free report whether a finding costs enough for anyone to notice, or not: load comes and goes.
-func costly(f *finding.Finding) bool { return f.Cost >= minLoadCost }
-func free(f *finding.Finding) bool   { return !costly(f) }
-
-// minLoadCost is the part of request time that load, or a tail due to it, must cost to be reported as a cost.
-const minLoadCost = 0.02
-
 // ofIdle reports whether a finding about idle devices covers all of the idle time, including longer gaps before kernels.
 func ofIdle(_, idle *finding.Finding) bool {
 	return gpuloss.AboutIdle(idle) && idle.Metric.Name == gpuloss.IdleMetric
@@ -407,4 +352,27 @@ func ofIdle(_, idle *finding.Finding) bool {
 // mostOfIdle reports whether longer gaps explain most of that idle time.
 func mostOfIdle(gaps, idle *finding.Finding) bool {
 	return ofIdle(gaps, idle) && 2*gaps.Cost >= idle.Cost
+}
+
+// throughPrefill reports whether more requests reach decode servers because more reach prefill servers: they are the same requests.
+func throughPrefill(more, first *finding.Finding) bool {
+	return more.At.Role == request.Decode && first.At.Role == request.Prefill && more.Metric.Name == first.Metric.Name && more.Metric.Name == telemetry.RequestRate && Since(more, first)
+}
+
+// behindTransfers reports whether requests take longer on a server because the KV cache reaches it, or leaves it, more slowly.
+func behindTransfers(longer, slower *finding.Finding) bool {
+	return longer.At.Role != request.Unified && longer.Metric.Name == series.Metrics[series.TTFT].Name && Since(longer, slower)
+}
+
+// behindDecode reports whether requests take longer on a prefill server because decode servers
+// have no room: prompts are computed and sent only if there is room.
+func behindDecode(longer, full *finding.Finding) bool {
+	return longer.At.Role == request.Prefill && full.At.Role == request.Decode && Since(longer, full)
+}
+
+// asTransfers reports whether transfers may explain what takes longer. A stage that contains a transfer, or
+// waits for one, grows by no more than the transfer does; and users may see more requests that wait for long.
+func asTransfers(slower, link *finding.Finding) bool {
+	x, y := &slower.Metric, &link.Metric
+	return x.Unit == table.Share && isSeen(slower) || x.Unit == table.Duration && y.Unit == table.Duration && x.After > x.Before && x.After-x.Before <= 1.5*(y.After-y.Before)
 }
