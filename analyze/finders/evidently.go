@@ -78,7 +78,7 @@ func (m *Measured) isWaitedFor(pace, _ *finding.Finding) bool {
 }
 
 // asLong reports whether a server takes longer since before one of its ranks was recorded, or
-// consequence.Since about when that rank became late, by about as much as the other ranks lost to it.
+// since about when that rank became late, by about as much as the other ranks lost to it.
 func (m *Measured) asLong(pace, late *finding.Finding) bool {
 	const about = 2
 	longer := 1 - pace.Metric.Before/pace.Metric.After

@@ -174,7 +174,7 @@ func avoidable(g *gpu.GPUs, gaps *gaps.Gaps, of func(gpu.Reason) bool) []finding
 // inSteps reports whether idle time with a reason counts as within steps.
 func inSteps(r gpu.Reason) bool { return r != gpu.BetweenSteps }
 
-// consequence.Apart returns a condition: idle time with a reason is not covered by any idle finding.
+// apart returns a condition: idle time with a reason is not covered by any idle finding.
 func (m *Measured) apart() func(gpu.Reason) bool {
 	idle, _ := m.idleTime(plainly)
 	told := slices.ContainsFunc(idle, tellsAvoidable)

@@ -27,7 +27,7 @@ import (
 )
 
 // All lists the finders. If several findings say the same, that of the first finder leads: for load the one that knows
-// consequence.Since when, for ranks the one that counted how often they are late. Falling load comes last, as it explains nothing.
+// since when, for ranks the one that counted how often they are late. Falling load comes last, as it explains nothing.
 var All = []Finder{
 	{finding.Hang, "a collective that does not end, and the rank that did not enter it or entered a different one", Flights,
 		finding.Critical, finding.Certain, finding.Ranks, finding.AtPlace, []string{"--hang"}, hangs},
