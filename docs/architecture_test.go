@@ -83,9 +83,10 @@ var layers = []layer{
 	{of: []string{"dataset/tasks"}, may: []string{"dataset"}, reason: "it knows where a dataset is, and nothing of what is in it"},
 	{of: []string{"dataset/views"}, may: []string{"dataset", "internal/..."}, reason: "it knows the tables, and not who fills them"},
 	{of: []string{"request/assembly"}, may: []string{"request/spantable", "request", "trace", "trace/naming", "internal/..."}, reason: "it makes requests of spans, and of nothing else"},
+	{of: []string{"request/pick"}, may: []string{"request/spantable", "request/assembly", "request", "trace", "internal/..."}, reason: "it chooses among spans by their names, times, and values, and knows what a name means from assembly"},
 
 	{of: []string{"convert/inputs", "convert/ranks", "convert/clocks", "convert/drawing/counters", "convert/drawing"}, chain: true,
-		may: slices.Concat(filled, []string{"align", "align/matching", "trace/naming", "otlpjson", "chrometrace", "nsysexport", "format/...", "dataset", "dataset/tasks", "request", "request/assembly", "perfetto"}),
+		may: slices.Concat(filled, []string{"align", "align/matching", "trace/naming", "otlpjson", "chrometrace", "nsysexport", "format/...", "dataset", "dataset/tasks", "request", "request/assembly", "request/pick", "perfetto"}),
 		// perfetto is here because inputs recognizes files that sgtrace itself wrote.
 		reason: "inputs, ranks, clocks and drawing follow each other, and no report"},
 	{of: []string{"convert/verify"}, may: []string{"perfetto/reader", "profile", "trace"}, reason: "it shares no code with the writers"},
@@ -125,7 +126,7 @@ var layers = []layer{
 	{of: []string{"cmd/sgtrace/internal/live"}, may: []string{"trace", "profile", "request", "analyze/words", "convert/inputs", "internal/...", "cmd/sgtrace/internal/commandline"},
 		reason: "it prints requests while they come and serves one file, whatever else the program does"},
 	{of: []string{"cmd/sgtrace"}, may: slices.Concat(reported, base, questions, []string{"analyze/finders", "analyze/gate", "analyze/whatif", "analyze/overview", "analyze/page", "cmd/sgtrace/internal/...",
-		"convert", "convert/...", "otlpjson", "chrometrace", "nsysexport", "format/rocm", "request/assembly", "dataset", "dataset/tasks", "dataset/views", "golden", "golden/nsys", "golden/torch", "golden/simulator"}),
+		"convert", "convert/...", "otlpjson", "chrometrace", "nsysexport", "format/rocm", "request/assembly", "request/pick", "dataset", "dataset/tasks", "dataset/views", "golden", "golden/nsys", "golden/torch", "golden/simulator"}),
 		reason: "it joins what convert reads and what reports say, and knows a format only where a command is named after it"},
 	{of: []string{"scripts"}, may: []string{"golden/...", "internal/...", "trace"}, reason: "it runs the program, of which it is no part; of the source it prints the table of messages"},
 

@@ -17,7 +17,7 @@ import (
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/request"
-	"github.com/sgtrace/sgtrace/request/assembly"
+	"github.com/sgtrace/sgtrace/request/pick"
 )
 
 // readsInputs gives a command that reads recorded inputs the flags shared by all such commands, and their
@@ -159,7 +159,7 @@ func (c *command) readFiles(ctx *cli.Context, files []inputs.Input, how loading)
 	}
 	meter := c.screen.Reading(size(files))
 	opt := inputs.Options{Stdin: c.in, Meter: meter, Requests: true, Only: how.only, KeepSecrets: ctx.Bool("keep-secrets"), Zone: c.givenZone(ctx),
-		Pick: pick(sel, how.byID, !how.oneClock)}
+		Pick: wantedTraces(sel, how.byID, !how.oneClock)}
 	in, err := inputs.Load(files, opt, &c.diags)
 	c.screen.Doing("analyzing")
 	if err != nil {
@@ -200,18 +200,18 @@ func size(files []inputs.Input) int64 {
 	return sum
 }
 
-// pick returns what chooses which requests to read from large dumps, such that sel and byID (if not nil)
+// wantedTraces returns what chooses which requests to read from large dumps, such that sel and byID (if not nil)
 // can choose from them. It returns nil if they choose by nothing that can be seen before reading.
 // asRecorded says that the window of time is on the clocks of the hosts.
-func pick(sel *commandline.Selected, byID request.IDTest, asRecorded bool) *assembly.Pick {
+func wantedTraces(sel *commandline.Selected, byID request.IDTest, asRecorded bool) *pick.Wanted {
 	if byID == nil {
 		byID = sel.Selection.ByID()
 	}
 	if byID != nil || sel.Window != (commandline.Window{}) {
-		return &assembly.Pick{ByID: byID, Window: sel.Bounds, AsRecorded: asRecorded}
+		return &pick.Wanted{ByID: byID, Window: sel.Bounds, AsRecorded: asRecorded}
 	}
 	if n := sel.Selection.OnlySlowest(); n > 0 {
-		return &assembly.Pick{Slowest: n, Window: sel.Bounds, AsRecorded: asRecorded}
+		return &pick.Wanted{Slowest: n, Window: sel.Bounds, AsRecorded: asRecorded}
 	}
 	return nil
 }

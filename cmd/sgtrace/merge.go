@@ -248,7 +248,7 @@ func (c *command) readMerged(ctx *cli.Context, files []inputs.Input, flags *merg
 	opt.Stdin, opt.Zone = c.in, c.givenZone(ctx)
 	opt.Filter.IndexOnly = windowed
 	if !ctx.IsSet("around") && len(flags.given) == 0 { // otherwise, times may move by any amount
-		opt.Pick = pick(flags.sel, nil, ctx.Bool("no-align"))
+		opt.Pick = wantedTraces(flags.sel, nil, ctx.Bool("no-align"))
 	}
 	opt.Meter = c.screen.Reading(size(files))
 	in, of, err := convert.Read(files, opt, flags.ranks, &c.diags)

@@ -150,7 +150,7 @@ func (c *command) readFound(ctx *cli.Context, sel *commandline.Selected, files [
 	}
 	meter := c.screen.Reading(size(files))
 	opt := inputs.Options{Stdin: c.in, Meter: meter, Filter: what.events, Walk: true, Inventory: what.inventory, Zone: c.givenZone(ctx),
-		Pick: pick(&picked, nil, false)}
+		Pick: wantedTraces(&picked, nil, false)}
 	c.collectEarly(50)
 	in, of, err := convert.Read(files, opt, ranks.Options{Ranks: sel.Selection.Ranks, Hosts: sel.Selection.Hosts}, c.tellOf(what))
 	c.screen.Doing("matching ranks and clocks")

@@ -16,6 +16,7 @@ import (
 	"github.com/sgtrace/sgtrace/profile/recorder"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/request/assembly"
+	"github.com/sgtrace/sgtrace/request/pick"
 	"github.com/sgtrace/sgtrace/request/spantable"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
@@ -62,7 +63,7 @@ type Options struct {
 
 	// Pick chooses which requests are read if there are only dumps, and large ones. A selection from these
 	// gives the same result as one from all. nil reads everything.
-	Pick *assembly.Pick
+	Pick *pick.Wanted
 
 	// Each is called for each profiler input in turn, whose content is then released; nil keeps everything.
 	Each func(x *Source)

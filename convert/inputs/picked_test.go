@@ -13,7 +13,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/request"
-	"github.com/sgtrace/sgtrace/request/assembly"
+	"github.com/sgtrace/sgtrace/request/pick"
 	"github.com/sgtrace/sgtrace/testkit/testinput"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -27,7 +27,7 @@ func selected(t *testing.T, path string, sel request.Selection, oneClock, picks 
 func selectedOf(t *testing.T, opt Options, path string, sel request.Selection, oneClock, picks bool) (*request.Set, error) {
 	t.Helper()
 	if picks {
-		opt.Pick = &assembly.Pick{ByID: sel.ByID(), AsRecorded: !oneClock, Slowest: sel.OnlySlowest(),
+		opt.Pick = &pick.Wanted{ByID: sel.ByID(), AsRecorded: !oneClock, Slowest: sel.OnlySlowest(),
 			Window: func(_, _ trace.Time) (from, to trace.Time, err error) { return sel.From, sel.To, nil }}
 	}
 	in, err := Load([]Input{{Name: path}}, opt, &trace.Diags{})

@@ -16,6 +16,22 @@ func TestGroups(t *testing.T) {
 	}
 }
 
+// Numbers that are joined through others are in one group, and groups come by their lowest number, however they were joined.
+func TestUnion(t *testing.T) {
+	u := NewUnion(7)
+	u.Join(5, 3)
+	u.Join(6, 1, 4)
+	u.Join(3, 6)
+	var got [][]int
+	for group := range u.All() {
+		got = append(got, slices.Clone(group))
+	}
+	want := [][]int{{0}, {1, 3, 4, 5, 6}, {2}}
+	if !slices.EqualFunc(got, want, slices.Equal[[]int]) || u.Groups() != 3 || u.Find(5) != 1 {
+		t.Error(got)
+	}
+}
+
 // Runs returns stretches of equal neighbors, including the last one, and stops when asked to.
 func TestRuns(t *testing.T) {
 	var got [][]int

@@ -77,6 +77,15 @@ func classify(name string) nameClass {
 	return otherName
 }
 
+// IsStage reports whether spans with a name are stages of requests.
+func IsStage(name string) bool { return stageByName[name] != nil }
+
+// OfRequest reports whether spans with a name are about one request as a whole.
+func OfRequest(name string) bool {
+	class := classify(name)
+	return class == requestName || class == envelopeName
+}
+
 // Build builds requests from a finished dump. It reports problems to the dump's diagnostics.
 func Build(d *spantable.Table) *Assembly {
 	a := assemble(d, false)

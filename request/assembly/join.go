@@ -16,14 +16,14 @@ import (
 // same bootstrap room, or, without a room, if a trace has exactly one prefill and one decode part. A room
 // with several prefill, decode, or unified parts joins only parts of the same trace.
 func (b *builder) join() {
-	g := newGroups(len(b.Parts))
+	g := order.NewUnion(len(b.Parts))
 	flags := memory.Make[request.Flags](len(b.Parts))
 	b.joinEnvelopes(g)
 	b.joinRooms(g, flags)
 	b.joinTraces(g)
 	b.joinRetries(g)
-	b.ReserveRequests(g.len(), len(b.Parts))
-	for parts := range g.all() {
+	b.ReserveRequests(g.Groups(), len(b.Parts))
+	for parts := range g.All() {
 		b.AddRequest(request.Request{Gateway: request.None}, parts...)
 	}
 	parallel.Rows(len(b.Requests), threadSize, func(from, to int) {
@@ -39,7 +39,7 @@ func (b *builder) join() {
 	b.flagCollisions()
 }
 
-func (b *builder) joinEnvelopes(g groups) {
+func (b *builder) joinEnvelopes(g order.Union) {
 	envelope := func(p int) int {
 		if root := b.Parts[p].Root; root != request.None {
 			if e := b.tree.Parent(root); e != request.None && b.Rows[e].Kind == request.Envelope {
@@ -50,15 +50,15 @@ func (b *builder) joinEnvelopes(g groups) {
 	}
 	for parts := range sharing(len(b.Parts), func(p int) (uint64, bool) { return uint64(envelope(p)), envelope(p) != request.None },
 		func(p, q int) bool { return envelope(p) == envelope(q) }) {
-		g.unionAll(parts)
+		g.Join(parts...)
 	}
 }
 
 // joinRooms joins the parts of each bootstrap room.
-func (b *builder) joinRooms(g groups, flags []request.Flags) {
+func (b *builder) joinRooms(g order.Union, flags []request.Flags) {
 	for parts := range b.sameText(len(b.Parts), func(p int) request.Text { return b.Parts[p].Room }) {
 		if b.count(parts, request.Prefill) <= 1 && b.count(parts, request.Decode) <= 1 && b.count(parts, request.Unified) <= 1 {
-			g.unionAll(parts)
+			g.Join(parts...)
 			continue
 		}
 		byTrace := map[[2]uint64][]int{}
@@ -68,7 +68,7 @@ func (b *builder) joinRooms(g groups, flags []request.Flags) {
 		}
 		for _, same := range byTrace {
 			if b.count(same, request.Prefill) <= 1 && b.count(same, request.Decode) <= 1 && b.count(same, request.Unified) <= 1 {
-				g.unionAll(same)
+				g.Join(same...)
 			}
 		}
 		for _, p := range parts {
@@ -83,7 +83,7 @@ func (b *builder) count(parts []int, role request.Role) int {
 }
 
 // joinTraces joins prefill and decode parts without a room.
-func (b *builder) joinTraces(g groups) {
+func (b *builder) joinTraces(g order.Union) {
 	half := func(p int) (uint64, bool) {
 		part := &b.Parts[p]
 		return part.Trace[1], (part.Role == request.Prefill || part.Role == request.Decode) && part.Trace != [2]uint64{}
@@ -93,14 +93,14 @@ func (b *builder) joinTraces(g groups) {
 			continue
 		}
 		if b.Parts[parts[0]].Room == 0 || b.Parts[parts[1]].Room == 0 {
-			g.union(parts[0], parts[1])
+			g.Join(parts[0], parts[1])
 		}
 	}
 }
 
 // joinRetries joins work in flight on a server that died with the part of the server to which the gateway
 // sent the request next.
-func (b *builder) joinRetries(g groups) {
+func (b *builder) joinRetries(g order.Union) {
 	const skew = 10_000_000 // ns: clocks under NTP differ by less
 	type attempts struct{ broken, answered []int }
 	by := map[int]*attempts{} // by gateway span; those with a part without a root
@@ -123,7 +123,7 @@ func (b *builder) joinRetries(g groups) {
 	for _, a := range by {
 		for _, p := range a.broken {
 			if len(a.answered) == 1 && b.Parts[p].End <= b.Parts[a.answered[0]].Start+skew {
-				g.union(p, a.answered[0])
+				g.Join(p, a.answered[0])
 			}
 		}
 	}

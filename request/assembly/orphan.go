@@ -53,8 +53,8 @@ func (b *builder) adoptOrphans() {
 type orphanHomes struct {
 	parts   map[spantable.TraceID][]int // by trace
 	threads map[partProc]int
-	workers []int  // by part, a proc that has a thread in it; None is unknown
-	servers groups // groups of procs that work on the same parts
+	workers []int       // by part, a proc that has a thread in it; None is unknown
+	servers order.Union // groups of procs that work on the same parts
 }
 
 // A partProc identifies a thread: a part has one thread per proc.
@@ -62,7 +62,7 @@ type partProc struct{ part, proc int }
 
 // newOrphanHomes finds the homes in the traces of orphans.
 func (b *builder) newOrphanHomes(orphans []int32) *orphanHomes {
-	h := &orphanHomes{parts: map[spantable.TraceID][]int{}, threads: map[partProc]int{}, workers: slices.Repeat([]int{request.None}, len(b.Parts)), servers: newGroups(len(b.Procs))}
+	h := &orphanHomes{parts: map[spantable.TraceID][]int{}, threads: map[partProc]int{}, workers: slices.Repeat([]int{request.None}, len(b.Parts)), servers: order.NewUnion(len(b.Procs))}
 	for _, i := range orphans {
 		h.parts[b.dump.TraceOf(int(i))] = nil
 	}
@@ -78,7 +78,7 @@ func (b *builder) newOrphanHomes(orphans []int32) *orphanHomes {
 		if h.workers[part] == request.None {
 			h.workers[part] = proc
 		}
-		h.servers.union(h.workers[part], proc)
+		h.servers.Join(h.workers[part], proc)
 	}
 	return h
 }
@@ -88,9 +88,9 @@ func (h *orphanHomes) server(part int) (procs []int) {
 	if part >= len(h.workers) || h.workers[part] == request.None {
 		return nil
 	}
-	of := h.servers.find(h.workers[part])
+	of := h.servers.Find(h.workers[part])
 	for proc := range h.servers {
-		if h.servers.find(proc) == of {
+		if h.servers.Find(proc) == of {
 			procs = append(procs, proc)
 		}
 	}

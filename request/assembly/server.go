@@ -73,19 +73,19 @@ func (b *builder) roleOf(c *component) request.Role {
 
 // components returns the component of every proc.
 func (b *builder) components() []*component {
-	all := newGroups(len(b.Procs))
-	parallel.Fold(len(b.Parts), threadSize, func() *groups { g := newGroups(len(b.Procs)); return &g }, func(g *groups, from, to int) {
+	all := order.NewUnion(len(b.Procs))
+	parallel.Fold(len(b.Parts), threadSize, func() *order.Union { g := order.NewUnion(len(b.Procs)); return &g }, func(g *order.Union, from, to int) {
 		for p := from; p < to; p++ {
 			b.joinWorkers(&b.Parts[p], *g)
 		}
-	}, func(g *groups) {
+	}, func(g *order.Union) {
 		for i := range *g {
-			all.union(i, g.find(i))
+			all.Join(i, g.Find(i))
 		}
 	})
 	of := make([]*component, len(b.Procs))
 	for i := range b.Procs {
-		r := all.find(i) // never greater than i
+		r := all.Find(i) // never greater than i
 		if r == i {
 			of[i] = &component{}
 		}
@@ -97,7 +97,7 @@ func (b *builder) components() []*component {
 }
 
 // joinWorkers joins the procs on each host that worked on a part.
-func (b *builder) joinWorkers(p *request.Part, g groups) {
+func (b *builder) joinWorkers(p *request.Part, g order.Union) {
 	firsts := make([]int, 0, 4) // the first proc of every host and role
 	add := func(proc int) {
 		of := &b.Procs[proc]
@@ -106,7 +106,7 @@ func (b *builder) joinWorkers(p *request.Part, g groups) {
 		}
 		for _, first := range firsts {
 			if f := &b.Procs[first]; f.Host == of.Host && (f.Role == of.Role || of.Role == request.Other) {
-				g.union(first, proc)
+				g.Join(first, proc)
 				return
 			}
 		}

@@ -1,4 +1,5 @@
-package assembly
+// Package pick chooses which traces of dumps to read for a selection of requests: a second pass over large dumps reads only these.
+package pick
 
 import (
 	"cmp"
@@ -9,11 +10,12 @@ import (
 
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/request/assembly"
 	"github.com/sgtrace/sgtrace/request/spantable"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A Pick chooses the traces to read from dumps for a [request.Selection]: all traces of each request that
+// Wanted chooses the traces to read from dumps for a [request.Selection]: all traces of each request that
 // it may select, and those of others that selecting requires:
 //
 //   - one trace with each thread, since the names of ranks and hosts depend on which there are,
@@ -23,8 +25,8 @@ import (
 //   - a sample of all traces, by which the clocks of several hosts are related.
 //
 // For the slowest requests, Choose first takes those with the longest spans, twice the
-// wanted number; [Pick.Suffices] says whether another one may be slower.
-type Pick struct {
+// wanted number; [Wanted.Suffices] says whether another one may be slower.
+type Wanted struct {
 	// ByID chooses by ID; nil chooses all.
 	ByID request.IDTest
 	// Window returns when requests are wanted, given the bounds of the dumps; 0 is no bound.
@@ -67,9 +69,9 @@ const (
 )
 
 // Prescan returns what has to be collected from spans for choosing.
-func (p *Pick) Prescan() spantable.Prescan {
+func (p *Wanted) Prescan() spantable.Prescan {
 	return spantable.Prescan{
-		Plain: func(name []byte) bool { return stageByName[string(name)] != nil },
+		Plain: func(name []byte) bool { return assembly.IsStage(string(name)) },
 		Keys:  []string{"rid", "gen_ai.request.id", "request_id", "bootstrap_room", "host_id", "gen_ai.latency.e2e"},
 		Mark: func(key int, value []byte) (mark uint64, wanted bool) {
 			text := string(value)
@@ -78,7 +80,7 @@ func (p *Pick) Prescan() spantable.Prescan {
 			case key == pickE2E:
 				return p.tookAtMost(text), false
 			case key == pickName:
-				if class := classify(text); class == requestName || class == envelopeName {
+				if assembly.OfRequest(text) {
 					return 0, false // each has its own
 				}
 			case key == pickRoom || key == pickRID && strings.HasPrefix(text, "0x"): // senders have rooms as rids
@@ -96,7 +98,7 @@ func (p *Pick) Prescan() spantable.Prescan {
 
 // tookAtMost returns how long a request took according to its server, in ns, if that matters: it counts if
 // the span of the request is missing.
-func (p *Pick) tookAtMost(seconds string) uint64 {
+func (p *Wanted) tookAtMost(seconds string) uint64 {
 	s, err := strconv.ParseFloat(seconds, 64)
 	if p.Slowest == 0 || err != nil || !(s > 0) {
 		return 0
@@ -107,19 +109,19 @@ func (p *Pick) tookAtMost(seconds string) uint64 {
 // A picking is a choice in progress. Properties of a group of joined traces are stored at the group's first
 // trace.
 type picking struct {
-	*Pick
+	*Wanted
 	*spantable.Outline
-	groups groups
+	groups order.Union
 	keep   []bool
 }
 
 // Choose chooses traces from an outline; nil means everything, because little could be left out, or because
 // nothing matches: the caller then reports what there is.
-func (p *Pick) Choose(o *spantable.Outline) (*spantable.Selected, error) {
+func (p *Wanted) Choose(o *spantable.Outline) (*spantable.Selected, error) {
 	if len(o.Traces) == 0 {
 		return nil, nil
 	}
-	c := &picking{Pick: p, Outline: o, groups: newGroups(len(o.Traces)), keep: make([]bool, len(o.Traces))}
+	c := &picking{Wanted: p, Outline: o, groups: order.NewUnion(len(o.Traces)), keep: make([]bool, len(o.Traces))}
 	first, last := c.ends()
 	from, to, err := p.Window(o.Traces[first].First, o.Traces[last].Last)
 	if err != nil {
@@ -136,13 +138,13 @@ func (p *Pick) Choose(o *spantable.Outline) (*spantable.Selected, error) {
 	if !slices.Contains(c.keep, true) {
 		return nil, nil
 	}
-	c.keep[c.groups.find(first)], c.keep[c.groups.find(last)] = true, true
+	c.keep[c.groups.Find(first)], c.keep[c.groups.Find(last)] = true, true
 	c.addNames()
 	c.addSample()
 	c.addAlike()
 	kept := 0
 	for t := range c.keep {
-		c.keep[t] = c.keep[c.groups.find(t)]
+		c.keep[t] = c.keep[c.groups.Find(t)]
 		if c.keep[t] {
 			kept++
 		}
@@ -201,7 +203,7 @@ func (c *picking) joinRooms() {
 	}
 	alike(marks, func(traces []uint32) {
 		for _, t := range traces[1:] {
-			c.groups.union(int(traces[0]), int(t))
+			c.groups.Join(int(traces[0]), int(t))
 		}
 	})
 }
@@ -210,13 +212,13 @@ func (c *picking) joinRooms() {
 func (c *picking) pick(from, to trace.Time) {
 	all := slices.Clone(c.Traces)
 	for t := range all {
-		g := &all[c.groups.find(t)]
+		g := &all[c.groups.Find(t)]
 		wanted := all[t].Wanted || c.ByID != nil && c.ByID(request.TraceID, request.TraceText(all[t].ID))
 		g.First, g.Last, g.Wanted = min(g.First, all[t].First), max(g.Last, all[t].Last), g.Wanted || wanted
 	}
 	for t, g := range all {
 		overlaps := (from == 0 || g.Last >= from-c.margin) && (to == 0 || g.First <= to+c.margin)
-		c.keep[t] = c.groups.find(t) == t && overlaps && (c.ByID == nil || g.Wanted)
+		c.keep[t] = c.groups.Find(t) == t && overlaps && (c.ByID == nil || g.Wanted)
 	}
 }
 
@@ -225,11 +227,11 @@ func (c *picking) pick(from, to trace.Time) {
 func (c *picking) pickSlowest() {
 	most := make([]int64, len(c.Traces)) // longest possible duration of requests, by their first trace
 	for t := range c.Traces {
-		g := c.groups.find(t)
+		g := c.groups.Find(t)
 		most[g] = max(most[g], c.Traces[t].Longest)
 	}
 	for _, m := range c.Marks[pickE2E] {
-		g := c.groups.find(int(m.Trace))
+		g := c.groups.Find(int(m.Trace))
 		most[g] = max(most[g], int64(m.Value))
 	}
 	if c.least == 0 {
@@ -249,7 +251,7 @@ func (c *picking) addNames() {
 	n := 0
 	alike(c.Marks[pickName], func(traces []uint32) {
 		if n++; n <= maxNames {
-			c.keep[c.groups.find(int(traces[0]))] = true
+			c.keep[c.groups.Find(int(traces[0]))] = true
 		}
 	})
 }
@@ -263,7 +265,7 @@ func (c *picking) addSample() {
 	every := max(1, len(c.Traces)/sampleRuns)
 	run := min(sampleRun, max(1, every/sampleShare))
 	for t := range c.Traces {
-		if c.groups.find(t) == t && t%every < run {
+		if c.groups.Find(t) == t && t%every < run {
 			c.keep[t] = true
 		}
 	}
@@ -279,9 +281,9 @@ func (c *picking) severalClocks() bool {
 // addAlike keeps requests that share an ID with one that is kept.
 func (c *picking) addAlike() {
 	alike(c.Marks[pickRID], func(traces []uint32) {
-		if slices.ContainsFunc(traces, func(t uint32) bool { return c.keep[c.groups.find(int(t))] }) {
+		if slices.ContainsFunc(traces, func(t uint32) bool { return c.keep[c.groups.Find(int(t))] }) {
 			for _, t := range traces {
-				c.keep[c.groups.find(int(t))] = true
+				c.keep[c.groups.Find(int(t))] = true
 			}
 		}
 	})
@@ -289,7 +291,7 @@ func (c *picking) addAlike() {
 
 // Suffices reports whether the requests built from the chosen traces are enough to select from. If not,
 // calling Choose again takes more.
-func (p *Pick) Suffices(set *request.Set) bool {
+func (p *Wanted) Suffices(set *request.Set) bool {
 	if p.Slowest > 0 {
 		if took := set.SlowestE2E(p.Slowest); took <= p.longest {
 			p.least = max(took, 1)
