@@ -211,6 +211,11 @@ func Median(x []float64) float64 {
 // SortedMedian sorts x, which must not be empty, and returns its median.
 func SortedMedian(x []float64) float64 {
 	slices.Sort(x)
+	return MedianOfSorted(x)
+}
+
+// MedianOfSorted returns the median of sorted values, of which there must be at least one.
+func MedianOfSorted(x []float64) float64 {
 	n := len(x)
 	return (x[(n-1)/2] + x[n/2]) / 2
 }

@@ -3,6 +3,7 @@ package judge
 import (
 	"math"
 	"slices"
+	"sort"
 
 	"github.com/sgtrace/sgtrace/analyze/telemetry"
 	"github.com/sgtrace/sgtrace/internal/changepoint"
@@ -140,24 +141,21 @@ func Parted(list []float64, times float64) (k int, ok bool) {
 		if i < few || len(left) == 0 || len(right) == 0 {
 			continue
 		}
-		before, after := order.SortedMedian(left), order.SortedMedian(right)
+		before, after := order.MedianOfSorted(left), order.MedianOfSorted(right)
 		if after <= times*before {
 			continue
 		}
 		between := math.Sqrt(before * after)
-		high, low := 0.0, 0.0
-		for j, v := range list {
-			switch {
-			case j < i && v > between:
-				high++
-			case j >= i && v <= between:
-				low++
-			}
-		}
-		high, low = high/float64(i), low/float64(len(list)-i)
+		high := float64(len(left)-atMost(left, between)) / float64(i)
+		low := float64(atMost(right, between)) / float64(len(list)-i)
 		if high <= wrong && low <= wrong && high+low < best {
 			best, k, ok = high+low, i, true
 		}
 	}
 	return k, ok
+}
+
+// atMost returns how many of the sorted values are at most v.
+func atMost(sorted []float64, v float64) int {
+	return sort.Search(len(sorted), func(i int) bool { return sorted[i] > v })
 }

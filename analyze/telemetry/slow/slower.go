@@ -241,8 +241,10 @@ func longerTokens(list []block) (parts [][]block) {
 			break
 		}
 	}
-	if k, ok := judge.Parted(ratios(list), judge.MuchLonger); ok && len(changes) == 0 {
-		return append(parts, list[k:])
+	if len(changes) == 0 {
+		if k, ok := judge.Parted(ratios(list), judge.MuchLonger); ok {
+			return append(parts, list[k:])
+		}
 	}
 	if parts == nil {
 		return append(parts, list)
