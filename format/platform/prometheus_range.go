@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/bytedance/sonic"
+
 	"github.com/sgtrace/sgtrace/internal/jsonscan"
 )
 
@@ -35,18 +37,23 @@ func (d *reader) member(j *json.Decoder, key string) error {
 
 // result reads a series.
 func (d *reader) result(j *json.Decoder) error {
+	var text json.RawMessage
+	if err := j.Decode(&text); err != nil {
+		return err
+	}
+	type pair [2]sonic.NoCopyRawMessage
 	var x struct {
 		Metric map[string]string
-		Values [][2]json.RawMessage
-		Value  *[2]json.RawMessage // of an instant query
+		Values []pair
+		Value  *pair // of an instant query
 	}
-	if err := j.Decode(&x); err != nil {
+	if err := sonic.Unmarshal(text, &x); err != nil {
 		return err
 	}
 	if x.Value != nil {
 		x.Values = append(x.Values, *x.Value)
 	}
-	var points []point
+	points := make([]point, 0, len(x.Values))
 	for _, v := range x.Values {
 		at, ok := seconds(string(v[0]))
 		value, err := strconv.ParseFloat(strings.Trim(string(v[1]), `"`), 64)
