@@ -76,10 +76,12 @@ func (w *Walk) divide(r int, answer *request.Part, outer int) Attribution {
 	w.findTokens(&first, req.Metrics.TTFT)
 	w.canvas.reset(min(w.start, w.asked), max(w.end, w.told))
 	w.canvas.paint(layerOutside, w.start, w.end)
-	if outer != request.None {
-		if _, sent := s.HandedOn(outer); sent != 0 && req.Flags&request.SharedGateway == 0 {
-			w.canvas.paint(layerDispatch, sent, w.asked) // the tokenizer is too busy to begin
-		}
+	var sent trace.Time // 0 if unknown; the tokenizers of servers may be too busy to begin then
+	if outer != request.None && req.Flags&request.SharedGateway == 0 {
+		_, sent = s.HandedOn(outer)
+	}
+	if sent != 0 {
+		w.canvas.paint(layerDispatch, sent, w.asked)
 	}
 	for _, iv := range w.siblings(r) {
 		w.canvas.paint(layerSiblings, iv.From, iv.To)
@@ -89,6 +91,9 @@ func (w *Walk) divide(r int, answer *request.Part, outer int) Attribution {
 		if part := &s.Parts[p]; part != answer {
 			beside := w.place(part, false)
 			w.beforeArrival(&beside, &first)
+			if sent != 0 && part.Role == request.Prefill && part.Root != request.None {
+				w.canvas.paint(layerDispatch, sent, part.Start+w.shift(s.ProcOf(part.Root))+beside.nudge)
+			}
 			w.paintPart(&beside, false)
 		}
 	}

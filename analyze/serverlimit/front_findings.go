@@ -1,6 +1,7 @@
 package serverlimit
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -99,7 +100,7 @@ func (f *Front) bothWays(desks []*FrontProcess, out []finding.Finding) []finding
 func (f *Front) together(b *cause.Costs) (out []*FrontProcess) {
 	for _, d := range f.Desks {
 		cost := b.Part(float64(d.extra()))
-		if cost < minCost && (cost < minSudden || d.Since == 0) || !d.again() || d.isOvertaken() || d.always && (cost < minAlways || d.duty == around && d.waits() < mostly) {
+		if cost < minCost && (cost < minSudden || d.Since == 0) || !d.again() || d.isOvertaken() || d.creeps() || d.always && (cost < minAlways || d.duty == around && d.waits() < mostly) {
 			continue
 		}
 		k := slices.IndexFunc(out, d.isLike)
@@ -272,6 +273,20 @@ func (d *FrontProcess) waits() float64 {
 func (d *FrontProcess) isPath() bool {
 	idle := order.SumRows(d.kept, func(v *visit) int64 { return v.idle })
 	return d.duty == tokenizes && d.waits() >= mostly && 2*idle > d.total()
+}
+
+// creeps reports whether requests reached an idle server later and later, so that most of their delay was there before any was long: two
+// clocks that drift apart look like that, and a way that got longer does not.
+func (d *FrontProcess) creeps() bool {
+	const few = fewVisits / 4
+	first, _ := slices.BinarySearchFunc(d.visits, d.Since, func(v visit, at trace.Time) int { return cmp.Compare(v.at, at) })
+	if first < few || len(d.kept) < few || !d.isPath() {
+		return false
+	}
+	middle := func(list []visit) int64 {
+		return distribution.LowerMedian(order.Each(list, func(v visit) int64 { return v.ns() }))
+	}
+	return 2*(middle(d.kept[:few])-middle(d.visits[first-few:first])) < d.mean()-d.Usual
 }
 
 // text says in a sentence which process keeps requests, what share of them, and since when.

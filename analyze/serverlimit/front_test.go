@@ -97,6 +97,24 @@ func TestOnTheWay(t *testing.T) {
 	}
 }
 
+// Two clocks drift 60 ms apart, or the way to a server becomes 30 ms longer in the middle: only that is reported.
+func TestClocksThatDriftApart(t *testing.T) {
+	const n, ms = 200, 1_000_000
+	for _, sudden := range []bool{false, true} {
+		d := FrontProcess{duty: tokenizes}
+		for i := range int64(n) {
+			late := 60 * ms * i / n
+			if sudden {
+				late = 30 * ms * (2 * i / n)
+			}
+			d.add(visit{at: trace.Time(i+1) * 1000 * ms, wait: ms + late, idle: ms + late, work: ms / 10})
+		}
+		if d.judge(); d.Since == 0 || d.creeps() == sudden {
+			t.Errorf("suddenly: %v; late since %v, creeps: %v", sudden, d.Since, d.creeps())
+		}
+	}
+}
+
 // silentGateway plants a delay in a healthy run whose gateway does not log when it sends requests:
 // requests that keep selects begin earlier at the gateway. late is true in the second half.
 func silentGateway(t *testing.T, keep func(s *request.Set, r *request.Request, late bool) bool) ([]finding.Finding, *request.Set, trace.Time) {
