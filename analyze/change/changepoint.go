@@ -80,7 +80,7 @@ type Shift struct {
 	Extra map[int]float64
 	whole bool    // Extra includes the time that prefills hold up decoding
 	off   float64 // standard error of the relative change of a pace
-	// Kept is for cached tokens: how often requests with a large cached share still arrive, relative to before; see keptOf.
+	// Kept is for cached tokens: how often requests with a large cached share still arrive, relative to before; see work.Kept.
 	Kept float64
 }
 

@@ -108,7 +108,7 @@ func follows(lead, f *Shift, lag trace.Time) bool {
 		return false
 	case lead.tooSlightFor(f):
 		return false
-	case lead.Metric == PaceChanged && isGradual(lead.Shape):
+	case isGradual(lead.Shape) && (lead.Metric == PaceChanged || f.isSeen()):
 		return true // a gradual change may push a series over its threshold at any time
 	case f.Metric.isLoad():
 		return lead.Metric.isLoad() && f.around(lead, early)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze/cause"
+	"github.com/sgtrace/sgtrace/analyze/change/work"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -78,7 +79,7 @@ func TestOthersHaveNothingCached(t *testing.T) {
 		kept  float64
 		want  bool
 	}{{append(old, others...), 1, true}, {append([]float64{0.1, 0.1, 0, 0.1}, others...), 0, false}} {
-		kept := keptOf(old, x.after, 1e9, 1e9)
+		kept := work.Kept(old, x.after, 1e9, 1e9)
 		f := Shift{Metric: CachedChanged, Before: Level{Share: 0.9}, After: Level{Share: 0.3}, Time: 60 * second, First: 59 * second, Last: 61 * second, Kept: kept}
 		if kept != x.kept || follows(&more, &f, 4*early) != x.want {
 			t.Errorf("%v: %v kept, follows: %v", x.after, kept, !x.want)

@@ -368,13 +368,13 @@ func (w *observer) measureLoads(times []trace.Time) loads {
 			l.add(w, times, r)
 		}
 	}, func(l *loads) {
-		addTo(sum.all, l.all)
+		work.AddTo(sum.all, l.all)
 		for rank, of := range l.byRank {
 			if sum.byRank[rank] == nil {
 				sum.byRank[rank] = of
 				continue
 			}
-			addTo(sum.byRank[rank], of)
+			work.AddTo(sum.byRank[rank], of)
 		}
 	})
 	return *sum
@@ -382,7 +382,7 @@ func (w *observer) measureLoads(times []trace.Time) loads {
 
 // add adds the time that a request was under way, and that it was running on lead ranks.
 func (l *loads) add(w *observer, times []trace.Time, r *request.Request) {
-	addStretch(l.all, times, r.Start, r.End)
+	work.AddStretch(l.all, times, r.Start, r.End)
 	for _, p := range w.set.PartsOf(r) {
 		part := &w.set.Parts[p]
 		thread, rank := w.ranks.Lead(part)
@@ -394,22 +394,9 @@ func (l *loads) add(w *observer, times []trace.Time, r *request.Request) {
 		}
 		w.set.EachSelectedStage(w.set.StagesOf(thread), true, func(i int, outermost bool) {
 			if span := w.set.Row(i); outermost && load.StateOf(span, part.Role) == load.StateRunning {
-				addStretch(l.byRank[rank], times, span.Start, span.End)
+				work.AddStretch(l.byRank[rank], times, span.Start, span.End)
 			}
 		})
-	}
-}
-
-func addTo(sum, more []int64) {
-	for i, v := range more {
-		sum[i] += v
-	}
-}
-
-// addStretch adds an interval to the stretches that it overlaps.
-func addStretch(to []int64, times []trace.Time, from, end trace.Time) {
-	for i := range to {
-		to[i] += int64(max(0, min(end, times[i+1])-max(from, times[i])))
 	}
 }
 

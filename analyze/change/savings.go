@@ -5,11 +5,13 @@ import (
 	"math"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/analyze/change/work"
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/internal/changepoint"
 	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -189,10 +191,13 @@ func (s *savings) searchAll(level, begins float64) []Shift {
 			return l
 		}, like)
 	}
+	if len(found) == 0 && s.metric == YieldChanged {
+		return s.fade(values, level)
+	}
 	if s.metric == CachedChanged {
 		for i := range found {
 			c := &changes[i]
-			found[i].Kept = keptOf(values[c.From:c.At], values[c.At:c.To], float64(at(c.At)-at(c.From)), float64(at(c.To)-at(c.At)))
+			found[i].Kept = work.Kept(values[c.From:c.At], values[c.At:c.To], float64(at(c.At)-at(c.From)), float64(at(c.To)-at(c.At)))
 		}
 	}
 	date(found, changes, s.values[0].at, func(k int) changepoint.Observation {
@@ -208,22 +213,27 @@ func (s *savings) searchAll(level, begins float64) []Shift {
 	return falls(found)
 }
 
-// keptOf returns how often requests arrive after a change that have as large a share of their
-// tokens cached as three of four had before it, relative to how often these arrived: 1 if
-// other requests only came in addition, 0 if nothing is cached like that anymore.
-func keptOf(before, after []float64, ns, nsAfter float64) float64 {
-	most := 0.75
-	sorted := slices.Sorted(slices.Values(before))
-	limit := sorted[int((1-most)*float64(len(sorted)))]
-	n := func(values []float64) (n float64) {
-		for _, v := range values {
-			if v >= limit {
-				n++
-			}
-		}
-		return n
+// fade finds that values fall gradually, as drafts do that fit what people ask less and less.
+func (s *savings) fade(values []float64, level float64) []Shift {
+	begin, n := s.values[0].at, len(values)
+	list := make([]changepoint.Observation, n)
+	for k, v := range s.values {
+		list[k] = observation(begin, v.at, v.until, values[k])
 	}
-	return distribution.Ratio(n(after)/nsAfter, n(before)/ns)
+	together, each := changepoint.Courses([][]changepoint.Observation{list})
+	for _, c := range append(each[0], together) {
+		if c.Shape == changepoint.Ramped {
+			c.At, c.First, c.Last = 0, 0, 0
+		}
+		at := func(x float64) trace.Time { return begin + trace.Time(x*1e9) }
+		until := order.Count(s.values, func(v saving) bool { return v.at < at(c.At) })
+		few := max(Fewest/2, n/10)
+		before, after := s.level(0, min(n, max(few, until))), s.level(max(0, n-few), n)
+		if c.P <= level && isGradual(c.Shape) && before.Rate >= minYieldFactor*after.Rate {
+			return []Shift{{Location: s.place, Metric: s.metric, Searched: true, Shape: c.Shape, P: c.P, Time: at(c.At), First: at(c.First), Last: at(c.Last), Before: before, After: after}}
+		}
+	}
+	return nil
 }
 
 // falls drops the rises of cached tokens: a rise only ends the time in which fewer are cached.

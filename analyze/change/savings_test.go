@@ -31,6 +31,29 @@ func TestYieldOfOneRank(t *testing.T) {
 	}
 }
 
+// Tokens per step fall from 3 to 1.4 between two times. That is one gradual change from the first of these on, and none if they stay.
+func TestYieldThatFades(t *testing.T) {
+	for _, fades := range []bool{true, false} {
+		r, s := rand.New(rand.NewPCG(5, 6)), savings{metric: YieldChanged}
+		for i := range 400 {
+			v := saving{at: trace.Time(i) * 1e9, until: trace.Time(i)*1e9 + 5e8, n: 270 + r.Int64N(60), all: 100}
+			if fades {
+				v.n -= 160 * int64(min(max(i-100, 0), 200)) / 200
+			}
+			s.values = append(s.values, v)
+		}
+		found := s.search(1e-6, 1e-6)
+		if want := map[bool]int{true: 1}[fades]; len(found) != want {
+			t.Errorf("fades %v: %+v", fades, found)
+		}
+		for _, f := range found {
+			if !isGradual(f.Shape) || f.Time < 85e9 || f.Time > 115e9 || f.Before.Rate < 2.9 || f.After.Rate > 1.5 {
+				t.Errorf("%+v", f)
+			}
+		}
+	}
+}
+
 // In the second half, 3 in 100 answers do not end before the limit of 2,000 tokens. That is fewer than are long anyway.
 func TestFewRunawayAnswers(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))

@@ -233,7 +233,11 @@ func (c *Change) Sentence() string {
 	first := &c.Shifts[0]
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s", first.subject(), first.change())
-	if first.Metric != PaceChanged {
+	switch {
+	case first.Metric == PaceChanged:
+	case isGradual(first.Shape):
+		fmt.Fprintf(&b, " gradually since %s", c.when())
+	default:
 		fmt.Fprintf(&b, " at %s", c.when())
 	}
 	if first.Metric.isLength() && first.Limit > 0 && first.rises() {

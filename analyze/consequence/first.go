@@ -111,13 +111,13 @@ func asRequestsTell(logs, traced *finding.Finding) bool {
 
 // warm are consequences of starts of servers that are slow at first.
 var warm = []finding.Consequence{
-	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Restart, Effect: finding.Change, Subkinds: []string{change.Pace, finding.Stalls}, Enough: whileWarmingUp, Costs: true, Same: true},
-	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Start, Effect: finding.Change, Subkinds: []string{change.Pace, finding.Stalls}, Enough: whileWarmingUp, Costs: true, Same: true},
+	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Restart, Effect: finding.Change, Subkinds: []string{change.Pace, finding.Stalls}, Around: true, Enough: whileWarmingUp, Costs: true, Same: true},
+	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Start, Effect: finding.Change, Subkinds: []string{change.Pace, finding.Stalls}, Around: true, Enough: whileWarmingUp, Costs: true, Same: true},
 }
 
 // whileWarmingUp reports whether a server is slower, or stands still, only for as long as it warms up.
 func whileWarmingUp(f, start *finding.Finding) bool {
 	const about = trace.Time(5e9)
 	slower := f.Subkind == finding.Stalls || f.Metric.After > f.Metric.Before
-	return start.Full != 0 && f.At.Scope == place.OneRank && slower && f.Until != 0 && f.Until <= start.Full+about && f.Since+f.Within+about >= lifecycle.Began(start)
+	return start.Full != 0 && f.At.Scope == place.OneRank && f.At.Overlaps(&start.At) && slower && f.Until != 0 && f.Until <= start.Full+about && f.Since+f.Within+about >= lifecycle.Began(start)
 }

@@ -31,6 +31,10 @@ func TestWhileWarmingUp(t *testing.T) {
 			t.Errorf("from %d to %d: %v, want %v", c.since, c.until, got, c.want)
 		}
 	}
+	stall := finding.Finding{Kind: finding.Change, Subkind: finding.Stalls, At: at, Since: 116 * second, Until: 138 * second} // after the restart
+	if got := finding.Merge([]finding.Finding{stall, start}, warm); len(got) != 1 || got[0].Kind != finding.Lifecycle {
+		t.Errorf("%+v", got)
+	}
 }
 
 // Where requests were added, and prompts or answers became shorter then, the added ones are short. Who does not know when they did

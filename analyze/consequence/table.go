@@ -110,6 +110,7 @@ var Known = []finding.Consequence{
 	{Cause: finding.Limit, Effect: finding.Load, Subkinds: []string{finding.Waits}, Enough: ofNobodyNamed},
 	{Cause: finding.Load, Effect: finding.Limit, Subkinds: serverlimit.Subkinds, Later: true},
 	{Cause: finding.Change, CauseSubkind: change.PromptLength, Effect: finding.Load, Subkinds: []string{serverlimit.LongPrompts, finding.LonePrompts}, Costs: true},
+	{Cause: finding.Load, CauseSubkind: serverlimit.Crowd, Effect: finding.Change, Subkinds: []string{change.OutputLength, change.PromptLength}, Around: true},
 	{Cause: finding.Load, Effect: finding.Change, Subkinds: []string{change.OutputLength, change.PromptLength}, Around: true, Enough: addedAreShort},
 	{Cause: finding.Load, CauseSubkind: serverlimit.LongPrompts, Effect: finding.Load, Subkinds: []string{cause.Queue.String()}},
 	{Cause: finding.Load, CauseSubkind: finding.LonePrompts, Effect: finding.Load, Subkinds: []string{cause.Queue.String()}},

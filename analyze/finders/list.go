@@ -43,8 +43,8 @@ var All = []Finder{
 		finding.Warning, finding.Likely, finding.MemoryInUse, finding.AtPlace, []string{"--memory", "--table", "memory.stacks"}, func(m *Measured) ([]finding.Finding, finding.Check) { return m.Memory.Leaks() }},
 	{finding.Imbalance, "an EP rank whose experts get more tokens than those of other ranks, or layers with uneven experts, beyond chance, and whether expert kernels agree", Experts,
 		finding.Warning, finding.Certain, finding.MoETime, finding.AtPlace, []string{"--experts"}, unevenExperts},
-	{finding.Load, "a change in arrivals, in a rank's share of them, or in waits", Requests,
-		finding.Warning, finding.Likely, finding.RequestTime, finding.Everywhere, []string{"--timeline", "--table", "changes"}, changes(finding.Load, costly)},
+	{finding.Load, "a change in arrivals, in a rank's share of them, or in waits; far more requests than otherwise that arrive in a moment, or at equal intervals, and wait for each other", Requests,
+		finding.Warning, finding.Likely, finding.RequestTime, finding.Everywhere, []string{"--timeline", "--table", "changes"}, loads},
 	{finding.Front, "a gateway or tokenizer that delays requests on their way to the schedulers, and answers that leave a server or the gateway late", Requests,
 		finding.Warning, finding.Certain, finding.RequestTime, finding.AtPlace, []string{"--tail", "--table", "delays"}, inFront},
 	{finding.Straggler, "a rank that its TP group waits for at the end of steps", Requests,
@@ -222,6 +222,12 @@ func longerLatencies(m *Measured) ([]finding.Finding, finding.Check) {
 // OfWeeks returns the finders that look at several runs together.
 func OfWeeks() (list []Finder) {
 	return order.Only(All, func(f Finder) bool { return f.Needs == Weeks })
+}
+
+// loads finds changes of load that cost enough, and crowds, which say more.
+func loads(m *Measured) ([]finding.Finding, finding.Check) {
+	found, check := changes(finding.Load, costly)(m)
+	return append(m.Crowds.Findings(m.Costs), found...), check
 }
 
 // changes returns a search for changes of one kind that satisfy is.

@@ -71,6 +71,7 @@ type Measured struct {
 	Costs     *cause.Costs
 	Limits    *serverlimit.Limits
 	Front     *serverlimit.Front
+	Crowds    *serverlimit.Crowds
 	Loss      *requests.Loss
 	Lives     *lifecycle.Lives
 	Caches    *caches.Caches
@@ -163,6 +164,7 @@ func (m *Measured) ofRequests() []func() {
 		func() { m.RankLoads = rank.Measure(peers()) },
 		func() { m.Limits = serverlimit.Find(peers().Ranks) },
 		func() { m.Front = serverlimit.FindFront(in.Requests) },
+		func() { m.Crowds = serverlimit.FindCrowds(in.Requests) },
 		func() { m.Loss = requests.FindLoss(in.Requests) },
 		func() { m.Stages, m.Steps = traced(in.Requests) },
 	}

@@ -53,6 +53,7 @@ type FrontProcess struct {
 	Since, Earliest, Latest trace.Time
 	Until                   trace.Time // when that ended; 0 if it did not, or if it comes and goes
 	P                       float64
+	every                   float64 // time from one spell to the next, s; 0 if it varies
 
 	visits []visit // sorted by time
 	kept   []visit // visits since Since longer than Limit
@@ -273,6 +274,21 @@ func (d *FrontProcess) judge() {
 		}
 	}
 	d.after = to - from
+	d.findRhythm()
+}
+
+// findRhythm finds whether spells come at equal intervals. If so, they began with the first one, if another one would have come before.
+func (d *FrontProcess) findRhythm() {
+	starts, _ := spellsOf(d.kept)
+	every, chance := changepoint.Periodic(order.Each(starts, func(t trace.Time) float64 { return float64(t) / 1e9 }))
+	if d.always || chance > surely {
+		return
+	}
+	d.every = every
+	if from := starts[0]; d.Since == 0 && float64(from-d.visits[0].at) > 1.5e9*every {
+		d.Since, d.Earliest, d.Latest, d.P = from, from, from, chance
+		d.after = order.Count(d.visits, func(v visit) bool { return v.at >= from })
+	}
 }
 
 // changes returns the changes in the share of long visits. Long visits may come in clusters, so that their number
@@ -306,7 +322,8 @@ func (d *FrontProcess) begins(long []bool) []changepoint.Change {
 			first = i + 1
 		}
 	}
-	spells, _ := spellsOf(kept)
+	starts, _ := spellsOf(kept)
+	spells := len(starts)
 	p := math.Pow(float64(n-first)/float64(n), float64(spells))
 	if first < fewVisits || spells == 0 || p > surely {
 		return nil

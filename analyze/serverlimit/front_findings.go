@@ -149,21 +149,21 @@ func (d *FrontProcess) extra() int64 {
 func (d *FrontProcess) again() bool {
 	spells, busy := spellsOf(d.kept)
 	length := d.visits[len(d.visits)-1].at - d.visits[0].at
-	return spells >= fewSpells || float64(busy) >= minSpells*float64(length)
+	return len(spells) >= fewSpells || float64(busy) >= minSpells*float64(length)
 }
 
-// spellsOf returns the number of separate spells in which a desk kept visits, and their total length.
-func spellsOf(kept []visit) (spells int, busy trace.Time) {
+// spellsOf returns when the separate spells began in which a desk kept visits, and their total length.
+func spellsOf(kept []visit) (starts []trace.Time, busy trace.Time) {
 	until := trace.Time(0)
 	for i := range kept {
 		from, to := kept[i].at, kept[i].at+trace.Time(kept[i].ns())
 		if from > until {
-			spells++
+			starts = append(starts, from)
 		}
 		busy += max(0, to-max(from, until))
 		until = max(until, to)
 	}
-	return spells, busy
+	return starts, busy
 }
 
 // isGateway reports whether the desk belongs to a gateway.
@@ -298,6 +298,9 @@ func (d *FrontProcess) text() string {
 	if d.Until != 0 {
 		from, to := words.Tenths(d.Since, d.Until)
 		since = " between " + from + " and " + to
+	}
+	if d.every != 0 {
+		since += ", every " + words.Nearly(int64(d.every*1e9)) + ","
 	}
 	share := words.InPercent(float64(len(d.kept)) / float64(max(1, d.after)))
 	long, usual := words.Nearly(d.mean()), "usually it is "+words.Nearly(d.Usual)

@@ -97,6 +97,23 @@ func TestOnTheWay(t *testing.T) {
 	}
 }
 
+// From the middle on, a gateway stops for a second every 30 s. That begins with the first stop.
+func TestRhythm(t *testing.T) {
+	const second, n = 1_000_000_000, 1600
+	d := FrontProcess{duty: sends}
+	for i := range int64(n) {
+		v := visit{at: trace.Time(i+1) * second / 4, work: second / 1000}
+		if phase := i / 2 % 60; i >= n/2 && phase < 2 { // 30 s are 120 requests
+			v.work = second - (i%120)*second/4
+		}
+		d.add(v)
+	}
+	d.judge()
+	if half := trace.Time(n/2+1) * second / 4; d.every < 29.9 || d.every > 30.1 || d.Since < half-second || d.Since > half+30*second || !strings.Contains(d.text(), "every 30 s") {
+		t.Errorf("every %g s since %d, planted at %d: %s", d.every, d.Since, half, d.text())
+	}
+}
+
 // Two clocks drift 60 ms apart, or the way to a server becomes 30 ms longer in the middle: only that is reported.
 func TestClocksThatDriftApart(t *testing.T) {
 	const n, ms = 200, 1_000_000

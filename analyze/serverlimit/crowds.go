@@ -1,0 +1,242 @@
+package serverlimit
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/analyze/cause"
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/changepoint"
+	"github.com/sgtrace/sgtrace/internal/order"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// Crowd is the subkind of findings about [Crowds].
+const Crowd = "crowd"
+
+// Crowds are the times at which many more requests arrive than otherwise, so that they wait for each other: within a moment, or again and
+// again at equal intervals.
+type Crowds struct {
+	set  *request.Set
+	list []crowd
+	// every is the time from one crowd to the next, s; 0 if that varies. otherwise is the number of requests that arrive per second at other times.
+	every, otherwise float64
+	p                float64 // probability that the intervals are chance; 0 if each crowd is beyond doubt
+}
+
+// A crowd is requests that arrive from one time to another; over is when all of them are answered.
+type crowd struct {
+	from, to, over trace.Time
+	came, behind   []int // indexes into Set.Requests; behind came before over
+}
+
+// An arriving request.
+type arriving struct {
+	at      trace.Time
+	request int
+}
+
+// A crowd has at least fewestCrowd requests in a moment, and manyTimes as many as nearly all other moments have. There is nothing to
+// compare it with in a set of fewer than fewArrivals, or before calm has passed.
+const (
+	fewestCrowd = 20
+	manyTimes   = 4
+	nearlyEvery = 95 // percent
+	fewArrivals = 100
+	moment      = trace.Time(1e9)
+	calm        = 10 * moment
+)
+
+// FindCrowds finds the crowds of a set.
+func FindCrowds(s *request.Set) *Crowds {
+	c := &Crowds{set: s}
+	var all []arriving
+	for i := range s.AllRequests() {
+		all = append(all, arriving{s.Requests[i].Start, i})
+	}
+	slices.SortStableFunc(all, func(x, y arriving) int { return cmp.Compare(x.at, y.at) })
+	if len(all) < fewArrivals || all[len(all)-1].at-all[0].at < 2*calm {
+		return c
+	}
+	if c.findBrief(all); len(c.list) == 0 {
+		c.findRegular(all)
+	}
+	c.compare(all)
+	return c
+}
+
+// perMoment returns the number of arrivals in each moment.
+func perMoment(all []arriving) []int64 {
+	counts := make([]int64, (all[len(all)-1].at-all[0].at)/moment+1)
+	for _, x := range all {
+		counts[(x.at-all[0].at)/moment]++
+	}
+	return counts
+}
+
+// findBrief finds the moments in which far more requests arrive than in others.
+func (c *Crowds) findBrief(all []arriving) {
+	least := max(fewestCrowd, manyTimes*int(distribution.Percentile(perMoment(all), nearlyEvery)))
+	from, to := 0, 0 // of the crowd
+	for i, k := 0, 0; i < len(all); i++ {
+		for k < len(all) && all[k].at < all[i].at+moment {
+			k++
+		}
+		switch {
+		case k-i < least:
+		case i < to:
+			to = k
+		default:
+			c.add(all, from, to)
+			from, to = i, k
+		}
+	}
+	c.add(all, from, to)
+}
+
+// add adds the crowd in all[from:to], without those that came by themselves before and after it: the part that is least likely at the rate of
+// all arrivals.
+func (c *Crowds) add(all []arriving, from, to int) {
+	if to-from < fewestCrowd {
+		return
+	}
+	rate := float64(len(all)) / float64(all[len(all)-1].at-all[0].at)
+	unlikely := func(from, to int) float64 {
+		n, expected := float64(to-from), rate*float64(max(all[to-1].at-all[from].at, moment/1000))
+		return n*(math.Log(n/expected)-1) + expected
+	}
+	best := func(from, to int, of func(k int) float64) int {
+		top := from
+		for k := from; k <= to; k++ {
+			if of(k) > of(top) {
+				top = k
+			}
+		}
+		return top
+	}
+	first := best(from, to-fewestCrowd, func(k int) float64 { return unlikely(k, to) })
+	last := best(first+fewestCrowd, to, func(k int) float64 { return unlikely(first, k) })
+	if all[first].at-all[0].at >= calm {
+		c.list = append(c.list, crowd{from: all[first].at, to: all[last-1].at, came: order.Each(all[first:last], func(x arriving) int { return x.request })})
+	}
+}
+
+// findRegular finds times at which more requests arrive at equal intervals.
+func (c *Crowds) findRegular(all []arriving) {
+	const likely = 0.05 // it takes waits, too, to make it a finding
+	begin := all[0].at
+	var list []changepoint.Observation
+	for i, n := range perMoment(all) {
+		list = append(list, changepoint.Observation{From: float64(i), To: float64(i + 1), Value: -2 * math.Sqrt(float64(n)+3./8), Weight: 1}) // of variance 1, whatever the rate
+	}
+	p := changepoint.FindPulses(list)
+	if p.P > likely {
+		return
+	}
+	c.every, c.p = p.Every, p.P
+	for _, k := range p.Seen {
+		from := begin + trace.Time(p.Begin(k)*float64(moment))
+		x := crowd{from: from, to: from + trace.Time(p.Length*float64(moment))}
+		for _, r := range all {
+			if r.at >= x.from && r.at < x.to {
+				x.came = append(x.came, r.request)
+			}
+		}
+		c.list = append(c.list, x)
+	}
+}
+
+// compare finds how long crowds keep servers busy, and how many requests arrive at other times. It drops those after which no fewer
+// requests arrive than before: these are the first of more.
+func (c *Crowds) compare(all []arriving) {
+	const stays = 1.5
+	begin, end, beside := all[0].at, all[len(all)-1].at, 3*calm
+	between := func(from, to trace.Time) []arriving {
+		return order.Only(all, func(x arriving) bool { return x.at >= from && x.at < to })
+	}
+	c.list = slices.DeleteFunc(c.list, func(x crowd) bool {
+		before, after := between(max(begin, x.from-beside), x.from), between(x.to+1, min(end, x.to+beside))
+		return float64(len(after))/float64(max(1, min(end, x.to+beside)-x.to)) > stays*float64(len(before)+1)/float64(x.from-max(begin, x.from-beside))
+	})
+	others, length := float64(len(all)), float64(end-begin)
+	for i := range c.list {
+		x := &c.list[i]
+		for _, r := range x.came {
+			if of := &c.set.Requests[r]; of.Status == request.Finished {
+				x.over = max(x.over, of.End)
+			}
+		}
+		x.over = max(x.over, x.to)
+		x.behind = order.Each(between(x.to+1, x.over), func(r arriving) int { return r.request })
+		others, length = others-float64(len(x.came)), length-float64(x.to-x.from)
+	}
+	c.otherwise = others / (length / 1e9)
+	if c.every == 0 {
+		every, chance := changepoint.Periodic(order.EachRow(c.list, func(x *crowd) float64 { return float64(x.from) / 1e9 }))
+		if chance <= surely {
+			c.every = every
+		}
+	}
+}
+
+// Findings returns a finding about the crowds of a set, if they make requests wait for long.
+func (c *Crowds) Findings(b *cause.Costs) []finding.Finding {
+	if len(c.list) == 0 {
+		return nil
+	}
+	var requests []int
+	came, behind := 0, 0
+	for i := range c.list {
+		x := &c.list[i]
+		requests, came, behind = append(append(requests, x.came...), x.behind...), came+len(x.came), behind+len(x.behind)
+	}
+	slices.Sort(requests)
+	requests = slices.Compact(requests)
+	until := c.list[len(c.list)-1].over
+	for _, r := range c.list[len(c.list)-1].behind {
+		until = max(until, c.set.Requests[r].End)
+	}
+	f := finding.Finding{Subkind: Crowd, At: place.Location{Scope: place.Everywhere}, Since: c.list[0].from, Until: until, Confidence: finding.Certain, Text: c.text(came), CostBasis: finding.RequestTime,
+		Claim: b.Beyond(requests, cause.QueueCauses...), Affected: finding.AffectedOf(c.set, requests),
+		Metric:   finding.Metric{Name: "arrivals per second", Unit: table.Number, Before: c.otherwise, After: c.rate(came)},
+		Evidence: []finding.Evidence{finding.Sentence("%d other requests arrived before all of these were answered", behind)}}
+	if c.p > 0 {
+		f.P, f.Confidence = finding.Chance(c.p), finding.Likely
+	}
+	return order.Only(b.Price([]finding.Finding{f}), func(f finding.Finding) bool { return f.Cost >= minCost })
+}
+
+// rate returns the number of requests per second in crowds.
+func (c *Crowds) rate(came int) float64 {
+	return float64(came) / max(1, float64(order.SumRows(c.list, func(x *crowd) int64 { return int64(x.to - x.from) }))/1e9)
+}
+
+// text says when how many requests came.
+func (c *Crowds) text(came int) string {
+	first, last := &c.list[0], &c.list[len(c.list)-1]
+	longest, took := trace.Time(0), trace.Time(0)
+	for i := range c.list {
+		longest, took = max(longest, c.list[i].to-c.list[i].from), max(took, c.list[i].over-c.list[i].from)
+	}
+	otherwise := fmt.Sprintf("%s /s do", words.ThreeDigits(c.otherwise))
+	within := "within " + words.Nearly(int64(longest))
+	if longest < moment/1000 {
+		within = "at once"
+	}
+	if len(c.list) == 1 {
+		return fmt.Sprintf("%d requests arrived %s at %s; at other times, %s; they were all answered %s later", came, within, words.At(first.from, words.TenthLayout), otherwise, words.Nearly(int64(took)))
+	}
+	every := ""
+	if c.every != 0 {
+		every = ", every " + words.Nearly(int64(c.every*1e9))
+	}
+	return fmt.Sprintf("%d times%s, about %d requests arrived %s, first at %s and last at %s; at other times, %s; it took up to %s to answer them all", len(c.list), every, came/len(c.list), within,
+		words.TimeOfDay(first.from), words.TimeOfDay(last.from), otherwise, words.Nearly(int64(took)))
+}
