@@ -91,8 +91,7 @@ func TestNoTransferBeforeThePrefillServerBegins(t *testing.T) {
 	var d testset.Dump
 	const id = "00000000000000000000000000000004"
 	call := d.Add(testset.Span{Service: "smg", Trace: id, Name: "http_request", From: 0, To: 100_000, Attrs: testset.Attrs{"module": "smg", "status_code": "200"}})
-	sent := fmt.Sprintf(`"kind":1,"events":[{"timeUnixNano":"%d","name":"Sending concurrent requests"}]`, testset.Epoch+1_000_000)
-	d.Lines[0] = strings.Replace(d.Lines[0], `"kind":1`, sent, 1)
+	d.AddEvent(0, "Sending concurrent requests", 1000, testset.Attrs{})
 	part := func(role, label, host string, pid int, from, to float64, stages ...testset.Span) {
 		root := testset.Span{Trace: id, Parent: call, Name: role + " Req 4444", From: from, To: to,
 			Attrs: testset.Attrs{"rid": "4444" + role, "module": "sglang::request", "bootstrap_room": "0x44"}}

@@ -12,6 +12,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/lifecycle"
 	"github.com/sgtrace/sgtrace/analyze/overtime"
 	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/analyze/serverlimit"
 	"github.com/sgtrace/sgtrace/analyze/tail"
 	"github.com/sgtrace/sgtrace/internal/changepoint"
@@ -55,7 +56,14 @@ func changesWithin(s *request.Set, paced bool) (list []Within) {
 				Until: first.Until, What: Changing{first.Name, first.Metric, first.Stage, first.Back}, Cause: x.IsCause(), Stays: stays(first, changes)})
 		}
 	}
-	list = append(list, outside(s, peers, changes)...)
+	for _, y := range outside(s, peers, changes) {
+		if y.What.Stage == string(finding.Load)+" "+serverlimit.Crowd { // it is why arrivals and lengths seem to change
+			list = slices.DeleteFunc(list, func(x Within) bool {
+				return slices.Contains([]change.Metric{change.ArrivalsChanged, change.PromptChanged, change.OutputChanged}, x.What.Metric) && x.First <= y.Until && y.First <= max(x.Last, x.Until)
+			})
+		}
+		list = append(list, y)
+	}
 	slices.SortStableFunc(list, func(a, b Within) int { return cmp.Compare(a.Time, b.Time) })
 	return list
 }
@@ -74,7 +82,8 @@ func changesOfDevices(t *overtime.Timeline) (list []Within) {
 }
 
 // outside finds what began within a capture and is not a change of a series: servers that hung, died, or stand still; gateways and
-// tokenizers that hold requests; answers that come late; slow links between two servers; and limits that requests wait for.
+// tokenizers that hold requests; answers that come late; crowds of requests; clients that give up; slow links between two servers; and
+// limits that requests wait for.
 func outside(s *request.Set, peers *place.Groups, changes *change.Changes) (list []Within) {
 	add := func(found []finding.Finding, kind finding.Kind, is func(*finding.Finding) bool) {
 		for _, f := range found {
@@ -87,8 +96,12 @@ func outside(s *request.Set, peers *place.Groups, changes *change.Changes) (list
 	add(found, finding.Lifecycle, func(f *finding.Finding) bool { return f.Subkind == lifecycle.Hang || f.Subkind == lifecycle.Death })
 	a := tail.New(peers, tail.Options{OnlyTransfers: true})
 	costs := cause.NewCosts(s, a.List, a.Usual)
+	whatever := func(*finding.Finding) bool { return true }
 	found, _ = serverlimit.FindFront(s).Findings(costs)
-	add(found, finding.Front, func(*finding.Finding) bool { return true })
+	add(found, finding.Front, whatever)
+	add(serverlimit.FindCrowds(s).Findings(costs), finding.Load, whatever)
+	found, _ = requests.GiveUpFindings(s)
+	add(found, finding.Errors, whatever)
 	found, _ = a.TransferFindings(costs)
 	add(found, finding.Transfer, func(f *finding.Finding) bool { return f.Subkind == finding.SlowLink })
 	add(changes.Findings(costs), finding.Change, func(f *finding.Finding) bool { return f.Subkind == finding.Stalls && f.Cost >= compare.MinChange })
@@ -115,8 +128,12 @@ func withinOf(f *finding.Finding) Within {
 		What: Changing{Place: f.At.String(), Stage: string(f.Kind) + " " + f.Subkind}, Cause: true, Stays: true}
 }
 
-// stays reports whether a pace changed for good, or for so long that it matters for the capture as a whole. A warm-up does not.
+// stays reports whether a pace changed for good, or for so long that it matters for the capture as a whole, or more requests have no answer. A
+// warm-up does not.
 func stays(f *change.Shift, in *change.Changes) bool {
+	if f.Metric == change.AbortsChanged || f.Metric == change.RefusedChanged {
+		return f.After.Share > f.Before.Share
+	}
 	if f.Metric != change.PaceChanged || f.Shape == changepoint.Settling {
 		return false
 	}

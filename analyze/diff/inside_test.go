@@ -53,4 +53,7 @@ func TestSpellsThatMatter(t *testing.T) {
 	if f.Until = 0; !stays(&f, &in) {
 		t.Error("80 % longer to the end does not matter")
 	}
+	if f = (change.Shift{Metric: change.AbortsChanged, After: change.Level{Share: 0.2}}); !stays(&f, &in) {
+		t.Error("clients that give up don't matter")
+	}
 }
