@@ -69,7 +69,7 @@ func computedAgain(more, cached *finding.Finding) bool {
 // Last are consequences of restarts: servers that take longer since each was restarted were
 // started with something else. It comes last because that slowness has symptoms of its own.
 var Last = []finding.Consequence{
-	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Restart, Effect: finding.Change, Subkinds: []string{change.Pace, finding.StepYield}, Enough: sinceRestarted, Guessed: ofOneServer, Costs: true},
+	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Restart, Effect: finding.Change, Subkinds: []string{change.Pace, finding.StepYield}, Elsewhere: true, Enough: sinceRestarted, Guessed: ofOneServer, Costs: true},
 }
 
 // ofOneServer reports whether a cause is about one server, whose time alone relates it to the
@@ -85,7 +85,7 @@ func sinceRestarted(became, restart *finding.Finding) bool {
 		first -= (restart.Until - restart.Since) / 2
 	}
 	worse := became.Metric.After > became.Metric.Before != (became.Subkind == finding.StepYield)
-	return worse && became.At.Scope == restart.At.Scope &&
+	return worse && became.At.Scope == restart.At.Scope && became.At.Overlaps(&restart.At) &&
 		became.Since+off >= restart.Since && became.Since <= first+off && (became.Until == 0 || became.Until > restart.Until+off)
 }
 

@@ -67,6 +67,20 @@ func TestMissingTokensAreComputed(t *testing.T) {
 	}
 }
 
+// One server is slower since a second after it is back, or another one is.
+func TestSlowerSinceBack(t *testing.T) {
+	const second = trace.Time(1e9)
+	at := rankAt(request.Unified, "a", 0, -1)
+	restart := finding.Finding{Kind: finding.Lifecycle, Subkind: lifecycle.Restart, Scope: finding.AtPlace, At: at, Since: 60 * second, Until: 70 * second, Text: "it was restarted"}
+	for host, want := range map[string]int{"a": 1, "b": 2} {
+		slower := finding.Finding{Kind: finding.Change, Subkind: change.Pace, Scope: finding.AtPlace, At: rankAt(request.Unified, host, 0, -1), Since: 71 * second, Within: 2 * second, Text: "prefills take longer",
+			Metric: finding.Metric{Before: 10, After: 20}}
+		if got := finding.Merge([]finding.Finding{slower, restart}, Last); len(got) != want {
+			t.Errorf("on %s: %+v", host, got)
+		}
+	}
+}
+
 // If servers are slower since a rolling restart began, that is one finding, with the cost of the slowness. It is
 // not if they became slower before, much later, or only until the restart ended.
 func TestSlowerSinceRestarts(t *testing.T) {
