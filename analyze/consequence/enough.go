@@ -250,9 +250,13 @@ func ofCachedTokens(common, fewer *finding.Finding) bool {
 }
 
 // afterXid reports whether a server may have failed because of a GPU error: soon after it.
-func afterXid(failed, xid *finding.Finding) bool {
-	const before, soon = trace.Time(5e9), trace.Time(120e9) // clocks differ, and log lines may have whole seconds only
-	return strings.HasPrefix(xid.Subkind, "Xid ") && failed.Since != 0 && failed.Since >= xid.Since-before && failed.Since <= xid.Since+soon
+func afterXid(of, xid *finding.Finding) bool {
+	const soon = trace.Time(120e9)
+	before := trace.Time(5e9)      // clocks differ, and log lines may have whole seconds only
+	if of.Subkind == failed.Hang { // since its last batch, which may have been logged some time ago
+		before = 30e9
+	}
+	return strings.HasPrefix(xid.Subkind, "Xid ") && of.Since != 0 && of.Since >= xid.Since-before && of.Since <= xid.Since+soon
 }
 
 // afterFault reports whether processes wait for each other, or transfers fail, since about the time of a network fault.

@@ -70,6 +70,11 @@ func (e *driverError) isNonfatal() bool { return strings.Contains(e.text, nonfat
 // isLoss reports whether the GPU is lost.
 func (e *driverError) isLoss() bool { return fatal[e.code] != "" && !e.ofSwitch && !e.isNonfatal() }
 
+// isOfProgram reports whether such an error usually comes from the program that runs on the GPU.
+func (e *driverError) isOfProgram() bool {
+	return fatal[e.code] == "" && ofDevice[e.code] == "" && !e.ofSwitch
+}
+
 // known reports whether it is known which GPU of its host has the error, not only which bus.
 func (e *driverError) known() bool { return e.device.GPU >= 0 || e.device.UUID != "" }
 
@@ -108,7 +113,7 @@ func Errors(set *series.Set) ([]finding.Finding, finding.Check) {
 			}
 			f := e.finding()
 			f.Evidence = append(f.Evidence, notBefore(x, scraped[x.Place])...)
-			if k, ok = lostBefore(list, &e); ok {
+			if k, ok = follows(list, &e); ok {
 				if list[k].code == e.code { // reported for another channel
 					first[said], list[k].times = k, list[k].times+int(max(1, x.Count))
 					continue
@@ -182,11 +187,18 @@ func kept(set *series.Set, scraped map[int32][]series.Sample) (list []finding.Fi
 	return list
 }
 
-// lostBefore looks for the error with which a GPU was lost: whatever the driver says about the GPU within minutes is a consequence.
-func lostBefore(list []reported, e *driverError) (k int, ok bool) {
+// follows looks for the error that another one is a consequence of: the driver names it, or the GPU was lost with it, minutes
+// ago at most; or it was the program's own, and so is what else is reported of the program on that GPU.
+func follows(list []reported, e *driverError) (k int, ok bool) {
 	const minutes = trace.Time(600e9)
 	k = slices.IndexFunc(list, func(o reported) bool {
-		return e.bus != "" && o.bus == e.bus && o.server == e.server && o.isLoss() && e.at-o.at <= minutes
+		switch named := strings.HasSuffix(e.text, fmt.Sprintf("caused by previous Xid %d", o.code)); {
+		case o.server != e.server || e.at-o.at > minutes:
+			return false
+		case named || e.bus == "" || o.bus != e.bus:
+			return named
+		}
+		return o.isLoss() || e.isOfProgram() && o.isOfProgram() && e.at-o.at <= soon
 	})
 	return k, k >= 0
 }
@@ -204,12 +216,13 @@ func announced(list []reported, e *driverError) (k int, ok bool) {
 	return k, k >= 0
 }
 
-// loss returns the share of the time of all GPUs that is lost with one GPU since an error.
+// loss returns the share of the time of all GPUs that is lost with one GPU since an error; 0 is unknown, as is the number of
+// GPUs without metrics.
 func (e *driverError) loss(from, to trace.Time, devices int) float64 {
-	if !e.isLoss() || e.at == 0 || to <= from {
+	if !e.isLoss() || e.at == 0 || to <= from || devices == 0 {
 		return 0
 	}
-	return float64(to-e.at) / float64(to-from) / float64(max(1, devices))
+	return float64(to-e.at) / float64(to-from) / float64(devices)
 }
 
 // saidBefore looks for the same error in a kernel log, which names GPUs by bus, while metrics name them

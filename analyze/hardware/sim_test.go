@@ -150,6 +150,26 @@ func TestWhatFollowsALostGPU(t *testing.T) {
 	}
 }
 
+// An error follows the one that the driver names, whichever GPU that is, and a program's error on the same GPU the first one of that
+// program; the cost of a lost GPU is unknown if nothing tells how many there are.
+func TestWhatFollowsAnError(t *testing.T) {
+	set := series.New(trace.NewSymbols(), &trace.Diags{})
+	f := set.Fill("dmesg", "kernel log")
+	place := f.Place(series.Place{Server: f.Server(series.Server{Host: "node3"}), Rank: trace.NoRank, GPU: series.NoGPU})
+	for i, text := range []string{"Xid 145 of GPU 0000:ed:00: RLW_REMAP Fatal", "Xid 45 of GPU 0000:ba:00: caused by previous Xid 145", "Xid 13 of GPU 0000:cb:00", "Xid 109 of GPU 0000:cb:00", "Xid 45 of GPU 0000:aa:00"} {
+		f.Instant(series.Instant{Time: begin + trace.Time(i)*sec, Place: place, Kind: series.Hardware}, text)
+	}
+	set.Finish(series.Known{})
+	found, _ := Errors(set)
+	var got []string
+	for _, x := range found {
+		got = append(got, fmt.Sprintf("%s+%d %g", x.Subkind, len(x.Evidence), x.Cost))
+	}
+	if text := strings.Join(got, ", "); text != "Xid 145+1 0, Xid 13+2 0, Xid 45+1 0" {
+		t.Errorf("found %s: %v", text, found)
+	}
+}
+
 // A memory error that accompanies a contained error of the same GPU is part of that, whichever is logged
 // first, and equal errors of several channels are one.
 func TestWhatComesWithALostGPU(t *testing.T) {

@@ -148,6 +148,9 @@ func ofFabric(line []byte) string {
 func faultWords(format string, m [][]byte) string {
 	text := fmt.Sprintf(format, m[2], m[1])
 	about := string(m[3])
+	if i := strings.Index(about, "caused by previous Xid "); i >= 0 {
+		about = about[i:]
+	}
 	for _, key := range []string{"pid=", "name=", "Ch ", "channel "} {
 		if i := strings.Index(about, key); i >= 0 {
 			if end := strings.Index(about[i:], ", "); end >= 0 {
