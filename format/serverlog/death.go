@@ -10,56 +10,15 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A lastWord is what the runtime of a process, or its shell, prints without a stamp as the process ends: at the beginning
-// of a line, anywhere in it, or at its end.
-type lastWord struct {
-	begins, has, ends string
-	kind              series.InstantKind
-	says              string
-	quotes            string // text before the quoted reason
-}
-
-// lastWords are tried in this order. Those with a reason are exceptions; others only report the end.
-var lastWords = []lastWord{
-	{has: "] Caught signal 11 (Segmentation fault", kind: series.Exception, says: "a segmentation fault"}, // of UCX, "[node1:12796:1:13303] Caught"
-	{has: "] Caught signal 7 (Bus error", kind: series.Exception, says: "a bus error: shared memory (/dev/shm) may be too small"},
-	{begins: "!!!!!!! Segfault encountered", kind: series.Exception, says: "a segmentation fault"},
-	{begins: "Fatal Python error: Segmentation fault", kind: series.Exception, says: "a segmentation fault"},
-	{begins: "Fatal Python error: Bus error", kind: series.Exception, says: "a bus error: shared memory (/dev/shm) may be too small"},
-	{begins: "Fatal Python error: ", kind: series.Crash, says: "Python ended at once"},
-	{begins: "ERROR: Unexpected bus error encountered in worker", kind: series.Exception, says: "a bus error: shared memory (/dev/shm) may be too small"},
-	{begins: "terminate called ", kind: series.Crash, says: "an uncaught C++ exception ended it", quotes: "throwing an instance of '"},
-	{begins: "Failed: Cuda error ", kind: series.Exception, says: "a failed CUDA call ended it", quotes: " '"}, // the all-reduce of SGLang and vLLM
-	{begins: "Failed: HIP error ", kind: series.Exception, says: "a failed HIP call ended it", quotes: " '"},
-	{ends: "Segmentation fault (core dumped)", kind: series.Exception, says: "a segmentation fault"},
-	{ends: "Bus error (core dumped)", kind: series.Exception, says: "a bus error: shared memory (/dev/shm) may be too small"},
-	{ends: "Aborted (core dumped)", kind: series.Crash, says: "was aborted"},
-	{begins: "INFO:     Finished server process [", kind: series.Stopping, says: "its HTTP server has ended"},
-	{begins: "Killed", kind: series.Crash, says: "was killed"}, // SGLang also kills itself after a failure
-}
-
 // died reads what a process prints as it ends.
 func (r *reader) died(b []byte) bool {
-	if text, kind := errortext.Panic(b); text != "" {
-		r.f.Instant(series.Instant{Time: r.now, Kind: kind, Place: r.unranked(), Line: uint32(r.line), Count: 1}, text)
+	if says, kind := errortext.LastWord(b[:min(len(b), lookedAt)]); says != "" {
+		r.f.Instant(series.Instant{Time: r.now, Kind: kind, Place: r.unranked(), Line: uint32(r.line), Count: 1}, says)
 		return true
 	}
-	for i := range lastWords {
-		w := &lastWords[i]
-		if w.begins == "Killed" && len(bytes.TrimSpace(b)) != len(w.begins) || !bytes.HasPrefix(b, []byte(w.begins)) || !bytes.Contains(b[:min(len(b), lookedAt)], []byte(w.has)) || !bytes.HasSuffix(bytes.TrimSpace(b), []byte(w.ends)) {
-			continue
-		}
-		says := w.says
-		if of, _, ok := bytes.Cut(logline.Behind(b, w.quotes), []byte("'")); w.quotes != "" && ok && len(of) < 80 {
-			says += ": " + string(of)
-		}
-		r.f.Instant(series.Instant{Time: r.now, Kind: w.kind, Place: r.unranked(), Line: uint32(r.line), Count: 1}, says)
-		return true
-	}
-	what, ok := bytes.CutPrefix(b, []byte("  what():  ")) // of the exception that ended it, which PyTorch also logs
-	if says := logline.Behind(what[:min(len(what), lookedAt)], "[TensorRT-LLM][ERROR] "); says != nil {
-		says, _, _ = bytes.Cut(says, []byte(" ("))
-		r.f.Explain("an uncaught C++ exception ended it", logline.Message(says))
+	what, ok := bytes.CutPrefix(b, []byte("  what():  "))
+	if ok && !bytes.Contains(what, []byte("terminated with exception:")) { // which PyTorch also logs
+		r.f.Explain(errortext.UncaughtEnd, errortext.What(what[:min(len(what), lookedAt)]))
 	}
 	return ok
 }

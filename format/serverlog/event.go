@@ -2,11 +2,11 @@ package serverlog
 
 import (
 	"bytes"
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/sgtrace/sgtrace/format/logline"
+	"github.com/sgtrace/sgtrace/format/serverlog/errortext"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -104,14 +104,7 @@ func (r *reader) retraction(b []byte, x *series.Instant) string {
 
 func (r *reader) collective(b []byte, _ *series.Instant) string {
 	r.timedOut = true
-	text := "a collective timed out"
-	if i := bytes.Index(b, []byte("OpType=")); i >= 0 {
-		text += ": " + logline.Word(b[i+len("OpType="):])
-	}
-	if n, ok := logline.After(b, "SeqNum="); ok {
-		text += fmt.Sprintf(" number %.0f", n)
-	}
-	return text
+	return errortext.Collective(b)
 }
 
 // failedCollective reads in which collective PyTorch's watchdog found a failure: a timeout was already reported in other

@@ -56,9 +56,9 @@ var signOf = lazyregexp.New(`(?m)(?:Prefill|Decode) batch[,. [].*#(?:running|que
 	`^(?:.{0,200}[ )\]])?(?:DEBUG|INFO|WARNING|ERROR) \d\d-\d\d \d\d:\d\d:\d\d \[?[\w/.]+\.py:\d+\]|"event": ?"request\.(?:finished|received)|Workers \(tasks / actors\) killed due to memory pressure|` +
 	`^(?:.{0,100} )?INFO:     [\d.]+:\d+ - "POST /(?:v1/(?:chat/)?completions|generate) HTTP|\((?:ServeController|ServeReplica:\S+) pid=\d+|` +
 	`^(?:.{0,100} )?[IWEF]\d{4} \d\d:\d\d:\d\d\.\d+ +(?:\d+ )?(?:transfer_|tcp_transport|rdma_|ascend_direct_|nixl_|client\.cpp)|^[IWEF]\d{4} \d\d:\d\d:\d\d\.\d{6} +\d+ [\w./-]+\.(?:cpp|cc|cu|h):\d+\] |WorkHCCL\(SeqNum=|ProcessGroupNCCL's watchdog got stuck|watchdog thread terminated with exception: CUDA|Heartbeat monitor timed out!|\] Caught signal \d+ \(|HCCL watchdog thread|^(?:\[Error\]: |E[EH]9999|.{0,300}Memory access fault by GPU node-\d|:0:rocdevice\.cpp)|` +
-	`\((?:EngineCore|APIServer|ApiServer|Worker|VllmWorker)\w*(?: \w+)? pid=\d+\) |File "[^"\n]{1,200}/(?:vllm|sglang|tensorrt_llm|lmdeploy|lmcache|dynamo|ray/(?:serve|data|llm))/[^"\n]{1,200}\.py", line \d+,? in |` +
+	`\((?:EngineCore|APIServer|ApiServer|Worker|VllmWorker|RayWorker)\w*(?: \w+)? pid=\d+\) |File "[^"\n]{1,200}/(?:vllm|sglang|tensorrt_llm|lmdeploy|lmcache|dynamo|ray/(?:serve|data|llm))/[^"\n]{1,200}\.py", line \d+,? in |` +
 	`(?m)^\(raylet|^20\d\d-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}\s+(?:INFO|WARNING|ERROR|CRITICAL) \w+\.py:\d+ -- |lmdeploy - (?:INFO|WARNING|ERROR) - |^20\d\d-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} - .{0,200}(?:sglang|vllm|lmdeploy)|\[TM\]\[(?:DEBUG|INFO|WARNING|ERROR|FATAL)\]|^\[\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)?(?: (?:DP|PP|TP|EP|ATTN_CP|MOE_DP)\d+)*\] (?:server_args: |.*sglang|\[\w+Stage\] |Worker \d|Rank \d|Running pipeline stages)|` +
-	` - vllm\.[\w.]+ - |^(?:.{0,60} )?(?:slurmstepd|srun): error: |^(?:.{0,60} )?Root Cause \(first observed failure\):|multiprocessing[./]api(?:\.py)?:(?:\d+\] )?failed \(exitcode: | deployment_state\.py:\d+ - |^(?:.{0,60} )?ERROR: {4}Exception in ASGI application`)
+	` - vllm\.[\w.]+ - |^(?:.{0,60} )?(?:slurmstepd|srun): error: |^(?:.{0,60} )?Root Cause \(first observed failure\):|multiprocessing[./]api(?:\.py)?:(?:\d+\] )?failed \(exitcode: | deployment_state\.py:\d+ - |^(?:.{0,60} )?ERROR: {4}Exception in ASGI application|\[c10d\] The client (?:network )?socket has timed out`)
 
 // A log of Dynamo is a worker's, unless it has a line that only the frontend writes, which is a router.
 var (
@@ -68,7 +68,7 @@ var (
 
 // signWords are words of the signs; each sign contains one, except for stamps.
 var signWords = [...]string{"#running-req", "#queue-req", "Avg prompt throughput", "server_args=ServerArgs(", "RT-LLM]", "ReqTimeStats(rid=", `"event":`, "DEBUG ", "INFO ", "WARNING ", "ERROR ", "killed due to memory pressure", "transfer worker error for room", "failed for request rank=",
-	"[rank", "] Scheduler", "] Prefill", "] Decode", "] Load weight", "] Received", "] KV", "\"POST /", "(Serve", "transfer_", "_transport", "nixl_", "client.cpp", "HCCL", "watchdog got stuck", "terminated with exception", "Heartbeat monitor", "Caught signal ", ".cpp:", ".cc:", ".cu:", ".h:", "9999", "[Error]: ", "Memory access fault", "rocdevice", " pid=", "/vllm/", "/sglang/", "/tensorrt_llm/", "/lmdeploy/", "/lmcache/", "/dynamo/", "/ray/", "] server_args: ", "Stage] ", "] Worker ", "] Rank ", "] Running pipeline", "(raylet", ".py:", "lmdeploy - ", "sglang server", "vllm server", "[TM][", " - vllm.", " dynamo", "slurmstepd: ", "srun: error", "Root Cause (", "(exitcode: ", "in ASGI application"}
+	"[rank", "] Scheduler", "] Prefill", "] Decode", "] Load weight", "] Received", "] KV", "\"POST /", "(Serve", "transfer_", "_transport", "nixl_", "client.cpp", "HCCL", "watchdog got stuck", "terminated with exception", "Heartbeat monitor", "Caught signal ", ".cpp:", ".cc:", ".cu:", ".h:", "9999", "[Error]: ", "Memory access fault", "rocdevice", " pid=", "/vllm/", "/sglang/", "/tensorrt_llm/", "/lmdeploy/", "/lmcache/", "/dynamo/", "/ray/", "] server_args: ", "Stage] ", "] Worker ", "] Rank ", "] Running pipeline", "(raylet", ".py:", "lmdeploy - ", "sglang server", "vllm server", "[TM][", " - vllm.", " dynamo", "slurmstepd: ", "srun: error", "Root Cause (", "(exitcode: ", "in ASGI application", "[c10d] "}
 
 // isSigned searches for the words, or for the year of a stamp, before it tries the expression, which takes 20 ms for a head
 // without a match.
@@ -125,6 +125,9 @@ func sniffAlone(head []byte) bool {
 	line, rest, _ := bytes.Cut(bytes.TrimLeft(head, "\xef\xbb\xbf \t\r\n"), []byte("\n"))
 	line = bytes.TrimRight(line, "\r")
 	const longest = 100 // "torch.OutOfMemoryError: CUDA ": precedes it
+	if _, said, ok := logline.CutRank(line); ok {
+		line = said
+	}
 	if i := bytes.Index(line, noMemory); i >= 0 {
 		return i <= longest && line[0] != '{' && line[0] != '['
 	}

@@ -335,6 +335,20 @@ timeout rank 2 1: a collective timed out: BROADCAST number 78`},
 terminate called after throwing an instance of 'tensorrt_llm::common::TllmException'
   what():  [TensorRT-LLM][ERROR] Assertion failed: no room (/x/mpiUtils.cpp:211)
 `, "crash - 1: an uncaught C++ exception ended it: tensorrt_llm::common::TllmException: Assertion failed: no room"},
+		{"an exception of LMDeploy in C++, twice", `2026-03-04 07:05:16,356 - lmdeploy - WARNING - x
+[TM][ERROR] CUDA runtime error: an illegal memory access was encountered /x/core/stream.h:27
+terminate called after throwing an instance of 'std::runtime_error'
+  what():  [TM][ERROR] CUDA runtime error: an illegal memory access was encountered /x/utils/allocator.h:231
+`, `exception - 1: CUDA error: an illegal memory access was encountered
+crash - 1: an uncaught C++ exception ended it: std::runtime_error: CUDA runtime error: an illegal memory access was encountered`},
+		{"nobody answers c10d", `INFO 10-25 03:11:02 [core.py:69] Initializing
+[E1025 03:41:03.442281910 socket.cpp:1011] [c10d] The client network socket has timed out after 600000ms while trying to connect to (10.1.2.3, 41233).
+[E1025 03:41:03.442480512 TCPStore.cpp:331] [c10d] TCP client failed to connect/validate to host 10.1.2.3:41233 - timed out (try=0, timeout=600000ms): x
+Traceback (most recent call last):
+  File "/x/torch/distributed/rendezvous.py", line 174, in create
+torch.distributed.DistNetworkError: The client socket has timed out after 1800s while trying to connect to (10.1.2.3, 41233).
+`, `communication - 1: no connection to 10.1.2.3:41233 within 600 s: the address is wrong, or something between blocks it, or nobody listens there
+exception - 1: no connection to 10.1.2.3:41233 within 1800 s: the address is wrong, or something between blocks it, or nobody listens there in create (rendezvous.py:174)`},
 		{"Slurm tells of memory, and of a task", `slurmstepd: error: Detected 2 oom_kill events in StepId=71.4. Some of the step tasks have been OOM Killed.
 slurmstepd: error: Detected 1 oom-kill event(s) in step 72.batch cgroup.
 srun: error: n3: task 0: Out Of Memory

@@ -122,6 +122,8 @@ var signs = []sign{
 	{text: "function: Hang detected on rank "},                                                                               // comes after the next one
 	{text: "Hang detected on rank ", kind: series.Timeout, says: "its executor loop did not return, says its hang detector"}, // of TensorRT-LLM, since 2026-01
 	{text: "Encountered an error in forward", kind: series.Exception, reads: errortext.FailedForward},
+	{text: "TCP client failed to connect/validate to host"}, // follows the next one
+	{text: "socket has timed out after ", kind: series.Communication, reads: errortext.NoPeer},
 	{text: "Watchdog caught collective operation timeout", kind: series.Timeout, more: (*reader).collective},
 	{text: logline.Failed, kind: series.Communication, more: (*reader).failedCollective},
 	{text: "ProcessGroupNCCL's watchdog got stuck", kind: series.Timeout, reads: errortext.StuckWatchdog},

@@ -42,7 +42,7 @@ var Format = &format.Format{
 
 // signs are in the lines of these servers only.
 var signs = [...]string{"text_generation_router", "text_generation_launcher", "text_embeddings_router", "slot print_timing:", "slot launch_slot_:", "slot update_slots:", "srv  update_slots:",
-	"srv    load_model:", "slot get_availabl:", `"function":"print_timings"`, "llama_model_loader: ", "llama_context: ", "srv          init:", "main: server is listening on http"}
+	"srv    load_model:", "slot get_availabl:", `"function":"print_timings"`, "llama_model_loader: ", "llama_context: ", "srv          init:", "main: server is listening on http", "GGML_ASSERT", "ggml_cuda_init: ", "ggml_vulkan: ", "ggml_backend_", "srv  params_from_: ", "llama-server(+0x"}
 
 func sniff(head []byte) bool {
 	text := logline.New().Bare(bytes.TrimSpace(head[:min(len(head), 4<<10)]))
@@ -75,6 +75,7 @@ type reader struct {
 	aged       []spantable.RequestRecord
 	untimed    int
 	complaints errortext.Complaints
+	told       string // last failure of ggml since the model was loaded
 }
 
 func index(in *format.Input, opt *format.Options) (*format.Source, error) {
@@ -150,7 +151,9 @@ func (r *reader) take(b []byte) {
 		r.add(&e, server)
 	} else if m := answered.FindSubmatch(said); m != nil && m[1][0] == '5' && r.now != 0 {
 		r.read++
-		r.f.Add(r.f.Series(series.ServerErrors, r.f.Place(series.Place{Server: server, Rank: trace.NoRank, GPU: series.NoGPU})), r.now, 1)
+		r.f.Add(r.f.Series(series.ServerErrors, r.placeOf(server)), r.now, 1)
+	} else if r.fails(said, server) {
+		r.read++
 	} else if level == 'E' {
 		if complaint == nil {
 			complaint = said
@@ -198,6 +201,11 @@ func (r *reader) server(w logline.Wrapping) int32 {
 		r.base[key] = id
 	}
 	return id
+}
+
+// placeOf returns the place of a server.
+func (r *reader) placeOf(server int32) int32 {
+	return r.f.Place(series.Place{Server: server, Rank: trace.NoRank, GPU: series.NoGPU})
 }
 
 // add adds a request that has just ended.
@@ -258,7 +266,7 @@ func (r *reader) complain(b []byte, server int32) {
 	if bytes.HasSuffix(b, []byte(" standard error output:")) {
 		return // the shard's own lines follow
 	}
-	place := r.f.Place(series.Place{Server: server, Rank: trace.NoRank, GPU: series.NoGPU})
+	place := r.placeOf(server)
 	if kind, says := endOf(b); says != "" {
 		r.read++
 		r.f.Instant(series.Instant{Time: r.now, Kind: kind, Place: place, Line: uint32(r.line), Count: 1}, says)
@@ -274,7 +282,10 @@ func (r *reader) complain(b []byte, server int32) {
 func endOf(b []byte) (kind series.InstantKind, says string) {
 	if n, ok := logline.After(b, "signaled to shutdown with signal "); ok {
 		code := strconv.Itoa(-int(n))
-		return series.Exception, "a shard ended with exit code " + code + errortext.ExitCodeMeaning(code)
+		if kind = series.Exception; code == "-6" || code == "-15" { // it was told to, or aborted: for another reason
+			kind = series.Crash
+		}
+		return kind, "a shard ended with exit code " + code + errortext.ExitCodeMeaning(code)
 	}
 	switch {
 	case bytes.HasPrefix(b, []byte("Shard ")) && bytes.HasSuffix(b, []byte(" crashed")):

@@ -102,12 +102,14 @@ func TestErrors(t *testing.T) {
 func TestEnds(t *testing.T) {
 	_, set := readLog(t, "2026-08-17T22:53:20.500Z ERROR shard-manager: text_generation_launcher: Shard complete standard error output:\n"+
 		"2026-08-17T22:53:20.500Z ERROR shard-manager: text_generation_launcher: Shard process was signaled to shutdown with signal 11 rank=0\n"+
+		"[E ProcessGroupNCCL.cpp:828] [Rank 1] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=1, OpType=ALLREDUCE, Timeout(ms)=60000) ran for 69027 milliseconds before timing out.\n"+
+		"2026-08-17T22:53:20.500Z ERROR shard-manager: text_generation_launcher: Shard process was signaled to shutdown with signal 6 rank=1\n"+
 		"2026-08-17T22:53:20.600Z ERROR text_generation_launcher: Shard 0 crashed\n2026-08-17T22:53:20.700Z ERROR text_generation_launcher: Nobody answers\n")
 	got := ""
 	for _, x := range set.Instants {
 		got += fmt.Sprintf("%s %s\n", x.Kind, set.Syms.Name(x.Text))
 	}
-	if want := "exception a shard ended with exit code -11 (segmentation fault)\ncrash a shard crashed\ncomplaint an error: Nobody answers\n"; got != want {
+	if want := "exception a shard ended with exit code -11 (segmentation fault)\ntimeout a collective timed out: ALLREDUCE number 1\ncrash a shard ended with exit code -6 (aborted)\ncrash a shard crashed\ncomplaint an error: Nobody answers\n"; got != want {
 		t.Errorf("%q", got)
 	}
 }
@@ -120,4 +122,36 @@ func FuzzIndex(f *testing.F) {
 		sniff([]byte(text))
 		readLog(t, text)
 	})
+}
+
+// A failure of ggml is told once, with what its other lines add, in the order of every version; errors keep no text of requests.
+func TestFails(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{"srv  update_slots: all slots are idle\nCUDA error: misaligned address\n  current device: 0, in function launch_mul_mat_q at /x/ggml-cuda/t/../mmq.cuh:2454\n  cudaFuncSetAttribute(f)\nGGML_ASSERT: /x/ggml-cuda.cu:100: !\"CUDA error\"\nAborted\n",
+			"exception CUDA error: misaligned address in launch_mul_mat_q (mmq.cuh:2454)\ncrash was aborted\n"},
+		{"ggml/src/ggml-cuda.cu:70: CUDA error\nCUDA error: out of memory\n  current device: 1, in function alloc at ggml/src/ggml-cuda.cu:14\n", "exception CUDA error: out of memory in alloc (ggml-cuda.cu:14)\n"},
+		{`D:\a\ggml-sycl\common.hpp:107: SYCL error` + "\n", "exception SYCL error\n"},
+		{"2026-08-17T22:53:20.500Z /app/src/llama-graph.cpp:185: GGML_ASSERT(a < b && \"too large\") failed\n", "exception GGML_ASSERT(a < b && \"too large\") failed, at llama-graph.cpp:185\n"},
+		{"GGML_ASSERT: /x/ggml-cuda.cu:5484: false\n", "exception GGML_ASSERT(false) failed, at ggml-cuda.cu:5484\n"},
+		{"src/llama.cpp:15099: this model does not support K-shift\n", "exception this model does not support K-shift, at llama.cpp:15099\n"},
+		{"ggml_backend_cuda_buffer_type_alloc_buffer: allocating 16722.37 MiB on device 0: cudaMalloc failed: out of memory\nllama_model_load: error loading model: unable to allocate CUDA0 buffer\nsrv    load_model: failed to load model, '/m.gguf'\nmain: exiting due to model loading error\n",
+			"out of memory device 0 ran out of memory: it tried to allocate 16722.37 MiB\ncrash its model did not load, and it ends\n"},
+		{"llama_model_load: error loading model: unknown model architecture: 'x9'\nsrv    load_model: failed to load model, '/m.gguf'\n", "exception its model did not load: unknown model architecture: 'x9'\ncrash its model did not load, and it ends\n"},
+		{"srv  params_from_: Chat format: x\nterminate called after throwing an instance of 'std::runtime_error'\n  what():  Invalid diff: 'CANARY' not found\nAborted (core dumped)\n", "crash an uncaught C++ exception ended it: std::runtime_error: Invalid diff\ncrash was aborted\n"},
+		{"srv    send_error: task id = 3, error: input is too large to process. increase the physical batch size\nslot update_slots: id  0 | task 7 | slot context shift, n_keep = 0, n_left = 9\n", "complaint an error: a request failed: input is too large to process. increase the physical batch size\n"},
+		{"slot update_slots: id  0 | task 7 | slot context shift, n_keep = 0, n_left = 9\n", "complaint a warning: requests outgrow their context, and lose their oldest tokens (context shift)\n"},
+	} {
+		_, set := readLog(t, c.text)
+		got := ""
+		for _, x := range set.Instants {
+			got += fmt.Sprintf("%s %s", x.Kind, set.Syms.Name(x.Text))
+			if x.Stack != 0 {
+				got += " in " + set.Syms.Name(x.Stack)
+			}
+			got += "\n"
+		}
+		if got != c.want {
+			t.Errorf("%s\n%s not\n%s", c.text, got, c.want)
+		}
+	}
 }

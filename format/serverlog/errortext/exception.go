@@ -163,6 +163,8 @@ func ExceptionMeaning(name string, message []byte) (series.InstantKind, string) 
 	switch {
 	case ok && len(rest) <= 2 && len(call) > 0 && len(call) <= 60:
 		return series.Timeout, "its workers did not return from " + logline.Word(call) + " in time"
+	case strings.HasSuffix(name, "DistNetworkError"):
+		return series.Exception, NoPeer(message)
 	case name == "ray.exceptions.OutOfMemoryError":
 		return series.Exception, "Ray killed a worker, because its host ran out of memory"
 	}

@@ -130,3 +130,33 @@ func FailedModel(b []byte) string {
 	}
 	return text
 }
+
+// Collective reads which collective PyTorch's watchdog caught: "Watchdog caught collective operation timeout: WorkNCCL(SeqNum=7,
+// OpType=ALLREDUCE, ..".
+func Collective(b []byte) string {
+	if !bytes.Contains(b, []byte("Watchdog caught collective operation timeout")) {
+		return ""
+	}
+	text := "a collective timed out"
+	if i := bytes.Index(b, []byte("OpType=")); i >= 0 {
+		text += ": " + logline.Word(b[i+len("OpType="):])
+	}
+	if n, ok := logline.After(b, "SeqNum="); ok {
+		text += fmt.Sprintf(" number %.0f", n)
+	}
+	return text
+}
+
+// NoPeer reads to whom a process did not get a connection: "[c10d] The client socket has timed out after 60s while trying to
+// connect to (10.1.2.3, 29400).", or 600000ms since 2.4.
+func NoPeer(b []byte) string {
+	to := strings.Replace(logline.Beginning(logline.Behind(b, "trying to connect to ("), ".:-_, ", 80), ", ", ":", 1)
+	n, ok := logline.After(b, "timed out after ")
+	if to == "" || !ok {
+		return ""
+	}
+	if bytes.Contains(b, []byte("ms while")) {
+		n /= 1e3
+	}
+	return fmt.Sprintf("no connection to %s within %g s: the address is wrong, or something between blocks it, or nobody listens there", to, n)
+}
