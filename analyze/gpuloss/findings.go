@@ -239,7 +239,7 @@ func tellIdle(g *gpu.GPUs, t *gpuTime, paused Paused) finding.Finding {
 	}
 	text := fmt.Sprintf("%s idle %s%s, %s%s", are(g), t.idleInWords(), who, howMuch(distribution.Fraction(t.waits[most], t.idle())), clauseOf(g, t, most))
 	if most == gpu.Unseen {
-		text = fmt.Sprintf("no recorded work runs on %s for %s, %swhile the host waits for GPU work: likely for work that was launched before the capture, or was not recorded",
+		text = fmt.Sprintf("no recorded work runs on %s for %s, %swhile the host waits for GPU work: likely for work from before the capture, work that was not recorded, or that of another process",
 			devices(g), t.idleInWords(), howMuch(distribution.Fraction(t.waits[most], t.idle())))
 	}
 	switch cold := t.cold.Total(); {
@@ -279,7 +279,11 @@ func clauseOf(g *gpu.GPUs, t *gpuTime, r gpu.Reason) string {
 	switch {
 	case r != gpu.HostWork:
 	case 2*lead > t.waits[r]:
-		return fmt.Sprintf("because the host works for %s between the start of a step and its first launch", words.Nearly(lead))
+		each := ""
+		if len(g.GPUs) > 1 {
+			lead, each = lead/int64(len(g.GPUs)), " per GPU"
+		}
+		return fmt.Sprintf("because the host works for %s%s between the start of a step and its first launch", words.Nearly(lead), each)
 	case 2*trail > t.waits[r]:
 		return fmt.Sprintf("because the step goes on for %s after the last work for the GPU", words.Nearly(trail))
 	}

@@ -355,7 +355,7 @@ const muchUnclassified = 1.0 / 4
 
 // isForeign reports whether profiles have events, but none that any report understands, not even activity of threads.
 func isForeign(set *profile.Set, g *gpu.GPUs) bool {
-	if g.Ran() || len(g.Runs) > 0 || g.Unran.Launches > 0 {
+	if g.Ran() || len(g.Runs) > 0 || g.Unran.Launches > 0 || set.Exports {
 		return false
 	}
 	known := false

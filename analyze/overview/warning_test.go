@@ -194,4 +194,9 @@ func TestForeignEvents(t *testing.T) {
 			t.Errorf("%+v, want %q", o.Warnings, want)
 		}
 	}
+	set := testset.SetOf(syms, []string{"TP0"}, &testset.RowStream{})
+	set.Exports = true // Nsight Systems knows which events are whose, if there are any
+	if o := New(Input{Profiles: set}); len(o.Warnings) != 1 || !strings.HasPrefix(o.Warnings[0].Text, "the profiles have no device kernels") {
+		t.Errorf("%+v", o.Warnings)
+	}
 }
