@@ -55,7 +55,7 @@ func BareName(name string) string {
 	if operation, _ := parseCopy(name); operation != name {
 		return operation
 	}
-	if strings.HasPrefix(name, "[CUDA ") {
+	if strings.HasPrefix(name, "[CUDA ") || IsWholeGraph(name) {
 		return name
 	}
 	if bare := CallName(kernelname.Parse(name).Bare); bare != "" {

@@ -132,7 +132,7 @@ func (d *Collected) addOperators(set *profile.Set, window *profilewalk.Options, 
 		by := profilewalk.NewByName[diffGroup](set)
 		streams[i] = by
 		return operators.Visitor{
-			Call: func(rank int32, name trace.Sym, at trace.Time, self int64) {
+			Call: func(rank, _ int32, name trace.Sym, at trace.Time, self int64) {
 				by.Of(rank, name, 0).add(pieces.At(at), pieces.N(), self, d.in)
 			},
 			Work: func(k *profile.Kernel, name trace.Sym) {

@@ -11,6 +11,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/gpuloss"
 	"github.com/sgtrace/sgtrace/analyze/hardware"
 	"github.com/sgtrace/sgtrace/analyze/operators"
+	"github.com/sgtrace/sgtrace/analyze/overtime"
 	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/analyze/straggler"
@@ -97,7 +98,7 @@ var All = []Finder{
 		finding.Warning, finding.Likely, finding.RequestTime, finding.AtPlace, []string{"--tail", "--table", "common"}, inCommon},
 	{finding.Straggler, "a worker or a pipeline stage that computes longer than its peers in nearly all steps, in a timeline that names workers", Profiles,
 		finding.Warning, finding.Likely, finding.RankTime, finding.AtPlace, []string{"--by-rank"}, slowWorkers},
-	{finding.GPU, "operators that take most of the time if no device ran", Profiles,
+	{finding.GPU, "operators that take most of the time if no device ran, and since when some take longer in the same place", Profiles,
 		finding.Info, finding.Certain, finding.RankTime, finding.Everywhere, []string{"--ops"}, largeOperators},
 	{finding.Errors, "launches, copies and other CUDA calls that failed", Profiles,
 		finding.Critical, finding.Certain, finding.Calls, finding.AtPlace, []string{"--api"}, failedCalls},
@@ -302,7 +303,9 @@ func largeOperators(m *Measured) ([]finding.Finding, finding.Check) {
 	if m.Of.Diags != nil && slices.ContainsFunc(m.Of.Diags.All(), func(d trace.Diag) bool { return d.Message == trace.TraceTruncated }) {
 		return nil, finding.Check{What: "operators that take most of the time", Reason: "a trace is cut off, and work of devices is written last"}
 	}
-	return operators.Largest(m.Of.Profiles, profilewalk.Options{From: m.Of.Devices.From, To: m.Of.Devices.To})
+	opt := profilewalk.Options{From: m.Of.Devices.From, To: m.Of.Devices.To}
+	found, check := operators.Largest(m.Of.Profiles, opt)
+	return append(overtime.SlowerOperators(m.Of.Profiles, opt), found...), check
 }
 
 func lateInSteps(m *Measured) ([]finding.Finding, finding.Check) {

@@ -134,11 +134,11 @@ func collect(set *profile.Set, stream int, s profile.Stream, opt *profilewalk.Op
 		c.replay = &replay{asked.graphs.Streams[stream], asked.selected, map[capturedBy]*capturedClasses{}}
 	}
 	c.sums = make([]sum, len(c.classes))
-	for _, t := range c.list {
+	for i, t := range c.list {
 		t.settle(c.classes)
 		c.countCalls(t)
 		if c.visit != nil {
-			c.visitCalls(t)
+			c.visitCalls(t, int32(i))
 		}
 	}
 	if asked.copies && c.python {

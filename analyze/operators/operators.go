@@ -215,9 +215,9 @@ func (o *Operators) sumModules(set *profile.Set, opt *profilewalk.Options, g *gr
 
 // A Visitor receives what operators of a stream did, one by one.
 type Visitor struct {
-	// Call takes a call of an operator, and how long its thread was in it and in no operator
-	// within, in ns.
-	Call func(rank int32, name trace.Sym, at trace.Time, self int64)
+	// Call takes a call of an operator on a thread of its stream, and how long the thread was in it and in no
+	// operator within, in ns.
+	Call func(rank, thread int32, name trace.Sym, at trace.Time, self int64)
 	// Work takes what a device did, with the operator that launched it itself, or the name of
 	// the row of Operators.Names that has it.
 	Work func(k *profile.Kernel, name trace.Sym)
@@ -238,7 +238,7 @@ func Each(set *profile.Set, opt profilewalk.Options, visitor func(stream int) Vi
 }
 
 // visitCalls passes the operators of a thread.
-func (c *collector) visitCalls(t *thread) {
+func (c *collector) visitCalls(t *thread, number int32) {
 	within := make([]int64, len(t.frames)) // ns in operators directly within
 	for i := range t.frames {
 		if f := &t.frames[i]; f.around != none {
@@ -248,7 +248,7 @@ func (c *collector) visitCalls(t *thread) {
 	for i := range t.frames {
 		if f := &t.frames[i]; c.keeps(f) {
 			class := c.classes[f.class]
-			c.visit.Call(class.rank, class.name, f.start, int64(f.end-f.start)-within[i])
+			c.visit.Call(class.rank, number, class.name, f.start, int64(f.end-f.start)-within[i])
 		}
 	}
 }
@@ -318,7 +318,7 @@ func ownTimes(set *profile.Set, opt profilewalk.Options) (list []ownTime, calls 
 		s := &streams[i]
 		s.times, s.spans = map[trace.Sym]int64{}, map[int32][2]trace.Time{}
 		return Visitor{
-			Call: func(rank int32, name trace.Sym, at trace.Time, self int64) {
+			Call: func(rank, _ int32, name trace.Sym, at trace.Time, self int64) {
 				s.times[name] = distribution.AddTimes(s.times[name], self)
 				s.calls++
 				s.spans[rank] = joined(s.spans, rank, [2]trace.Time{at, at + trace.Time(self)})

@@ -90,7 +90,7 @@ func (t *Timeline) changesOf(s *series, level float64) []Change {
 		n, left := len(s.values), math.Inf(1)
 		if at, p := s.otherWork(); p <= level && s.metric.matters(mean(0, at), mean(at, n)) {
 			list = []changepoint.Change{{At: at, First: at, Last: at, To: n, P: p}}
-			left = squares(s.values[:at], mean(0, at)) + squares(s.values[at:], mean(at, n))
+			left = changepoint.Squares(s.values[:at], mean(0, at)) + changepoint.Squares(s.values[at:], mean(at, n))
 		}
 		if c, ok := t.gradual(s, level, left); ok {
 			return []Change{c}
@@ -133,11 +133,6 @@ func (t *Timeline) changesOf(s *series, level float64) []Change {
 		}
 	}
 	return out
-}
-
-// squares returns the sum of the squared differences between values and mean.
-func squares(values []float64, mean float64) (sum float64) {
-	return order.Sum(values, func(v float64) float64 { return (v - mean) * (v - mean) })
 }
 
 // within returns the fine buckets that the observations from..to-1 of a series cover.
@@ -287,6 +282,8 @@ func (c *Change) where(of int) string {
 		})
 	}
 	switch n := len(at); {
+	case n == of && n > named && c.metric == operatorMetric:
+		return fmt.Sprintf("all %d ranks", n)
 	case n == of && n > named:
 		return fmt.Sprintf("all %d devices", n)
 	case n > named:
@@ -440,10 +437,12 @@ func (t *Timeline) Findings() (found []finding.Finding, check finding.Check) {
 		}
 		f := finding.Finding{
 			Kind: finding.Change, Subkind: c.What, Since: c.Time, Within: c.within(), Until: c.Until, Text: t.Sentence(c), P: finding.Chance(c.P),
-			Metric: finding.Metric{Name: c.What, Unit: c.metric.unit(), Before: c.Before, After: c.After},
-			Cost:   min(1, c.lost/float64(t.length)),
-			Evidence: []finding.Evidence{finding.ByChance(c.P).
-				In("timeline.gpuchanges", finding.Row("what", c.What, "sentence", t.Sentence(c)), "p", c.P)},
+			Metric:   finding.Metric{Name: c.What, Unit: c.metric.unit(), Before: c.Before, After: c.After},
+			Cost:     min(1, c.lost/float64(t.length)),
+			Evidence: []finding.Evidence{finding.ByChance(c.P)},
+		}
+		if c.metric != operatorMetric { // a table has it
+			f.Evidence[0] = f.Evidence[0].In("timeline.gpuchanges", finding.Row("what", c.What, "sentence", t.Sentence(c)), "p", c.P)
 		}
 		if c.less {
 			f.Severity = finding.Info // there is more to do; nothing is slower
@@ -467,7 +466,7 @@ func (t *Timeline) Findings() (found []finding.Finding, check finding.Check) {
 		case c.metric == gapMetric:
 			f.Brief = fmt.Sprintf("%s, gaps in front of the same kernels of %s take %s%s times as long", t.since(c), c.where(len(t.Devices)), c.upTo(), words.ThreeDigits(c.After))
 		case c.metric.pace != "" && len(c.ranks) == 1:
-			f.Brief = fmt.Sprintf("%s, kernels of %s take %s%s times as long", t.since(c), c.Where[0], c.upTo(), words.ThreeDigits(c.After))
+			f.Brief = fmt.Sprintf("%s, %s of %s take %s%s times as long", t.since(c), c.metric.pace, c.Where[0], c.upTo(), words.ThreeDigits(c.After))
 		case c.What == metric.ExposedComm.Long && c.Until == 0:
 			f.Brief = fmt.Sprintf("since %s, %s is %s on %s, and was %s before", t.clock(c.Last), c.What, c.metric.text(c.After), c.where(len(t.Devices)), c.metric.text(c.Before))
 		}

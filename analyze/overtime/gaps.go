@@ -100,8 +100,9 @@ func gapsOf(kernels, copied []pacedKernel) []pacedKernel {
 		busy = max(busy, end)
 	}
 	byPlace := map[uint64][]int{}
-	for i, place := range placesOf(list) {
-		byPlace[place] = append(byPlace[place], i)
+	setPlaces(list)
+	for i := range list {
+		byPlace[list[i].place] = append(byPlace[list[i].place], i)
 	}
 	for _, at := range byPlace {
 		slices.SortFunc(at, func(a, b int) int { return cmp.Compare(list[a].took, list[b].took) })

@@ -114,7 +114,9 @@ type Collector struct {
 	parts    int        // buckets of grid per bucket of coarse
 	recorded [][]int64  // by rank and bucket of grid, ns
 	err      error
-	tallies  []map[rangeKey]*tally // by stream
+	// operators means that operators are compared, which have no bare names.
+	operators bool
+	tallies   []map[rangeKey]*tally // by stream
 
 	mu      sync.Mutex
 	devices []*Device
@@ -183,7 +185,7 @@ func (c *Collector) Device(rank, device int32) gpu.DeviceWatch {
 	c.mu.Unlock()
 	w := &watch{of: c, device: d}
 	if c.opt.Everything {
-		w.queue = &queue{grid: c.grid, area: load.NewArea(c.grid)}
+		w.queue = load.NewQueue(c.grid)
 	}
 	return w
 }
@@ -204,7 +206,7 @@ func (c *Collector) takes(rank int32) bool {
 type watch struct {
 	of     *Collector
 	device *Device
-	queue  *queue // nil unless asked for
+	queue  *load.Queue // nil unless asked for
 }
 
 func (w *watch) Ran(from, to trace.Time, running gpu.Running) {
@@ -230,14 +232,14 @@ func (w *watch) Queued(launched, started trace.Time) {
 		return
 	}
 	w.device.Called = true
-	w.queue.add(w.of.place(w.device.RankIndex, launched, started))
+	w.queue.Add(w.of.place(w.device.RankIndex, launched, started))
 }
 
 func (w *watch) Done() {
 	if w.queue == nil {
 		return
 	}
-	area, most := w.queue.finish()
+	area, most := w.queue.Finish()
 	for b := range area {
 		w.device.fine[b].Queued, w.device.fine[b].MostQueued = area[b], most[b]
 	}

@@ -38,7 +38,7 @@ const PaceSubkind = "time of kernels in the same place"
 
 var paceMetric = &observed{pace: "kernels", metric: &metric.Metric{Long: PaceSubkind, Unit: table.Number, Better: metric.Less}}
 
-// A pacedKernel is one kernel of a device. Copies, and gaps in front of kernels, are compared in the same way.
+// A pacedKernel is one kernel of a device. Copies, gaps in front of kernels, and calls of operators on a thread are compared in the same way.
 type pacedKernel struct {
 	start  trace.Time // on the reference clock
 	took   int64      // ns
@@ -46,6 +46,7 @@ type pacedKernel struct {
 	name   trace.Sym
 	stream uint32
 	grid   profile.Grid
+	place  uint64 // a hash of its name, and of the names of the two kernels before it in its stream
 }
 
 // A paced is the kernels of one name on one device, in order of their starts.
@@ -89,14 +90,18 @@ func (c *Collector) kernelsOf(t *Timeline, g *gpu.GPUs, rows int64) [][]pacedKer
 		})
 	}
 	for _, kernels := range all {
-		slices.SortStableFunc(kernels, func(a, b pacedKernel) int { return cmp.Compare(a.start, b.start) })
+		sortByStart(kernels)
 	}
 	return all
 }
 
+func sortByStart(kernels []pacedKernel) {
+	slices.SortStableFunc(kernels, func(a, b pacedKernel) int { return cmp.Compare(a.start, b.start) })
+}
+
 // paces returns since when devices with too few steps take longer for the same kernels.
 func (c *Collector) paces(t *Timeline, kernels [][]pacedKernel) (found []Change) {
-	works := make([]*pacedWork, len(kernels))
+	works, kernels := make([]*pacedWork, len(kernels)), c.withoutWaits(kernels)
 	changes := make([]*Change, len(kernels))
 	parallel.Each(len(changes), func(i int) {
 		if d := &t.Devices[i]; len(d.rounds) < fewestRounds {
@@ -139,7 +144,11 @@ func (c *Collector) paceAsOther(t *Timeline, d *Device, w *pacedWork, by *Change
 // brief returns the name of a kernel for a sentence.
 func (c *Collector) brief(name trace.Sym) string {
 	const width = 50
-	return table.CutMiddle(profile.BareName(c.set.Syms.Name(name)), width, table.Style{ASCII: true})
+	text := c.set.Syms.Name(name)
+	if !c.operators {
+		text = profile.BareName(text)
+	}
+	return table.CutMiddle(text, width, table.Style{ASCII: true})
 }
 
 const itsClock = "its clock"
@@ -290,6 +299,9 @@ func (c *Collector) paceSince(t *Timeline, d *Device, w *pacedWork, lead *slowin
 	}
 	if all {
 		why = cmp.Or(w.turns(x.Time, x.Until), "nearly all of them, "+profilewalk.WhyAlike(moreBlocks(list, x), x.After, itsClock))
+		if len(t.Devices) > 1 && profile.IsWholeGraph(c.set.Syms.Name(lead.of.name)) {
+			why += ", or what these graphs communicate takes longer"
+		}
 		x.lost += c.lostByOthers(w, x, since)
 	}
 	if d.Stepped {
@@ -356,31 +368,29 @@ func (c *Collector) lostByOthers(w *pacedWork, x *Change, since func(*paced) slo
 	return lost
 }
 
-// setUsual sets the usual time of kernels: the mean of those that follow the same two kernels of a stream.
+// setUsual sets the places of kernels, and their usual time: the mean of those in the same place.
 func setUsual(kernels []pacedKernel) {
 	type sum struct{ n, took int64 }
 	sums := map[uint64]*sum{}
-	of := make([]*sum, len(kernels))
-	for i, place := range placesOf(kernels) {
-		s := order.Memo(sums, place, func() *sum { return &sum{} })
-		s.n, s.took, of[i] = s.n+1, s.took+kernels[i].took, s
+	setPlaces(kernels)
+	for i := range kernels {
+		s := order.Memo(sums, kernels[i].place, func() *sum { return &sum{} })
+		s.n, s.took = s.n+1, s.took+kernels[i].took
 	}
 	for i := range kernels {
-		kernels[i].usual = float64(of[i].took) / float64(of[i].n)
+		s := sums[kernels[i].place]
+		kernels[i].usual = float64(s.took) / float64(s.n)
 	}
 }
 
-// placesOf returns the place of each kernel: a hash of its name, and of the names of the two kernels before it in its stream.
-func placesOf(kernels []pacedKernel) []uint64 {
+func setPlaces(kernels []pacedKernel) {
 	before := map[uint32][2]trace.Sym{}
-	places := make([]uint64, len(kernels))
 	for i := range kernels {
 		k := &kernels[i]
 		last := before[k.stream]
-		places[i] = order.Mix(order.Mix(order.Mix(uint64(last[0]))+uint64(last[1])) + uint64(k.name))
+		k.place = order.Mix(order.Mix(order.Mix(uint64(last[0]))+uint64(last[1])) + uint64(k.name))
 		before[k.stream] = [2]trace.Sym{last[1], k.name}
 	}
-	return places
 }
 
 // A slowing is since when kernels take longer, and by how much.
@@ -419,14 +429,14 @@ func (p *paced) slower(level float64) (s slowing, ok bool) {
 		return max(before, after) >= minLonger*min(before, after)
 	}})
 	if len(list) == 0 {
-		list = apart(values, level)
+		list = changepoint.Apart(values, minLonger, leastSteps, level)
 	}
 	if len(list) < 2 { // it may be one of the two that a spell has
-		if two := apartWithin(values, level); two != nil {
+		if two := changepoint.ApartWithin(values, minLonger, leastSteps, level); two != nil {
 			list = two
 		}
 	}
-	if x, from, left, ok := bitByBit(values, level); ok && left < unexplained(values, list) {
+	if x, from, left, ok := changepoint.BitByBit(values, steepest, level); ok && left < changepoint.Unexplained(values, list) {
 		return p.ramping(&x, from, parts)
 	}
 	if list == nil {
@@ -469,24 +479,4 @@ func (p *paced) since(first, at, until trace.Time) slowing {
 	s.factor = pace(after) / pace(before, behind)
 	s.lost = float64(s.took) * (1 - 1/s.factor)
 	return s
-}
-
-// sameLaunches returns which part of the launches is of the same kernels in two times, by how many there are of each: from at until some time,
-// or to the end, and otherwise since the first.
-func sameLaunches(kernels []pacedKernel, from, at, until trace.Time) (part float64) {
-	counts, n := map[trace.Sym]*[2]float64{}, [2]float64{}
-	for i := range kernels {
-		if k := &kernels[i]; k.start >= from {
-			half := 0
-			if k.start >= at && (until == 0 || k.start < until) {
-				half = 1
-			}
-			order.Memo(counts, k.name, func() *[2]float64 { return new([2]float64) })[half]++
-			n[half]++
-		}
-	}
-	for _, c := range counts {
-		part += min(c[0]/max(1, n[0]), c[1]/max(1, n[1]))
-	}
-	return part
 }

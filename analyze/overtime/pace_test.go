@@ -1,6 +1,7 @@
 package overtime
 
 import (
+	"cmp"
 	"maps"
 	"math"
 	"math/rand/v2"
@@ -8,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/testkit/testset"
 	"github.com/sgtrace/sgtrace/trace"
@@ -194,13 +197,6 @@ func TestPaceBesidePeers(t *testing.T) {
 			t.Errorf("on %q: %+v, want %s at %d", rank, found, want, since)
 		}
 	}
-	values := slices.Concat(slices.Repeat([]float64{0.9, 1}, 6), slices.Repeat([]float64{1.3, 1.2}, 6))
-	if list := apart(values, 1e-4); len(list) != 1 || list[0].At != 12 {
-		t.Errorf("%+v", list)
-	}
-	if values[3] = 1.25; apart(values, 1e-4) != nil {
-		t.Error("one of those before is as large")
-	}
 }
 
 // Kernels that gradually become up to twice as long are reported as gradual, at the cost of a third of the time; attention, too.
@@ -326,6 +322,66 @@ func TestClearestOf(t *testing.T) {
 	for want, of := range map[*Change][]*Change{slower: {jump, slow, nil, slower}, jump: {slow, jump, nil, {P: 1e-8}}, nil: {nil}} {
 		if got := clearestOf(of); got != want {
 			t.Errorf("of %v: %v, want %v", of, got, want)
+		}
+	}
+}
+
+// Where no device ran, operators that take longer in the same place are found, with what the slowdown costs; those that always
+// take that long are not.
+func TestSlowerOperators(t *testing.T) {
+	for _, slow := range []bool{false, true} {
+		syms, at, lost := trace.NewSymbols(), trace.Time(0), trace.Time(0)
+		mm, relu, s := syms.Intern("aten::mm"), syms.Intern("aten::relu"), &testset.RowStream{}
+		var since trace.Time
+		call := func(name trace.Sym, took trace.Time) {
+			s.FrameRows = append(s.FrameRows, profile.Frame{Event: profile.Event{Start: at, End: at + took, Name: name}, TID: 1})
+			at += took
+		}
+		for i := range 200 {
+			took := trace.Time(100_000 + i*7919%9000)
+			if slow && i >= 120 {
+				since, lost, took = cmp.Or(since, at), lost+took, 2*took
+			}
+			call(mm, took)
+			call(relu, trace.Time(100_000+i*104729%9000))
+		}
+		found := SlowerOperators(testset.SetOf(syms, []string{"rank 0"}, s), profilewalk.Options{})
+		switch {
+		case !slow && len(found) > 0:
+			t.Errorf("found %+v", found)
+		case !slow:
+		case len(found) != 1 || !strings.HasPrefix(found[0].Text, "operators take 1.99 times as long on rank 0 since 00:00:00.0") || !strings.Contains(found[0].Text, "`aten::mm`, while others take as long as before"):
+			t.Errorf("found %+v", found)
+		case math.Abs(float64(found[0].Since-since)) > 1_000_000 || math.Abs(found[0].Cost*float64(at)/float64(lost)-1) > 0.05:
+			t.Errorf("at %d, want %d; cost %v, want %v", found[0].Since, since, found[0].Cost, float64(lost)/float64(at))
+		}
+	}
+}
+
+// A whole CUDA graph that holds collectives takes longer on ranks that wait for one that launches it late. That is no slower clock; but if it
+// takes longer on the late rank, too, it is slower.
+func TestWholeGraphs(t *testing.T) {
+	for _, slower := range []bool{false, true} {
+		syms, at := trace.NewSymbols(), trace.Time(0)
+		name, s := syms.Intern("CUDA graph 7"), &testset.RowStream{}
+		for i := range 120 {
+			took, late := trace.Time(1_000_000+i*7919%30000), trace.Time(0)
+			if i >= 60 && slower {
+				took *= 2
+			} else if i >= 60 {
+				late = 1_500_000
+			}
+			for rank, start := range []trace.Time{at, at + late} {
+				s.KernelRows = append(s.KernelRows, profile.Kernel{Event: profile.Event{Rank: int32(rank), Start: start, End: at + late + took, Name: name}, Graph: true})
+			}
+			at += late + took + 20_000
+		}
+		slices.SortStableFunc(s.KernelRows, func(a, b profile.Kernel) int { return int(a.Rank - b.Rank) })
+		found, _ := timelineOf(testset.SetOf(syms, []string{"TP0", "TP1"}, s), Options{}).Findings()
+		found = slices.DeleteFunc(found, func(f finding.Finding) bool { return f.Subkind != PaceSubkind })
+		if slower && (len(found) != 1 || math.Abs(found[0].Metric.After-2) > 0.05 || !strings.Contains(found[0].Text, "on TP0, TP1 since 00:00:00.06") ||
+			!strings.Contains(found[0].Text, "or what these graphs communicate takes longer") || !strings.HasPrefix(found[0].Evidence[1].Text, "CUDA graph 7: ")) || !slower && len(found) > 0 {
+			t.Errorf("slower %v: %+v", slower, found)
 		}
 	}
 }

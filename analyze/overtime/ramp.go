@@ -16,48 +16,6 @@ type ramp struct {
 // steepest is the least share of the searched time that a steady rise takes: anything steeper is a jump.
 const steepest = 0.2
 
-// bitByBit returns the course along which values rise or fall steadily, the index at which that begins,
-// and the sum of squares that it leaves unexplained.
-func bitByBit(values []float64, level float64) (x changepoint.Course, from int, left float64, ok bool) {
-	n := len(values)
-	list := make([]changepoint.Observation, n)
-	for i, v := range values {
-		list[i] = changepoint.Observation{From: float64(i), To: float64(i + 1), Value: v, Weight: 1}
-	}
-	x, _ = changepoint.Courses([][]changepoint.Observation{list})
-	switch {
-	case x.P > level:
-		return x, 0, 0, false
-	case x.Shape == changepoint.Ramped:
-	case x.Shape == changepoint.Bent && float64(n)-x.At >= steepest*float64(n), x.Shape == changepoint.Sloped && x.End-x.At >= steepest*float64(n):
-		from = int(x.At)
-	default:
-		return x, 0, 0, false
-	}
-	for i, v := range values {
-		left += squares([]float64{v}, x.Level+x.Of(float64(i), float64(i+1)))
-	}
-	return x, from, left, true
-}
-
-// unexplained returns the sum of squares that sudden changes leave unexplained.
-func unexplained(values []float64, list []changepoint.Change) (left float64) {
-	from := 0
-	for i := 0; i <= len(list); i++ {
-		to := len(values)
-		if i < len(list) {
-			to = list[i].At
-		}
-		sum := 0.0
-		for _, v := range values[from:to] {
-			sum += v
-		}
-		left += squares(values[from:to], sum/max(1, float64(to-from)))
-		from = to
-	}
-	return left
-}
-
 // ramping returns how kernels take longer along a course that was fitted to parts of them.
 func (p *paced) ramping(x *changepoint.Course, from, parts int) (s slowing, ok bool) {
 	n := len(p.kernels)

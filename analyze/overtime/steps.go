@@ -10,6 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/metric"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/changepoint"
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
@@ -83,23 +84,14 @@ func (s *series) otherWork() (at int, p float64) {
 	}
 	// The kinds of steps can be divided into two groups in 2^len(last) ways, and the steps of one group
 	// come first in one of at least C(n, least) orders.
-	return at, min(1, math.Exp(float64(len(last))*math.Ln2-logChoose(n, least)))
-}
-
-// logChoose returns the natural logarithm of the number of ways to choose k of n.
-func logChoose(n, k int) float64 {
-	of := func(n int) float64 {
-		v, _ := math.Lgamma(float64(n + 1))
-		return v
-	}
-	return of(n) - of(k) - of(n-k)
+	return at, min(1, math.Exp(float64(len(last))*math.Ln2-changepoint.LogChoose(n, least)))
 }
 
 // gradual returns the change of steps that take longer or shorter gradually, from the beginning or
 // from some time on. Before and After are fitted to the first and the last observation of that. ok is
 // false if a sudden change explains it better: left is the sum of squares that one leaves unexplained.
 func (t *Timeline) gradual(s *series, level, left float64) (c Change, ok bool) {
-	x, from, sum, ok := bitByBit(s.values, level)
+	x, from, sum, ok := changepoint.BitByBit(s.values, steepest, level)
 	if !ok || left <= sum {
 		return c, false
 	}

@@ -47,7 +47,9 @@ func (c *Collector) transferPace(t *Timeline, g *gpu.GPUs, kernels [][]pacedKern
 	factor, lost := paceOfAll(moved, from, &lead)
 	work, _ := paceOfAll(w.equal, from, &lead)
 	since, at := lead.split(from)
-	if factor < minLonger || sameLaunches(w.kernels, since, at, lead.until) < sameWork || work-1 > (factor-1)/2 {
+	// What else is launched may differ, as the transfers and what computes in front of them are compared in the same places.
+	places := func(k *pacedKernel) uint64 { return k.place }
+	if factor < minLonger || alikeBy(lead.of.kernels, since, at, lead.until, places) < sameWork || work-1 > (factor-1)/2 {
 		return nil
 	}
 	x := &Change{What: TransferSubkind, metric: transferMetric, Time: lead.at, Until: lead.until, First: lead.first, Last: lead.last, Before: 1, After: factor, P: min(1, lead.p*tests),
@@ -108,4 +110,29 @@ func (c *Collector) setTransfers(kernels [][]pacedKernel) map[trace.Sym]bool {
 		}
 	}
 	return names
+}
+
+// sameLaunches returns which part of the launches is of the same kernels in two times, by how many there are of each: from at until some time,
+// or to the end, and otherwise since the first.
+func sameLaunches(kernels []pacedKernel, from, at, until trace.Time) float64 {
+	return alikeBy(kernels, from, at, until, func(k *pacedKernel) uint64 { return uint64(k.name) })
+}
+
+// alikeBy is [sameLaunches] for kernels that are the same if their keys are.
+func alikeBy(kernels []pacedKernel, from, at, until trace.Time, key func(*pacedKernel) uint64) (part float64) {
+	counts, n := map[uint64]*[2]float64{}, [2]float64{}
+	for i := range kernels {
+		if k := &kernels[i]; k.start >= from {
+			half := 0
+			if k.start >= at && (until == 0 || k.start < until) {
+				half = 1
+			}
+			order.Memo(counts, key(k), func() *[2]float64 { return new([2]float64) })[half]++
+			n[half]++
+		}
+	}
+	for _, c := range counts {
+		part += min(c[0]/max(1, n[0]), c[1]/max(1, n[1]))
+	}
+	return part
 }

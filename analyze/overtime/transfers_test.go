@@ -14,8 +14,8 @@ import (
 
 // recordTransfers has two ranks that compute and meet in an all-reduce, 200 times. From the 101st on,
 // transfer, compute, or late take the given factor longer. An all-reduce kernel lasts from its rank's
-// arrival until both ranks are there and the data has moved.
-func recordTransfers(transfer, compute, late float64) (set *profile.Set, since trace.Time) {
+// arrival until both ranks are there and the data has moved. If more is set, every 25th of those is followed by many other kernels.
+func recordTransfers(transfer, compute, late float64, more bool) (set *profile.Set, since trace.Time) {
 	since = math.MaxInt64
 	syms, r := trace.NewSymbols(), rand.New(rand.NewPCG(1, 5))
 	out, at := &testset.RowStream{}, 1_000_000.0
@@ -36,6 +36,13 @@ func recordTransfers(transfer, compute, late float64) (set *profile.Set, since t
 			add(rank, "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)", arrivals[rank]+1000, last+1000+moves)
 		}
 		at = last + moves + 5000
+		for range 100 {
+			if more && i >= 100 && i%25 == 0 {
+				add(0, "decode", at, at+2000)
+				add(1, "decode", at, at+2000)
+				at += 3000
+			}
+		}
 	}
 	slices.SortStableFunc(out.KernelRows, func(a, b profile.Kernel) int { return int(a.Rank - b.Rank) })
 	return testset.SetOf(syms, []string{"TP0", "TP1"}, out), since
@@ -44,13 +51,17 @@ func recordTransfers(transfer, compute, late float64) (set *profile.Set, since t
 // Transfers that take longer are found, with their size and time. Ranks that come
 // later are not mistaken for that, nor is more work.
 func TestLongerTransfers(t *testing.T) {
-	for name, c := range map[string]struct{ transfer, compute, late, want float64 }{
-		"nothing":            {1, 1, 1, 0},
-		"a slower network":   {3, 1, 1, 3},
-		"a rank comes later": {1, 1, 8, 0},
-		"more to do":         {3, 3, 1, 0},
+	for name, c := range map[string]struct {
+		transfer, compute, late, want float64
+		more                          bool
+	}{
+		"nothing":            {1, 1, 1, 0, false},
+		"a slower network":   {3, 1, 1, 3, false},
+		"a rank comes later": {1, 1, 8, 0, false},
+		"more to do":         {3, 3, 1, 0, false},
+		"beside other work":  {3, 1, 1, 3, true},
 	} {
-		set, since := recordTransfers(c.transfer, c.compute, c.late)
+		set, since := recordTransfers(c.transfer, c.compute, c.late, c.more)
 		timeline := timelineOf(set, Options{})
 		all, _ := timeline.Findings()
 		found := slices.DeleteFunc(all, func(f finding.Finding) bool { return f.Subkind != TransferSubkind })

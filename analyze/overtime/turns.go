@@ -23,10 +23,10 @@ const (
 // turns says that the kernels which take longer from at until some time lose whole slices of time; "" if they do not.
 func (w *pacedWork) turns(at, until trace.Time) string {
 	within := func(k *pacedKernel) bool { return k.start >= at && (until == 0 || k.start < until) }
-	places, alone := placesOf(w.kernels), map[uint64][]int64{}
+	alone := map[uint64][]int64{}
 	for i := range w.kernels {
-		if !within(&w.kernels[i]) {
-			alone[places[i]] = append(alone[places[i]], w.kernels[i].took)
+		if k := &w.kernels[i]; !within(k) {
+			alone[k.place] = append(alone[k.place], k.took)
 		}
 	}
 	usual := map[uint64]int64{}
@@ -38,11 +38,11 @@ func (w *pacedWork) turns(at, until trace.Time) string {
 	var lost []int64      // by each interrupted kernel, ns
 	var factors []float64 // by which each takes longer, less 1
 	interrupted := func(i int) bool {
-		u := usual[places[i]]
+		u := usual[w.kernels[i].place]
 		return within(&w.kernels[i]) && u >= briefest && w.kernels[i].took-u >= u/4
 	}
 	for i := range w.kernels {
-		if u := usual[places[i]]; interrupted(i) {
+		if u := usual[w.kernels[i].place]; interrupted(i) {
 			lost, factors = append(lost, w.kernels[i].took-u), append(factors, float64(w.kernels[i].took-u)/float64(u))
 		}
 	}
@@ -52,7 +52,7 @@ func (w *pacedWork) turns(at, until trace.Time) string {
 	slice := distribution.Percentile(lost, 25)
 	brief, cut := 0, 0
 	for i := range w.kernels {
-		if u := usual[places[i]]; within(&w.kernels[i]) && u >= briefest && u < slice {
+		if u := usual[w.kernels[i].place]; within(&w.kernels[i]) && u >= briefest && u < slice {
 			if brief++; interrupted(i) {
 				cut++
 			}

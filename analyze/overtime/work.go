@@ -7,7 +7,6 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
-	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
@@ -107,54 +106,4 @@ func (c *Collector) addRequests(t *Timeline) {
 	for b := range t.under {
 		t.Under[b/t.parts] += t.under[b] / float64(t.parts)
 	}
-}
-
-// A queue counts the work that was launched and had not started.
-type queue struct {
-	grid   *load.Grid
-	area   *load.Area // how long all work waited
-	starts []trace.Time
-	calls  []trace.Time // their launches
-}
-
-// add adds a piece of work. They come in order of their starts.
-func (q *queue) add(launched, started trace.Time) {
-	if started > launched {
-		q.calls, q.starts = append(q.calls, launched), append(q.starts, started)
-		q.area.Add(launched, started)
-	}
-}
-
-// finish returns how long all work waited in each bucket, and the most that waited at once.
-func (q *queue) finish() (area []int64, most []int) {
-	slices.Sort(q.calls)
-	most = make([]int, q.grid.N())
-	depth, call, start := 0, 0, 0
-	for b := range most {
-		from := q.grid.Start(b)
-		to := from + trace.Time(q.grid.Bucket)
-		for call < len(q.calls) || start < len(q.starts) {
-			at := q.starts[start] // in range: no call is later than the last start
-			if call < len(q.calls) {
-				at = min(at, q.calls[call])
-			}
-			if at >= to {
-				break
-			}
-			if at > from {
-				most[b] = max(most[b], depth)
-			}
-			for call < len(q.calls) && q.calls[call] == at {
-				call, depth = call+1, depth+1
-			}
-			for start < len(q.starts) && q.starts[start] == at {
-				start, depth = start+1, depth-1
-			}
-			if at >= from {
-				most[b] = max(most[b], depth)
-			}
-		}
-		most[b] = max(most[b], depth)
-	}
-	return q.area.Totals(), most
 }

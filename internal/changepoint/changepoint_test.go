@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/sgtrace/sgtrace/internal/order"
@@ -270,5 +271,16 @@ func TestLevelsThatBecomeOneValue(t *testing.T) {
 		if got := Levels(values, Options{Alpha: 0.001}); len(got) != 1 || max(got[0].At-n/2, n/2-got[0].At) > 3 {
 			t.Errorf("%d values: %v", n, got)
 		}
+	}
+}
+
+// Where all values exceed every earlier one, a few are enough.
+func TestApart(t *testing.T) {
+	values := slices.Concat(slices.Repeat([]float64{0.9, 1}, 6), slices.Repeat([]float64{1.3, 1.2}, 6))
+	if list := Apart(values, 1.1, 5, 1e-4); len(list) != 1 || list[0].At != 12 {
+		t.Errorf("%+v", list)
+	}
+	if values[3] = 1.25; Apart(values, 1.1, 5, 1e-4) != nil {
+		t.Error("one of those before is as large")
 	}
 }
