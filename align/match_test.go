@@ -316,3 +316,36 @@ func BenchmarkSolve(b *testing.B) {
 		Solve(Problem{Clocks: 8, Ranks: ranks, Matches: matches})
 	}
 }
+
+// Over a slow link, two ranks leave a collective of milliseconds a part of it apart. Whose these are is
+// clear if there are no other ranks; and only then.
+func TestLongCollectivesOfPairs(t *testing.T) {
+	for _, pair := range []bool{false, true} {
+		r, names := rand.New(rand.NewPCG(4, 2)), &matching.Names{}
+		gather := names.Call(matching.Call{Op: "all_gather", Family: "ncclDevKernel_AllGather"})
+		scatter := names.Call(matching.Call{Op: "reduce_scatter", Family: "ncclDevKernel_ReduceScatter"})
+		comm, at := names.Comm(matching.Comm{Group: "0"}), int64(simBase)
+		var of [2]calls
+		for i := range 24 {
+			at += 1_000_000 + r.Int64N(9_000_000)
+			call := gather
+			if i%2 == 1 {
+				call = scatter
+			}
+			for rank := range of {
+				of[rank] = append(of[rank], matching.Collective{Start: at - 3_000_000, End: at + int64(rank)*200_000 + r.Int64N(150_000), Comm: comm, Call: call, Seq: -1, Step: -1})
+			}
+		}
+		all := []matching.Rank{{Clock: 0, Global: 0, Pair: pair, Calls: of[0]}, {Clock: 1, Global: 1, Pair: pair, Calls: of[1][2:]}}
+		matches, report := matching.Find(all, names)
+		n := 0
+		for _, m := range matches.All() {
+			if n++; m.Members[0].Index != m.Members[1].Index+2 {
+				t.Errorf("%+v", m)
+			}
+		}
+		if pair != (n == 22) || !pair && n > 0 {
+			t.Errorf("pair %v: %d matches, %+v", pair, n, report)
+		}
+	}
+}

@@ -219,7 +219,9 @@ type Rank struct {
 	Job int
 	// Global is the number of the rank in its job; -1 if unknown. Two inputs with the same number cannot be in the same collective.
 	Global int32
-	Calls  Calls
+	// Pair means that the job has this rank and one other, and no more: whatever one enters, the other does, too.
+	Pair  bool
+	Calls Calls
 }
 
 // Calls are the collectives of a rank. All ranks together may have very many, so whoever has them chooses how to store them.

@@ -28,6 +28,7 @@ type sequence struct {
 	pos   int // position of the rank in matcher.order
 	clock int
 	loose int64   // see matcher.loose
+	pair  bool    // see Rank.Pair
 	calls []int32 // indexes, ordered by start
 	ends  []int64
 	token []uint32 // must be equal on both sides, as must the step
@@ -66,7 +67,7 @@ func (m *matcher) ordinals() {
 			}
 			s := current[n]
 			if s == nil {
-				s = &sequence{pos: pos, clock: m.ranks[m.order[pos]].Clock, loose: m.loose}
+				s = &sequence{pos: pos, clock: m.ranks[m.order[pos]].Clock, loose: m.loose, pair: m.ranks[m.order[pos]].Pair}
 				current[n] = s
 				sequences[n] = append(sequences[n], s)
 			}

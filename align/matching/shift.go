@@ -17,6 +17,7 @@ const (
 	probes       = 128    // pairs of calls by which a shift is judged
 	gapTolerance = 20_000 // ns; ends of a collective are up to 7 us apart, and a gap has two ends
 	evenSpread   = 30_000 // ns; ends that vary more than this are not those of one collective
+	evenPart     = 8      // of the median gap
 	driftLimit   = 1e-4   // drift of clocks relative to each other
 	SameClock    = 30_000 // ns; ends on one clock that are farther apart are not those of one collective
 	nearEnds     = 10_000 // ns; most ends are closer on one clock, even if ranks leave one by one
@@ -33,8 +34,19 @@ type shift struct {
 	skewAt  int64   // ... in the middle of the overlap, in the time of a
 }
 
-// even returns how much ends of a collective may vary, in ns.
-func (s *sequence) even() float64 { return float64(s.loose * evenSpread) }
+// even returns how much ends of a collective may vary, in ns. What two ranks enter that have no others must be the same, so that only its
+// number is to be found: a part of the usual gap is enough for that. Over a slow link, they leave a collective of milliseconds that far apart.
+func (s *sequence) even() float64 {
+	least := float64(s.loose * evenSpread)
+	if !s.pair || len(s.calls) < 2 {
+		return least
+	}
+	gaps := s.sortedGaps()
+	return max(least, float64(gaps[len(gaps)/2].size)/evenPart)
+}
+
+// gapTolerance is how much gaps between ends may differ, in ns.
+func (s *sequence) gapTolerance() int64 { return int64(s.even()) * gapTolerance / evenSpread }
 
 func (s *sequence) sortedGaps() []gap {
 	if s.gaps == nil {
@@ -79,7 +91,7 @@ func votes(a, b *sequence) []shift {
 	count := map[int32]int{}
 	known := a.sortedGaps()
 	for _, g := range b.largest(landmarks) {
-		tolerance := a.loose*gapTolerance + int64(driftLimit*math.Abs(float64(g.size)))
+		tolerance := a.gapTolerance() + int64(driftLimit*math.Abs(float64(g.size)))
 		equal := known[gapsBelow(known, g.size-tolerance):gapsBelow(known, g.size+tolerance+1)]
 		// A gap with many equal ones says little about which one it is.
 		for _, k := range equal[:min(len(equal), perLandmark)] {
@@ -123,7 +135,7 @@ func alike(a, b *sequence, list []shift) []shift {
 // gapDifference returns the sum of the differences between some gaps of a and b, each capped
 // at the tolerance. It is a quick measure of a shift.
 func (s shift) gapDifference(a, b *sequence) (sum int64) {
-	tolerance := a.loose * gapTolerance
+	tolerance := a.gapTolerance()
 	from := max(0, -s.by) + 1
 	to := min(int32(len(a.calls)), int32(len(b.calls))-s.by)
 	n := min(to-from, probes/2)
@@ -383,7 +395,7 @@ func (f follower) walk(i, j, by int32) []pair {
 		ea, eb := f.a.ends[i], f.b.ends[j]
 		d := float64(eb-ea) - f.skew
 		elapsed := max(ea-f.last, f.last-ea)
-		tolerance := float64(f.a.loose*followTolerance) + driftLimit*float64(elapsed)
+		tolerance := max(float64(f.a.loose*followTolerance), f.a.even()) + driftLimit*float64(elapsed)
 		tolerance = min(tolerance, max(float64(nearest(f.a, i))/2, float64(nearest(f.b, j))/2, float64(2000*f.a.loose)))
 		if d < tolerance && -d < tolerance && same(f.a, i, f.b, j) {
 			pairs = append(pairs, pair{i, j})

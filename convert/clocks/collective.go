@@ -28,7 +28,7 @@ func (m *aligner) matchCollectives() {
 // meetings returns the collectives of the kinds selected by are, of all ranks, not matched yet.
 func (m *aligner) meetings(jobs []int, are func(*profile.Collective) bool) (x Meetings) {
 	n := namer{syms: m.in.Spans.Syms, known: map[profile.Collective]int32{}}
-	replicated, conflicts := m.replicated(jobs), m.of.Conflicts(jobs)
+	replicated, conflicts, pairs := m.replicated(jobs), m.of.Conflicts(jobs), m.of.Pairs(jobs)
 	for k, r := range m.of.Tracks {
 		if conflicts[k] {
 			continue
@@ -36,7 +36,7 @@ func (m *aligner) meetings(jobs []int, are func(*profile.Collective) bool) (x Me
 		usual := usualGroup(r, replicated[jobs[k]])
 		calls := newRankCalls(r, are, func(kind *profile.Collective) callName { return n.name(kind, usual) })
 		if calls.Len() > 0 {
-			rank := matching.Rank{Clock: r.Clock, Job: jobs[k], Global: r.Global(), Calls: calls}
+			rank := matching.Rank{Clock: r.Clock, Job: jobs[k], Global: r.Global(), Pair: pairs[jobs[k]], Calls: calls}
 			x.ranks, x.AlignOf, x.Calls = append(x.ranks, rank), append(x.AlignOf, r), append(x.Calls, calls)
 		}
 	}

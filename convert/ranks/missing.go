@@ -78,6 +78,18 @@ func (w *world) nameOf(n int32) string {
 	return fmt.Sprintf("rank %d", n)
 }
 
+// Pairs returns the jobs that have two ranks, both of which were recorded, according to the headers of PyTorch traces.
+func (m *Assignment) Pairs(jobs []int) map[int]bool {
+	recorded, pairs := map[int]int{}, map[int]bool{}
+	for i, r := range m.Tracks {
+		if r.Captures[0].worldSize() == 2 {
+			recorded[jobs[i]]++
+			pairs[jobs[i]] = recorded[jobs[i]] == 2
+		}
+	}
+	return pairs
+}
+
 // worlds returns the worlds of all jobs. Jobs of the same size without any common rank number may be parts
 // of one world, as replicas of vLLM are, and are treated as one.
 func (m *Assignment) worlds() []*world {
