@@ -222,7 +222,7 @@ func onThatServer(more, idle *finding.Finding) bool {
 // longer: always, or since before the requests began to wait, within the resolution of log lines.
 func asTokensTakeLonger(waits, slower *finding.Finding) bool {
 	const pieces = trace.Time(15e9)
-	return slower.At.Scope == place.OneRank && waits.At.Scope == place.OneRank && (slower.Since == 0 || waits.Since+pieces >= slower.Since)
+	return slower.At.Scope == place.OneRank && waits.At.Scope == place.OneRank && (slower.Since == 0 || waits.Since+waits.Within+pieces >= slower.Since)
 }
 
 // asMemoryFills reports whether tokens may take longer around evictions from a full KV cache:

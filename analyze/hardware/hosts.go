@@ -77,12 +77,16 @@ type mishap struct {
 // symbolErrors is the most symbols per hour that a sound InfiniBand link gets wrong: one bit in 10^12, as its specification allows.
 const symbolErrors = 120
 
+// replays is the most packets per hour that a sound PCIe link repeats, at one wrong bit in 10^12 and 512 Gbit/s.
+const replays = 1850
+
 var mishaps = []mishap{
 	{"killed", "the kernel of %[1]s kills %[2]s because memory ran out", "process", counter{name: "node_vmstat_oom_kill"}, 0},
 	{"link", "InfiniBand links of %[1]s go down %[2]s", "time", counter{name: "node_infiniband_link_downed_total"}, 0},
 	{"link", "InfiniBand links of %[1]s recover %[2]s from errors, and pass nothing on meanwhile", "time", counter{name: "node_infiniband_link_error_recovery_total"}, 0},
 	{"link", "InfiniBand links of %[1]s get %[2]s wrong", "symbol", counter{name: "node_infiniband_symbol_error_total"}, symbolErrors},
 	{"link", "InfiniBand ports of %[1]s receive %[2]s with errors", "packet", counter{name: "node_infiniband_port_errors_received_total"}, symbolErrors},
+	{"PCIe", "PCIe links of GPUs of %[1]s repeat %[2]s", "packet", counter{name: "DCGM_FI_DEV_PCIE_REPLAY_COUNTER"}, replays},
 }
 
 // A hostOrPod is a host, or a pod on it.

@@ -121,6 +121,8 @@ func TestFailingLinks(t *testing.T) {
 		{"node_infiniband_symbol_error_total", 400, "InfiniBand links of node1 get 120,000 symbols wrong between "},
 		{"node_infiniband_link_error_recovery_total", 0.01, "InfiniBand links of node1 recover 3 times from errors, and pass nothing on meanwhile between "},
 		{"node_infiniband_link_error_recovery_total", 0, ""},
+		{"DCGM_FI_DEV_PCIE_REPLAY_COUNTER", 400, "PCIe links of GPUs of node1 repeat 120,000 packets between "},
+		{"DCGM_FI_DEV_PCIE_REPLAY_COUNTER", 0.4, ""},
 	} {
 		set := series.New(trace.NewSymbols(), &trace.Diags{})
 		f := set.Fill("node.om", "OpenMetrics")

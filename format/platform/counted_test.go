@@ -63,6 +63,18 @@ func TestCountedBetweenScrapes(t *testing.T) {
 	}
 }
 
+// Without the time at which a container ended, it ended before the first scrape that counts another restart.
+func TestKubeRestarts(t *testing.T) {
+	text := ""
+	for i, n := range []string{"2", "2", "3", "3"} {
+		text += fmt.Sprintf("kube_pod_container_status_restarts_total{pod=\"vllm-0\",container=\"vllm\"} %s %d\n", n, 1787000000000+i*15000)
+	}
+	set, _ := read(t, text+"kube_pod_container_status_last_terminated_reason{pod=\"vllm-0\",container=\"vllm\",reason=\"OOMKilled\"} 1 1787000045000\n")
+	if len(set.Instants) != 1 || set.Instants[0].Time != 1787000030e9 || set.Syms.Name(set.Instants[0].Text) != "pod: OOMKilled: container vllm, started again 3 times" {
+		t.Errorf("%+v", set.Instants)
+	}
+}
+
 // States in gauges of kube-state-metrics are those in the status of a pod. Prometheus may keep their pod as exported_pod. Quoted text is read as well.
 func TestKubeStates(t *testing.T) {
 	const text = `Mon Jun  2 10:00:00 UTC 2025

@@ -14,8 +14,9 @@ type kubeState struct {
 	of                         event
 	container                  string
 	ended, waits, exit, reason string
-	restarts                   int64
+	restarts                   int64      // -1 is unknown
 	finished, since            trace.Time // when the container ended; since when the reason holds
+	again                      trace.Time // first scrape with more restarts than the one before it
 }
 
 // A kubeSeries is a series of kube-state-metrics.
@@ -55,7 +56,7 @@ func (d *reader) watchKube(id int32, name string, labels map[string]string) {
 	key := e.kind + "\x00" + e.name + "\x00" + container
 	s := order.Memo(d.kube, key, func() *kubeState {
 		d.kubeKeys = append(d.kubeKeys, key)
-		return &kubeState{of: e, container: container}
+		return &kubeState{of: e, container: container, restarts: -1}
 	})
 	d.kubes[id] = kubeSeries{state: s, name: name, value: cmp.Or(labels[label], "FailedScheduling")}
 }
@@ -77,6 +78,9 @@ func (d *reader) sawKube(id int32, at trace.Time, value float64) {
 	}
 	switch x.name {
 	case "pod_container_status_restarts_total":
+		if n := int64(value); s.restarts >= 0 && n > s.restarts && s.again == 0 {
+			s.again = at
+		}
 		s.restarts = int64(value)
 	case "pod_container_status_last_terminated_exitcode":
 		s.exit = fmt.Sprintf("exit code %.0f", value)
@@ -96,7 +100,7 @@ func (d *reader) tellKube() {
 	r := &eventReader{f: d.Filler}
 	for _, key := range d.kubeKeys {
 		s := d.kube[key]
-		r.state(s.of, s.container, s.ended, s.exit, s.finished, s.restarts)
+		r.state(s.of, s.container, s.ended, s.exit, cmp.Or(s.finished, s.again), s.restarts)
 		r.state(s.of, s.container, s.waits, "", 0, s.restarts)
 		if e := s.of; s.reason != "" {
 			e.reason, e.warning, e.first, e.count = s.reason, true, s.since, 1

@@ -72,38 +72,44 @@ func Mean(list []float64) float64 {
 }
 
 // Alike merges findings of the same subkind and time on several ranks of a role, led by the costliest one. Their
-// costs, which are shares of the time of all ranks or of all requests, add up.
+// costs, which are shares of the time of all ranks or of all requests, add up. A rank that loses much less than the
+// leading one is evidence, but does not make it a matter of the role.
 func Alike(list []finding.Finding) (out []finding.Finding) {
-	var most []float64 // cost of the leading finding
-	var ranks [][]place.Location
+	type known struct {
+		at   place.Location
+		cost float64
+	}
+	var ranks [][]known // of each finding, the leading one first
 	for _, f := range list {
 		k := slices.IndexFunc(out, func(o finding.Finding) bool { return o.Subkind == f.Subkind && o.At.Role == f.At.Role && Meet(&o, &f) })
 		if k < 0 {
-			out, most, ranks = append(out, f), append(most, f.Cost), append(ranks, []place.Location{f.At})
+			out, ranks = append(out, f), append(ranks, []known{{f.At, f.Cost}})
 			continue
 		}
 		o := &out[k]
 		together := min(1, o.Cost+f.Cost)
-		again := f.At.Scope == place.OneRank && slices.Contains(ranks[k], f.At) // such as longer prompts in addition to more requests
-		if again {
+		leads := f.Cost > ranks[k][0].cost
+		i := slices.IndexFunc(ranks[k], func(x known) bool { return x.at == f.At && f.At.Scope == place.OneRank })
+		if i >= 0 { // such as longer prompts in addition to more requests
 			together = max(o.Cost, f.Cost)
+			ranks[k][i].cost = max(ranks[k][i].cost, f.Cost)
 		} else {
-			ranks[k] = append(ranks[k], f.At)
+			i, ranks[k] = len(ranks[k]), append(ranks[k], known{f.At, f.Cost})
 		}
-		if f.Cost > most[k] {
-			most[k] = f.Cost
+		if leads {
+			ranks[k][0], ranks[k][i] = ranks[k][i], ranks[k][0]
 			f.Evidence = append(f.Evidence, finding.Sentence("%s", o.Text))
 			f.Evidence = append(f.Evidence, o.Evidence...)
 			*o = f
 		} else {
 			o.Evidence = append(o.Evidence, finding.Sentence("%s", f.Text))
 		}
-		if o.Cost = together; len(ranks[k]) > 1 {
-			o.At.Scope = place.WholeRole
-		}
+		o.Cost = together
 	}
+	const little = 0.05 // what costs so much less elsewhere is not the same
 	for k := range out {
-		if n := len(ranks[k]) - 1; n > 0 {
+		if n := order.Count(ranks[k][1:], func(x known) bool { return x.cost >= little*ranks[k][0].cost }); n > 0 {
+			out[k].At.Scope = place.WholeRole
 			out[k].Text += fmt.Sprintf("; the same goes for %s of its role", words.Counted(n, "other"))
 		}
 	}

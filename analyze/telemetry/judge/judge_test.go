@@ -24,4 +24,8 @@ func TestAlike(t *testing.T) {
 	if len(got) != 1 || got[0].Text != "longer; the same goes for 1 other of its role" || math.Abs(got[0].Cost-0.4) > 1e-9 {
 		t.Errorf("of two ranks: %+v", got)
 	}
+	list = []finding.Finding{{Text: "a little", At: two, Cost: 0.01}, {Text: "much", At: one, Cost: 0.3}}
+	if got = Alike(list); len(got) != 1 || got[0].Text != "much" || got[0].At != one || len(got[0].Evidence) != 1 {
+		t.Errorf("little elsewhere: %+v", got)
+	}
 }
