@@ -141,11 +141,24 @@ func (b *builder) orphanThread(i int, homes *orphanHomes) int {
 		b.Parts[part].Role = role
 		homes.parts[trace] = append(homes.parts[trace], part)
 	}
-	if of == nil {
-		of = b.writersOf(i, homes.server(part))
+	near := of
+	if len(of) == 0 {
+		near = homes.server(part)
+		of = b.writersOf(i, near)
 	}
-	key := partProc{part, b.oneOf(i, b.Parts[part].Role, of)}
-	return order.At(homes.threads, &b.Threads, key, func() request.Thread { return request.Thread{Row: request.None, Part: part, Proc: key.proc} })
+	if len(of) > 1 { // each has one thread in a part
+		of = order.Only(of, func(proc int) bool { _, has := homes.threads[partProc{part, proc}]; return !has })
+	}
+	if len(of) == 1 {
+		return order.At(homes.threads, &b.Threads, partProc{part, of[0]}, func() request.Thread { return request.Thread{Row: request.None, Part: part, Proc: of[0]} })
+	}
+	key := partProc{part, b.nameless(i, b.Parts[part].Role, near)}
+	thread := func() request.Thread { return request.Thread{Row: request.None, Part: part, Proc: key.proc} }
+	if b.dump.Identity(i).Parent == 0 {
+		return order.At(homes.threads, &b.Threads, key, thread)
+	}
+	b.Threads = append(b.Threads, thread()) // another parent is another thread, whichever rank's it is
+	return len(b.Threads) - 1
 }
 
 // orphanProcs returns the procs that may have written orphaned stage i, nil if neither the stage nor its
@@ -165,12 +178,9 @@ func (b *builder) orphanProcs(i int) (of []int, role request.Role) {
 	return of, role
 }
 
-// writersOf returns the procs that write stages like i, if there are several procs. An instance has several with
-// SGLANG_TRACE_ASYNC=1: one process of a server exports the spans of all.
+// writersOf returns the procs that write stages like i. An instance has several procs with SGLANG_TRACE_ASYNC=1: one process
+// of a server exports the spans of all.
 func (b *builder) writersOf(i int, procs []int) []int {
-	if len(procs) < 2 {
-		return procs
-	}
 	return order.Only(procs, func(proc int) bool { return strings.Contains(b.Procs[proc].Label, writerOf(b.Name(i))) })
 }
 

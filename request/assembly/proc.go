@@ -103,15 +103,16 @@ func (b *builder) rootProc(p *request.Part) int {
 // serviceProc returns the proc of a span that names no thread: the only one of its instance, or else one
 // for the service instance.
 func (b *builder) serviceProc(i int, role request.Role) int {
-	return b.oneOf(i, role, b.instances[b.symName(b.resource(i).Instance)])
-}
-
-// oneOf returns the proc of a span written by one of a few procs: the only one, or else one for the service instance.
-// If its resource names no host, it is on the host that all of them share, if they do.
-func (b *builder) oneOf(i int, role request.Role, of []int) int {
+	of := b.instances[b.symName(b.resource(i).Instance)]
 	if len(of) == 1 {
 		return of[0]
 	}
+	return b.nameless(i, role, of)
+}
+
+// nameless returns a proc for a span of which only the service instance is known, and procs that it may be one of, or beside.
+// If its resource names no host, it is on the host that all of them share, if they do.
+func (b *builder) nameless(i int, role request.Role, of []int) int {
 	res := b.resource(i)
 	service := b.symName(res.Service)
 	p := request.Proc{Label: service, Role: role, Rank: trace.NoRank, Instance: b.symName(res.Instance), Service: service, Host: b.resourceName(res, b.keys.hostName, b.keys.podName)}
