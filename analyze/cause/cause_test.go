@@ -118,6 +118,20 @@ func TestDecodeWithoutFirstToken(t *testing.T) {
 	compareCauses(t, "e2e", &a.E2E, &want)
 }
 
+// A server that traces only whole requests does not show that it answers late: what comes after the first token is decoding.
+func TestWithoutStages(t *testing.T) {
+	for tokens, want := range map[int]Causes{
+		8: inMicros(map[Cause]int64{Unaccounted: 30_000, Decode: 70_000}),
+		1: inMicros(map[Cause]int64{Unaccounted: 30_000, Return: 70_000}),
+	} {
+		var d testset.Dump
+		d.Add(testset.Span{Trace: "00000000000000000000000000000004", Name: " Req 4444", From: 0, To: 100_000,
+			Attrs: testset.Attrs{"rid": "4444", "module": "sglang::request", "gen_ai.latency.time_to_first_token": 0.03, "gen_ai.usage.completion_tokens": tokens}})
+		a := NewAttributor(place.Of(d.Set(t))).All()[0]
+		compareCauses(t, "e2e", &a.E2E, &want)
+	}
+}
+
 // A call for two answers ends with the longer one, and the shorter one waits for it. The gateway adds time only after that.
 func TestOtherAnswersOfACall(t *testing.T) {
 	var d testset.Dump

@@ -98,7 +98,7 @@ func (w *Walk) divide(r int, answer *request.Part, outer int) Attribution {
 		}
 	}
 	w.paintOpen(req)
-	w.fill()
+	w.fill(first.lead == request.None && req.Metrics.CompletionTokens != 1)
 	if len(w.tokens) > 1 {
 		w.fillGaps(first.lead, w.shiftOfThread(first.lead)+first.nudge, req.Metrics.Retractions > 0)
 	}
@@ -186,12 +186,15 @@ func (w *Walk) findTokens(p *placed, ttft int64) {
 }
 
 // fill adds up what is painted before the first token, and after the last one. Time of TTFT after the first token
-// is its way to the user. If steps are known, decoding ends with the last one, even if its stage was closed later.
-func (w *Walk) fill() {
+// is its way to the user. If steps are known, decoding ends with the last one, even if its stage was closed later. If
+// the server traced no stages, it decodes after the first token, as far as anyone knows.
+func (w *Walk) fill(untraced bool) {
 	out := &w.out
 	w.canvas.sweep(func(l layer, from, to trace.Time) {
 		c := layerCauses[l]
 		switch {
+		case l == layerInside && untraced:
+			c.after = Decode
 		case l != layerDecode:
 		case len(w.tokens) > 1 && w.open == nil:
 			c.after = Return
