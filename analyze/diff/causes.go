@@ -120,6 +120,5 @@ func (r *Row) size() float64 {
 	if r.only() {
 		return 0
 	}
-	_, c, _, _ := r.telling()
-	return c.Size()
+	return r.telling().change(r).Size()
 }

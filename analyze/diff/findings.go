@@ -105,8 +105,8 @@ func (d *Diff) Mute(covers func(*finding.Finding) bool) {
 }
 
 func (d *Diff) finding(r *Row) finding.Finding {
-	what, change, _, _ := r.telling()
-	n := diffNumbers[slices.IndexFunc(diffNumbers, func(n diffNumber) bool { return n.name == what })]
+	n := r.telling()
+	change := n.change(r)
 	before, after := n.value(&r.Before), n.value(&r.After)
 	basis := finding.RequestTime
 	if r.Kind.profiled() {
@@ -115,9 +115,9 @@ func (d *Diff) finding(r *Row) finding.Finding {
 	return finding.Finding{
 		Kind: finding.Change, Subkind: r.Kind.String() + " " + r.Name + " " + r.Rank, At: d.locate.at(r), Severity: finding.Info,
 		Confidence: change.Sure, Text: d.plain(r), P: finding.Chance(change.Change.P),
-		Metric: finding.Metric{Name: what, Unit: table.Duration, Before: before, After: after}, Cost: d.cost(r), CostBasis: basis,
+		Metric: finding.Metric{Name: n.name, Unit: table.Duration, Before: before, After: after}, Cost: d.cost(r), CostBasis: basis,
 		Evidence: []finding.Evidence{finding.Sentence("%s %s", r.Kind, r.Name).In("diff",
-			finding.Row("of", r.Kind.String(), "name", r.Name), what+"_ratio", change.Change.Ratio)},
+			finding.Row("of", r.Kind.String(), "name", r.Name), n.name+"_ratio", change.Change.Ratio)},
 	}
 }
 

@@ -50,8 +50,8 @@ func changesWithin(s *request.Set, paced bool) (list []Within) {
 	changes := change.Find(peers)
 	for i := range changes.List {
 		x := &changes.List[i]
-		if finding.Chance(x.P).Confidence(finding.Likely) == finding.Certain && !(paced && x.IsQueue()) {
-			first := &x.Shifts[0]
+		first := &x.Shifts[0]
+		if finding.Chance(x.P).Confidence(finding.Likely) == finding.Certain && !(paced && x.IsQueue()) && !(first.Metric == change.PaceChanged && !large(first, 1)) {
 			list = append(list, Within{Text: x.Sentence(), First: x.First, Time: x.Time, Last: x.Last, P: finding.Chance(x.P), Confidence: finding.Certain,
 				Until: first.Until, What: Changing{first.Name, first.Metric, first.Stage, first.Back}, Cause: x.IsCause(), Stays: stays(first, changes)})
 		}
@@ -74,7 +74,7 @@ func changesOfDevices(t *overtime.Timeline) (list []Within) {
 	for i := range found {
 		f := &found[i]
 		x := withinOf(f)
-		x.Confidence, x.What.Stage = cmp.Or(f.Confidence, x.Confidence), f.Subkind
+		x.What.Stage = f.Subkind
 		list = append(list, x)
 	}
 	slices.SortStableFunc(list, func(a, b Within) int { return cmp.Compare(a.Time, b.Time) })
@@ -82,8 +82,8 @@ func changesOfDevices(t *overtime.Timeline) (list []Within) {
 }
 
 // outside finds what began within a capture and is not a change of a series: servers that hung, died, or stand still; gateways and
-// tokenizers that hold requests; answers that come late; crowds of requests; clients that give up; slow links between two servers; and
-// limits that requests wait for.
+// tokenizers that hold requests; answers that come late; crowds of requests; requests that fail, and clients that give up; slow links
+// between two servers; and limits that requests wait for.
 func outside(s *request.Set, peers *place.Groups, changes *change.Changes) (list []Within) {
 	add := func(found []finding.Finding, kind finding.Kind, is func(*finding.Finding) bool) {
 		for _, f := range found {
@@ -100,8 +100,9 @@ func outside(s *request.Set, peers *place.Groups, changes *change.Changes) (list
 	found, _ = serverlimit.FindFront(s).Findings(costs)
 	add(found, finding.Front, whatever)
 	add(serverlimit.FindCrowds(s).Findings(costs), finding.Load, whatever)
-	found, _ = requests.GiveUpFindings(s)
-	add(found, finding.Errors, whatever)
+	failures, _ := requests.FailureFindings(s)
+	givenUp, _ := requests.GiveUpFindings(s)
+	add(append(failures, givenUp...), finding.Errors, func(f *finding.Finding) bool { f.Confidence = finding.Certain; return true }) // they are counted
 	found, _ = a.TransferFindings(costs)
 	add(found, finding.Transfer, func(f *finding.Finding) bool { return f.Subkind == finding.SlowLink })
 	add(changes.Findings(costs), finding.Change, func(f *finding.Finding) bool { return f.Subkind == finding.Stalls && f.Cost >= compare.MinChange })
@@ -124,7 +125,7 @@ const limitPart = 0.05
 
 // withinOf turns a finding into a change within a capture.
 func withinOf(f *finding.Finding) Within {
-	return Within{Text: f.Text, First: f.Since - f.Within, Time: f.Since, Last: f.Since + f.Within, P: f.P, Confidence: f.P.Confidence(finding.Likely), Until: f.Until,
+	return Within{Text: f.Text, First: f.Since - f.Within, Time: f.Since, Last: f.Since + f.Within, P: f.P, Confidence: cmp.Or(f.Confidence, f.P.Confidence(finding.Likely)), Until: f.Until,
 		What: Changing{Place: f.At.String(), Stage: string(f.Kind) + " " + f.Subkind}, Cause: true, Stays: true}
 }
 
@@ -141,6 +142,11 @@ func stays(f *change.Shift, in *change.Changes) bool {
 	if f.Until != 0 {
 		part = float64(f.Until-f.Time) / float64(max(1, in.To-in.From))
 	}
+	return large(f, part)
+}
+
+// large reports whether a pace that is different for part of a capture differs by enough to matter for the capture as a whole.
+func large(f *change.Shift, part float64) bool {
 	c := compare.Change{Change: significance.Change{Ratio: 1 + part*(float64(f.After.P50)/float64(f.Before.P50)-1)}}
 	return c.Size() >= math.Log1p(compare.MinChange)
 }

@@ -123,5 +123,5 @@ func (d *Collected) ranksOfRequests(o *Collected) []string {
 		return nil
 	}
 	names := slices.AppendSeq(slices.Collect(maps.Keys(d.requests)), maps.Keys(o.requests))
-	return slices.DeleteFunc(order.Distinct(names), func(name string) bool { return name == "" })
+	return slices.DeleteFunc(order.Distinct(names), func(name string) bool { return !d.serving[name] && !o.serving[name] })
 }

@@ -60,6 +60,11 @@ func (d *Collected) collectRequests(s *request.Set, window *Capture) {
 			d.put(diffKey{Kind: Request, Name: m.Name}, &metrics[i])
 		}
 	}
+	for proc, p := range s.Places() {
+		if p.Role != "" {
+			d.serving[diffRank(s, proc)] = true
+		}
+	}
 	stages, ranks := c.stage.Text(), c.rank.Text()
 	for codes, g := range c.groups {
 		d.put(diffKey{Stage, stages[codes>>32], ranks[uint32(codes)]}, g)

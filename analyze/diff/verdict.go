@@ -23,9 +23,20 @@ const minWeight = 0.01
 
 // words returns the verdict: what is different about the load, what users notice, and which stage and kernel it comes from.
 func (d *Diff) words(rows *diffRows) string {
+	says := d.says(rows)
+	for i, text := range says[1:] {
+		if strings.HasPrefix(text, "No ") || strings.HasPrefix(text, "Not ") {
+			says[i+1] = "n" + text[1:]
+		}
+	}
+	return strings.Join(says, "; ")
+}
+
+// says returns the parts of the verdict.
+func (d *Diff) says(rows *diffRows) []string {
 	says := append(d.setupInWords(), d.lengths()...)
 	if d.same() {
-		return strings.Join(append(says, "No difference"), "; ")
+		return append(says, "No difference")
 	}
 	if !d.tested() {
 		paces, which := d.paces((*pace.Pace).Slower), "a"
@@ -34,8 +45,8 @@ func (d *Diff) words(rows *diffRows) string {
 		}
 		says = append(append(says, paces...), "Not enough data to tell "+which+" change from noise; rows are sorted by how much they moved the total")
 		says = append(says, d.paces((*pace.Pace).Same)...)
-		says = slices.Concat(says, d.within(), d.large(nil))
-		return strings.Join(append(says, d.visible()...), "; ")
+		says = slices.Concat(says, d.within(), order.Each(d.large(nil), d.plain))
+		return append(says, d.visible()...)
 	}
 	differ := len(says)
 	reasons, follow := d.reasons()
@@ -46,7 +57,8 @@ func (d *Diff) words(rows *diffRows) string {
 	if devices {
 		says = append(says, d.within()...) // a time says more than sums
 	}
-	says = append(says, d.large(told)...)
+	large := d.large(told)
+	says = append(says, order.Each(large, d.plain)...)
 	for _, r := range told {
 		says = append(says, d.sentence(r, rows))
 	}
@@ -58,7 +70,7 @@ func (d *Diff) words(rows *diffRows) string {
 		says = append(says, words.Counted(n, "change")+" muted")
 	}
 	says = append(says, d.visible()...)
-	return strings.Join(append(says, d.countOthers(slices.Concat(told, d.muted), len(says) > differ)...), "; ")
+	return append(says, d.countOthers(slices.Concat(told, large, d.muted), len(says) > differ)...)
 }
 
 // following reports the load that follows from other changes: only by name if such changes are known.
@@ -81,9 +93,9 @@ func (d *Diff) setupInWords() []string {
 	return []string{"Setup differs: " + strings.Join(list, ", ")}
 }
 
-// large reports the step and the device time that moved by more than all of told, although they are not significant: the
-// largest cost comes first, and says itself how sure it is. It reports the step in any case if nothing else is reported.
-func (d *Diff) large(told []*Row) (says []string) {
+// large returns the step and the device time that moved by more than all of told, although they are not significant: the
+// largest cost comes first, and says itself how sure it is. It returns the step in any case if nothing else is reported.
+func (d *Diff) large(told []*Row) (rows []*Row) {
 	if d.Before.Requests > 0 || d.After.Requests > 0 {
 		return nil
 	}
@@ -109,10 +121,10 @@ func (d *Diff) large(told []*Row) (says []string) {
 		}
 		moved := distribution.Abs(best.Moved())
 		if moved > most && d.part(best, moved) >= largePart || kind == Step && len(told) == 0 {
-			says = append(says, d.plain(best))
+			rows = append(rows, best)
 		}
 	}
-	return says
+	return rows
 }
 
 // largePart is the part of a step's time above which a change is reported even if it may be chance.
@@ -172,24 +184,31 @@ func (d *Diff) countOthers(told []*Row, any bool) (says []string) {
 		says = append(says, fmt.Sprintf("No difference that matters: %s changed, each by less than %.0f %% of the total", words.Counted(small, "row"), 100*minWeight))
 	case others+small+fresh+gone == 0:
 		says = append(says, "no other significant difference")
-	case others+small > 0:
+	case others > 0:
 		says = append(says, words.Counted(others+small, "other row")+" changed")
+	case small > 0:
+		says = append(says, fmt.Sprintf("%s changed, by less than %.0f %% of the total each", words.Counted(small, "other row"), 100*minWeight))
 	}
-	if fresh+gone > 0 {
+	switch {
+	case min(fresh, gone) > 0:
 		says = append(says, fmt.Sprintf("%d new and %d gone", fresh, gone))
+	case fresh > 0:
+		says = append(says, fmt.Sprintf("%d new", fresh))
+	case gone > 0:
+		says = append(says, fmt.Sprintf("%d gone", gone))
 	}
-	if r, n := d.untested(); n > 0 {
-		says = append(says, fmt.Sprintf("not enough data for %s, of which %s moved most", words.Counted(n, "row"), d.plain(r)))
+	if r, n := d.untested(told); n > 0 {
+		says = append(says, fmt.Sprintf("not enough data for %s, of which %s moved most", words.Counted(n, "row"), d.numberInWords(r, r.movedBy())))
 	}
 	return says
 }
 
-// untested returns how many rows that may matter have too little data, and which of them moved the total most.
-func (d *Diff) untested() (most *Row, n int) {
+// untested returns how many rows that may matter, and are not told, have too little data, and which of them moved the total most.
+func (d *Diff) untested(told []*Row) (most *Row, n int) {
 	for i := range d.Rows {
 		r := &d.Rows[i]
 		known := r.Mean.Tells() || (r.only() || r.Kind == GPU) && r.Total.Tells()
-		if known || r.Changed() || r.Kind == Step && d.annotated((*compare.Change).Tested) || d.part(r, r.Moved()) < minWeight {
+		if known || r.Changed() || slices.Contains(told, r) || r.Kind == Step && d.annotated((*compare.Change).Tested) || d.part(r, r.Moved()) < minWeight {
 			continue
 		}
 		if n++; most == nil || distribution.Abs(r.Moved()) > distribution.Abs(most.Moved()) {
@@ -287,7 +306,10 @@ func (d *Diff) sentence(r *Row, rows *diffRows) string {
 }
 
 // plain says how a row changed.
-func (d *Diff) plain(r *Row) string {
+func (d *Diff) plain(r *Row) string { return d.numberInWords(r, r.telling()) }
+
+// numberInWords says how a number of a row changed.
+func (d *Diff) numberInWords(r *Row, n *diffNumber) string {
 	text := nameInWords(r)
 	switch r.Kind {
 	case Step:
@@ -306,11 +328,11 @@ func (d *Diff) plain(r *Row) string {
 	case r.After.N == 0:
 		text += fmt.Sprintf(" is gone: it took %s%s", table.InWords(r.Before.PerUnit/10), d.perUnit(r))
 	default:
-		what, change, before, after := r.telling()
+		what, before, after := n.name, int64(n.value(&r.Before)), int64(n.value(&r.After))
 		if unit := d.unit(r); what == "total" && unit != perSecond.String() {
 			what += " per " + unit
 		}
-		text += fmt.Sprintf(" %s %s%s", what, compare.PairInWords(before, after), change.InBrackets())
+		text += fmt.Sprintf(" %s %s%s", what, compare.PairInWords(before, after), n.change(r).InBrackets())
 		if b, a := r.Before.rate(), r.After.rate(); r.Kind.profiled() && r.Kind != GPU && math.Abs(b-a) > compare.MinChange*b {
 			text += fmt.Sprintf(", %s -> %s%s", words.ThreeDigits(b), words.ThreeDigits(a), d.perUnit(r))
 		}
@@ -346,26 +368,32 @@ func (d *Diff) unit(r *Row) string {
 
 // telling returns the most telling number of the row: the total if profiled, otherwise the
 // median, unless another one changed more than twice as much.
-func (r *Row) telling() (what string, c *compare.Change, before, after int64) {
+func (r *Row) telling() (telling *diffNumber) {
 	most := 0.0
-	numbers := diffNumbers[:] // the total first
-	if !r.Kind.profiled() {
-		numbers = slices.Concat(diffNumbers[1:], diffNumbers[:1])
+	numbers := [...]int{1, 2, 3, 0}
+	if r.Kind.profiled() {
+		numbers = [...]int{0, 1, 2, 3}
 	}
-	for _, n := range numbers {
+	for _, i := range numbers {
+		n := &diffNumbers[i]
 		of := n.change(r)
-		if c != nil && (!of.Matters() || of.Size() <= 2*most || r.Kind.profiled() && most > 0) {
+		if telling != nil && (!of.Matters() || of.Size() <= 2*most || r.Kind.profiled() && most > 0) {
 			continue
 		}
-		what, c, before, after, most = n.name, of, n.of(&r.Before), n.of(&r.After), 0
-		if n.tenths {
-			before, after = before/10, after/10
-		}
+		telling, most = n, 0
 		if of.Matters() {
 			most = of.Size()
 		}
 	}
-	return what, c, before, after
+	return telling
+}
+
+// movedBy returns the number that shows by how much the row moved the total. A median may be the same all the while.
+func (r *Row) movedBy() *diffNumber {
+	if r.Kind.profiled() {
+		return &diffNumbers[0]
+	}
+	return &diffNumbers[3]
 }
 
 // waitsChanged reports whether requests wait longer or shorter than before, by a part of their time that everyone sees.
