@@ -175,7 +175,7 @@ func (p *printer) blocks() {
 
 // roleBlocks draws a role and its lead ranks, or one block for both if there is only one.
 func (p *printer) roleBlocks(role *Series, ranks []Series) {
-	leads, left := Busiest(ranks)
+	leads, left := Busiest(ranks, func(string) bool { return false })
 	if len(leads) == 1 {
 		p.drawing.Add(fmt.Sprintf("%s, %s", &leads[0].Location, words.Counted(len(ranks), "rank")), p.rankCurves(role, true))
 		return
@@ -191,8 +191,9 @@ func (p *printer) roleBlocks(role *Series, ranks []Series) {
 	}
 }
 
-// Busiest returns the lead ranks with the most running requests, as many as a figure has room for, and how many others there are.
-func Busiest(ranks []Series) (leads []*Series, left int) {
+// Busiest returns the lead ranks that are named, and those with the most running requests, as many as a figure has room for, and how
+// many others there are.
+func Busiest(ranks []Series, named func(rank string) bool) (leads []*Series, left int) {
 	for i := range ranks {
 		if ranks[i].Lead {
 			leads = append(leads, &ranks[i])
@@ -210,7 +211,9 @@ func Busiest(ranks []Series) (leads []*Series, left int) {
 		return sum
 	}
 	busiest := slices.Clone(leads)
-	slices.SortStableFunc(busiest, func(x, y *Series) int { return cmp.Compare(running(y), running(x)) })
+	slices.SortStableFunc(busiest, func(x, y *Series) int {
+		return cmp.Or(order.Bool(named(y.Location.String()), named(x.Location.String())), cmp.Compare(running(y), running(x)))
+	})
 	left = len(leads) - maxRanks
 	return slices.DeleteFunc(leads, func(s *Series) bool { return !slices.Contains(busiest[:maxRanks], s) }), left
 }

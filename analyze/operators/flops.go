@@ -188,6 +188,6 @@ func (o *Operators) noteLengths(t *table.Table) {
 		}
 	}
 	if paged > 0 {
-		t.Note("not enough data for FLOPs of %s: they read keys and values from a cache, and shapes do not tell how long the sequences are", words.Counted(paged, "row"))
+		t.Note("not enough data for FLOPs of %s: keys and values come from a cache, and shapes do not tell how long the sequences are", words.Counted(paged, "row"))
 	}
 }

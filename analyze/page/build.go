@@ -37,7 +37,7 @@ func Overview(o *overview.Overview, made Provenance, shorten func([]*table.Table
 		sections = append(sections, Requests(o, timeline, src)...)
 	}
 	if o.GPUs != nil {
-		sections = joinOverTime(sections, GPUsOverTime(o.OverTime, timeline, src))
+		sections = joinOverTime(sections, GPUsOverTime(o.OverTime, timeline, o.Findings, src))
 	}
 	if o.Series != nil {
 		sections = joinOverTime(sections, LogsOverTime(o, src))
@@ -152,7 +152,7 @@ func inputs(o *overview.Overview) Section {
 func Requests(o *overview.Overview, timeline *load.Timeline, src Source) []Section {
 	m, set := &o.Measured, o.Requests
 	list := []Section{
-		Timeline(timeline, m.Changes, src), Latencies(set, o.Goodput, src), Tail(set, m.Tail, src),
+		Timeline(timeline, m.Changes, o.Findings, src), Latencies(set, o.Goodput, src), Tail(set, m.Tail, src),
 		Waterfalls(set, m.Run(), o.Findings, m.Tail, src), Stages(set, m.RankLoads, timeline.From, timeline.To, src),
 	}
 	notes := document.SampleNotes(o.Diags)

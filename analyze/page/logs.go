@@ -12,6 +12,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/overview"
 	"github.com/sgtrace/sgtrace/analyze/page/chart"
+	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/telemetry"
 	"github.com/sgtrace/sgtrace/analyze/words"
@@ -65,10 +66,11 @@ func loggedFigure(o *overview.Overview, drawn []load.Block, ranks []int, src Sou
 		r := &l.Ranks[i]
 		return telemetry.Zero(r.Mean(series.Running)), telemetry.Zero(r.Total(series.NewTokens))
 	}
+	named := ranksNamed(o.Findings)
 	shown := slices.SortedStableFunc(slices.Values(ranks), func(x, y int) int {
 		runningX, tokensX := busy(x)
 		runningY, tokensY := busy(y)
-		return cmp.Or(cmp.Compare(runningY, runningX), cmp.Compare(tokensY, tokensX))
+		return cmp.Or(order.Bool(named(l.Ranks[y].Where.String()), named(l.Ranks[x].Where.String())), cmp.Compare(runningY, runningX), cmp.Compare(tokensY, tokensX))
 	})
 	shown = slices.Sorted(slices.Values(shown[:min(len(shown), chart.Hues)]))
 	blocks := order.Each(shown, func(i int) load.Block { return drawn[i] })
@@ -77,9 +79,20 @@ func loggedFigure(o *overview.Overview, drawn []load.Block, ranks []int, src Sou
 	f.ID, f.Shows = "logs-"+f.Role, ofLogs
 	f.Title = fmt.Sprintf("Logs of %s, %s", cmp.Or(f.Role, "servers"), words.Counted(len(ranks), "rank"))
 	if len(shown) < len(ranks) {
-		f.Notes = append(f.Notes, fmt.Sprintf("%d of %d ranks are drawn, those with most running requests; the command prints all", len(shown), len(ranks)))
+		f.Notes = append(f.Notes, fmt.Sprintf("%d of %d ranks are drawn, those that findings are about and those with most running requests; the command prints all", len(shown), len(ranks)))
 	}
 	return f
+}
+
+// ranksNamed returns a function that reports whether a finding is about the rank with a name. Figures of few ranks draw these first.
+func ranksNamed(findings []finding.Finding) func(rank string) bool {
+	names := map[string]bool{}
+	for i := range findings {
+		if at := &findings[i].At; at.Scope == place.OneRank {
+			names[at.String()] = true
+		}
+	}
+	return func(rank string) bool { return names[rank] }
 }
 
 // maxPanels limits the panels of a figure of metrics, to keep it readable.
@@ -88,6 +101,8 @@ const maxPanels = 24
 // metricsFigure makes the figure of all other metrics.
 func metricsFigure(o *overview.Overview, src Source) *Figure {
 	d, left := o.Metrics.Drawing()
+	named := ranksNamed(o.Findings)
+	slices.SortStableFunc(d.Blocks, func(x, y load.Block) int { return order.Bool(named(y.Title), named(x.Title)) })
 	f := seriesFigure(o, o.Metrics.Grid, d.Blocks, src.Command("--timeline", "--table=metrics.timeline"))
 	f.ID, f.Title, f.Shows = "metrics", "Other metrics", append([]finding.Kind{finding.GPU, finding.Host}, ofLogs...)
 	body := f.Body.(*chart.Panels)
@@ -109,7 +124,10 @@ func seriesFigure(o *overview.Overview, grid *load.Grid, blocks []load.Block, co
 	if span.N < 2 {
 		return f // one scrape makes no curve
 	}
-	body.Panels = seriesPanels(blocks, span)
+	var most int
+	if body.Panels, most = seriesPanels(blocks, span); most > chart.Hues {
+		f.Notes = append(f.Notes, fmt.Sprintf("%d of %d places are drawn, first those that findings are about; the command prints all", chart.Hues, most))
+	}
 	for i := range o.Findings {
 		if at := &o.Findings[i]; at.Since > body.From && at.Since < body.To {
 			body.Marks = append(body.Marks, chart.Mark{First: at.Since - at.Within, Time: at.Since, Last: at.Since + at.Within, Label: strconv.Itoa(i + 1), Text: at.Text})
@@ -125,7 +143,9 @@ func seriesFigure(o *overview.Overview, grid *load.Grid, blocks []load.Block, co
 	return f
 }
 
-func seriesPanels(blocks []load.Block, span load.Span) []chart.Panel {
+// seriesPanels also returns how many curves a panel would have with those for which there is no room.
+func seriesPanels(blocks []load.Block, span load.Span) (list []chart.Panel, most int) {
+	all := map[string]int{} // by title
 	titles := order.EachRow(blocks, func(b *load.Block) string { return b.Title })
 	titles = chart.ShortNames(titles)
 	var panels order.Groups[string, chart.Panel] // by title
@@ -133,6 +153,8 @@ func seriesPanels(blocks []load.Block, span load.Span) []chart.Panel {
 		for _, c := range blocks[i].Curves {
 			title, unit, size := axisOf(c.Name, c.Unit)
 			p := panels.Of(title)
+			all[title]++
+			most = max(most, all[title])
 			if p.Title, p.Unit = title, unit; len(p.Curves) == chart.Hues {
 				continue
 			}
@@ -143,7 +165,7 @@ func seriesPanels(blocks []load.Block, span load.Span) []chart.Panel {
 			p.Curves = append(p.Curves, curve)
 		}
 	}
-	return slices.DeleteFunc(panels.List, func(p chart.Panel) bool { return len(appendPanel(nil, p)) == 0 })
+	return slices.DeleteFunc(panels.List, func(p chart.Panel) bool { return len(appendPanel(nil, p)) == 0 }), most
 }
 
 // axisOf returns the title and unit of the panel for a metric, and the size by which to divide its values.

@@ -85,6 +85,28 @@ func TestLogsOverTime(t *testing.T) {
 	}
 }
 
+// Of many ranks, a figure draws the one that a finding is about, although it has the fewest requests.
+func TestNamedRankIsDrawn(t *testing.T) {
+	set := series.New(trace.NewSymbols(), &trace.Diags{})
+	f := set.Fill("m", "test")
+	server := f.Server(series.Server{Name: "s", Role: "decode"})
+	for dp := range int16(2 * chart.Hues) {
+		p := f.Place(series.Place{Server: server, Rank: trace.Rank{TP: -1, PP: -1, DP: dp, EP: -1}, GPU: series.NoGPU})
+		for i := range 60 {
+			f.Add(f.Series(series.Running, p), loggedFrom+trace.Time(5*i)*1e9, float64(dp+1))
+			f.Add(f.Series(series.KVTokens, p), loggedFrom+trace.Time(5*i)*1e9, float64(dp+1))
+		}
+	}
+	set.Finish(series.Known{})
+	o := overview.New(overview.Input{Series: set, Diags: &trace.Diags{}})
+	o.Findings = []finding.Finding{{Text: "slow", At: o.Logged.Ranks[0].Where, Since: loggedFrom + 100e9}}
+	for _, f := range LogsOverTime(o, Source{Inputs: []string{"x"}}).Figures {
+		if body, ok := f.Body.(*chart.Panels); ok && (len(body.Panels[0].Curves) != chart.Hues || slices.Max(body.Panels[0].Curves[0].Values) != 1 || !strings.Contains(f.Notes[0], "10 of 20 ")) {
+			t.Errorf("%s: %d curves, the first up to %g, %q", f.Title, len(body.Panels[0].Curves), slices.Max(body.Panels[0].Curves[0].Values), f.Notes)
+		}
+	}
+}
+
 // Tiles show the maximum of each number, and where it was.
 func TestTilesOfLogs(t *testing.T) {
 	var got []string

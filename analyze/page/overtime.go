@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -17,12 +18,12 @@ import (
 
 // GPUsOverTime makes the section about devices over time, with the times at which they changed. If requests is not
 // nil and the recording covers at least a quarter of their time, it uses their time axis.
-func GPUsOverTime(t *overtime.Timeline, requests *load.Timeline, src Source) Section {
+func GPUsOverTime(t *overtime.Timeline, requests *load.Timeline, findings []finding.Finding, src Source) Section {
 	s := Section{ID: "time", Title: overTime}
 	if len(t.Devices) == 0 {
 		return s
 	}
-	b := newOvertimeBuilder(t)
+	b := newOvertimeBuilder(t, ranksNamed(findings))
 	f := &Figure{ID: "gpus-over-time", Shows: []finding.Kind{finding.GPU}, Title: "GPUs", Defined: "GPUs over time", Command: src.Command("--timeline", "--table=timeline.gpus"),
 		Caption: fmt.Sprintf("Each point is %s. Busy and communication are shares of the time that was recorded.", durationText(t.Bucket))}
 	body := &chart.Panels{From: b.span.Start, To: t.Start(b.span.First+b.span.N-1) + trace.Time(t.Bucket), Times: middles(&t.Grid, b.span), Panels: b.panels()}
@@ -43,7 +44,7 @@ func GPUsOverTime(t *overtime.Timeline, requests *load.Timeline, src Source) Sec
 		f.Caption += " Bands are changes, by number, as wide as the time of the change is uncertain (95 %)."
 	}
 	if left := len(t.Devices) - len(b.devices); left > 0 {
-		f.Notes = append(f.Notes, fmt.Sprintf("the first %d of %d devices are drawn; the command prints all", len(b.devices), len(t.Devices)))
+		f.Notes = append(f.Notes, fmt.Sprintf("%d of %d devices are drawn, first those that findings are about; the command prints all", len(b.devices), len(t.Devices)))
 	}
 	if n := len(t.Spans) - 1; n > 0 {
 		f.Notes = append(f.Notes, fmt.Sprintf("the longest of %d recordings is drawn, which are far apart; the command prints all", n+1))
@@ -81,10 +82,13 @@ type overtimeBuilder struct {
 	names   []string
 }
 
-func newOvertimeBuilder(t *overtime.Timeline) *overtimeBuilder {
+func newOvertimeBuilder(t *overtime.Timeline, named func(rank string) bool) *overtimeBuilder {
 	b := &overtimeBuilder{Timeline: t, span: longest(t.Spans)}
 	const most = 8
-	for i := range t.Devices[:min(most, len(t.Devices))] {
+	shown := order.Sorted(len(t.Devices), func(x, y int) int {
+		return cmp.Or(order.Bool(named(t.Name(&t.Devices[y])), named(t.Name(&t.Devices[x]))), cmp.Compare(x, y))
+	})
+	for _, i := range slices.Sorted(slices.Values(shown[:min(most, len(shown))])) {
 		b.devices = append(b.devices, &t.Devices[i])
 		b.names = append(b.names, t.Name(&t.Devices[i]))
 	}

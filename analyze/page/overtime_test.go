@@ -40,7 +40,7 @@ func sampleOverTime() *overtime.Timeline {
 // Curves have the values of the cells in the longest span, and nothing where nothing
 // was recorded. Minor counters have no curve.
 func TestGPUsOverTime(t *testing.T) {
-	s := GPUsOverTime(sampleOverTime(), nil, Source{})
+	s := GPUsOverTime(sampleOverTime(), nil, nil, Source{})
 	body := s.Figures[0].Body.(*chart.Panels)
 	var titles []string
 	for _, p := range body.Panels {
@@ -73,7 +73,7 @@ func TestGPUsOverTimeHaveTheAxisOfRequests(t *testing.T) {
 		{requests(8400, 1000), 500, 8500},
 		{requests(8_400_000, 1_000_000), 1000, 3000},
 	} {
-		body := GPUsOverTime(sampleOverTime(), &c.requests, Source{}).Figures[0].Body.(*chart.Panels)
+		body := GPUsOverTime(sampleOverTime(), &c.requests, nil, Source{}).Figures[0].Body.(*chart.Panels)
 		if body.From != c.from || body.To != c.to {
 			t.Errorf("from %d to %d, want %d to %d", body.From, body.To, c.from, c.to)
 		}
@@ -82,7 +82,7 @@ func TestGPUsOverTimeHaveTheAxisOfRequests(t *testing.T) {
 
 // If there is a section about requests over time, the activity of devices is in that section.
 func TestRequestsAndGPUsShareASection(t *testing.T) {
-	s := GPUsOverTime(sampleOverTime(), nil, Source{})
+	s := GPUsOverTime(sampleOverTime(), nil, nil, Source{})
 	both := joinOverTime([]Section{{Title: "Latency"}, {Title: overTime, Figures: []*Figure{{}}}, {Title: "Stages"}}, s)
 	if len(both) != 3 || len(both[1].Figures) != 1+len(s.Figures) {
 		t.Errorf("%d sections: %+v", len(both), both)
@@ -90,7 +90,7 @@ func TestRequestsAndGPUsShareASection(t *testing.T) {
 	if alone := joinOverTime(nil, s); len(alone) != 1 || alone[0].Title != overTime {
 		t.Errorf("%+v", alone)
 	}
-	if none := joinOverTime(nil, GPUsOverTime(&overtime.Timeline{}, nil, Source{})); len(none) != 0 {
+	if none := joinOverTime(nil, GPUsOverTime(&overtime.Timeline{}, nil, nil, Source{})); len(none) != 0 {
 		t.Errorf("%+v", none)
 	}
 }

@@ -118,8 +118,12 @@ func loggedTiles(l *telemetry.Logged) (list []Tile) {
 		if at < 0 {
 			continue
 		}
+		name := x.name
+		if pool := l.Ranks[at].Pool(); x.metric == series.KVUsage && pool != name {
+			name = strings.ToUpper(pool[:1]) + pool[1:]
+		}
 		_, unit, size := axisOf("", l.Set.Metric(x.metric).Unit)
-		list = append(list, Tile{Name: x.name, Value: chart.InUnit(unit, most/size), Unit: "at most", Detail: "on " + l.Ranks[at].Where.String(), State: Neutral, Href: "#time"})
+		list = append(list, Tile{Name: name, Value: chart.InUnit(unit, most/size), Unit: "at most", Detail: "on " + l.Ranks[at].Where.String(), State: Neutral, Href: "#time"})
 	}
 	return list
 }

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -18,9 +19,9 @@ import (
 )
 
 // Timeline makes the section about load and latency over time, with their changes marked. changes may be nil.
-func Timeline(t *load.Timeline, changes *change.Changes, src Source) Section {
+func Timeline(t *load.Timeline, changes *change.Changes, findings []finding.Finding, src Source) Section {
 	s := Section{ID: "time", Title: overTime}
-	b := timelineBuilder{Timeline: t, command: src.Command("--timeline")}
+	b := timelineBuilder{Timeline: t, command: src.Command("--timeline"), named: ranksNamed(findings)}
 	if changes != nil {
 		b.addChanges(&s, changes)
 	}
@@ -50,6 +51,7 @@ type timelineBuilder struct {
 	*load.Timeline
 	command string
 	marks   []chart.Mark
+	named   func(rank string) bool
 }
 
 // addChanges adds the changes as marks and sentences.
@@ -62,7 +64,7 @@ func (b *timelineBuilder) addChanges(s *Section, c *change.Changes) {
 	}
 	switch {
 	case c.Series == 0:
-		s.Lead = "Changes were not searched: there are too few requests."
+		s.Lead = "Changes were not searched: " + cmp.Or(c.Check().Reason, "there are too few requests") + "."
 	case len(c.List) == 0:
 		s.Lead = fmt.Sprintf("Nothing changed: %d series were searched.", c.Series)
 	default:
@@ -109,7 +111,7 @@ func spreadPanel(name string, list []load.Spread) chart.Panel {
 
 // roleFigure makes the figure of the servers of a role, with a curve for each lead rank if there are several.
 func (b *timelineBuilder) roleFigure(role *load.Series, ranks []load.Series) *Figure {
-	leads, left := load.Busiest(ranks)
+	leads, left := load.Busiest(ranks, b.named)
 	var panels []chart.Panel
 	level := func(title string, unit table.Unit, of func(*load.Point) float64) {
 		panels = appendPanel(panels, chart.Panel{Title: title, Unit: unit, Curves: placeCurves(leads, func(s *load.Series) []float64 { return levels(s, of) })})
@@ -140,7 +142,7 @@ func (b *timelineBuilder) roleFigure(role *load.Series, ranks []load.Series) *Fi
 	f.ID = "load-" + f.Role
 	f.Shows = []finding.Kind{finding.Load, finding.Limit, finding.Memory, finding.Imbalance, finding.Lifecycle, finding.Change, finding.Transfer}
 	if left > 0 {
-		f.Notes = append(f.Notes, fmt.Sprintf("%d of %d lead ranks are drawn, those with most running requests; with --format csv the command prints all", len(leads), len(leads)+left))
+		f.Notes = append(f.Notes, fmt.Sprintf("%d of %d lead ranks are drawn, those that findings are about and those with most running requests; with --format csv the command prints all", len(leads), len(leads)+left))
 	}
 	return f
 }

@@ -1,13 +1,13 @@
 package rank
 
 import (
-	"fmt"
 	"math"
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/request"
@@ -74,7 +74,7 @@ func (r *Ranks) measureLoads(of *place.RankSet, all load.Bulk) {
 		}
 	}
 	if unknown > 0 {
-		r.notes = append(r.notes, fmt.Sprintf("%d times, a rank that works for a request is left out: its role is unknown", unknown))
+		r.notes = append(r.notes, words.Counted(unknown, "time")+", a rank that works for a request is left out: its role is unknown")
 	}
 	r.divideLoads()
 }

@@ -164,7 +164,7 @@ func (t *Tail) noteSizes(r *table.Table, c *Comparison) {
 	var fits []string
 	add := func(what string, list []distribution.SizeFit) {
 		for group, f := range list {
-			if f.N > 0 {
+			if f.N > 0 && (f.Base != 0 || f.PerToken != 0) { // its stages were traced
 				fits = append(fits, fmt.Sprintf("%s %s + %s per token%s", what,
 					words.Nearly(int64(f.Base)), words.Nearly(int64(f.PerToken)), words.Aside(t.Peers.Name(int32(group)))))
 			}

@@ -430,7 +430,7 @@ func (t *Tail) stallsReport() *table.Table {
 		rows = append(rows, stallRow{&x.List[i], i + 1})
 	}
 	ofCulprit := func(r *R, n int64) table.Cell { return table.Cell{N: n, Unknown: r.Culprit == request.None} }
-	title := fmt.Sprintf("Prefills held up decoding %d times for %s or more", len(x.List), words.Nearly(x.Limit))
+	title := fmt.Sprintf("Prefills held up decoding %s for %s or more", words.Counted(len(x.List), "time"), words.Nearly(x.Limit))
 	out := table.New("sgtrace.report.stalls/v1", title, rows, []table.Field[R]{
 		table.TextColumn("stall", "number of the stall, by cost", func(r *R) string { return strconv.Itoa(r.number) }).InDetail(),
 		table.TimeColumn("time", "last token before the stall, Unix time", func(r *R) trace.Time { return r.From }),

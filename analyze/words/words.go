@@ -165,10 +165,14 @@ func Thousands(n int64) string {
 	return s
 }
 
-// Counted formats a number of things: "1 request", "2 requests".
+// Counted formats a number of things: "1 request", "2 requests", "2 kernels of 1 MB or more".
 func Counted(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing
+	}
+	thing, of, found := strings.Cut(thing, " of ")
+	if found {
+		of = " of " + of
 	}
 	ending := "s"
 	for _, hiss := range [...]string{"s", "x", "ch", "sh"} {
@@ -176,7 +180,7 @@ func Counted(n int, thing string) string {
 			ending = "es"
 		}
 	}
-	return Thousands(int64(n)) + " " + thing + ending
+	return Thousands(int64(n)) + " " + thing + ending + of
 }
 
 // IsOrAre returns the verb for a number of things.

@@ -40,3 +40,15 @@ func TestNearly(t *testing.T) {
 		}
 	}
 }
+
+func TestCounted(t *testing.T) {
+	for want, of := range map[string]func() string{
+		"1 kernel of 1 MB or more":      func() string { return Counted(1, "kernel of 1 MB or more") },
+		"1,000 kernels of 1 MB or more": func() string { return Counted(1000, "kernel of 1 MB or more") },
+		"2 batches":                     func() string { return Counted(2, "batch") },
+	} {
+		if got := of(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
