@@ -85,12 +85,12 @@ func (r *reader) fails(b []byte, server int32) bool {
 	const looked = 400
 	if b = b[:min(len(b), looked)]; failing.In(b) == 0 {
 		if bytes.Contains(b, []byte("load_model: loading model")) || bytes.Contains(b, []byte("llama_model_loader: loaded meta data")) { // the next start
-			r.told = ""
+			r.told[server] = ""
 		}
 		return false
 	}
 	at := series.Instant{Time: r.now, Place: r.placeOf(server), Line: uint32(r.line), Count: 1}
-	if m := where.FindSubmatch(b); m != nil && r.told != "" {
+	if m := where.FindSubmatch(b); m != nil && r.told[server] != "" {
 		last := &r.f.Set.Instants[len(r.f.Set.Instants)-1]
 		last.Stack = r.f.Set.Syms.Intern(string(m[1]) + " (" + string(m[2]) + ")")
 		return true
@@ -122,7 +122,7 @@ func (r *reader) fails(b []byte, server int32) bool {
 	for i := range failures {
 		if m := failures[i].of.FindSubmatch(b); m != nil {
 			at.Kind = failures[i].kind
-			r.tell(failures[i].says(m), failures[i].follows, at)
+			r.tell(failures[i].says(m), failures[i].follows, server, at)
 			return true
 		}
 	}
@@ -130,14 +130,15 @@ func (r *reader) fails(b []byte, server int32) bool {
 }
 
 // tell adds a failure, or to the last one what a line about the same adds: the call of a device that failed, or nothing.
-func (r *reader) tell(says string, follows bool, at series.Instant) {
-	switch more, ok := strings.CutPrefix(says, r.told+": "); {
-	case r.told == says || follows && r.told != "" && !ok:
+func (r *reader) tell(says string, follows bool, server int32, at series.Instant) {
+	told := r.told[server]
+	switch more, ok := strings.CutPrefix(says, told+": "); {
+	case told == says || follows && told != "" && !ok:
 		return
-	case follows && r.told != "":
-		r.f.Explain(r.told, more)
+	case follows && told != "":
+		r.f.Explain(told, more)
 	default:
 		r.f.Instant(at, says)
 	}
-	r.told = says
+	r.told[server] = says
 }

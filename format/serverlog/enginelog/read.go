@@ -75,7 +75,7 @@ type reader struct {
 	aged       []spantable.RequestRecord
 	untimed    int
 	complaints errortext.Complaints
-	told       string // last failure of ggml since the model was loaded
+	told       map[int32]string // last failure of ggml since a server's model was loaded
 }
 
 func index(in *format.Input, opt *format.Options) (*format.Source, error) {
@@ -83,7 +83,7 @@ func index(in *format.Input, opt *format.Options) (*format.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &reader{f: opt.Series.Fill(in.Name, "request log"), around: logline.New(), name: strings.TrimSuffix(in.Name, ".log"), unit: logline.Kernel{Path: in.Path}, base: map[string]int32{}, complaints: errortext.NewComplaints(opt.Series),
+	r := &reader{f: opt.Series.Fill(in.Name, "request log"), around: logline.New(), name: strings.TrimSuffix(in.Name, ".log"), unit: logline.Kernel{Path: in.Path}, base: map[string]int32{}, complaints: errortext.NewComplaints(opt.Series), told: map[int32]string{},
 		llama: llama{now: newEnded(), prompts: map[string]int64{}}}
 	r.rows = opt.Records.Fill(r.f)
 	src := r.f.Source()
@@ -125,6 +125,10 @@ func (r *reader) take(b []byte) {
 	case w.At != 0:
 		r.stamped(w.At)
 	case r.ofUnit(b):
+	case bytes.Contains(rest, ofSeconds):
+		if s, ok := logline.After(rest, string(ofSeconds)); ok && s > 1e9 && s < 1e11 {
+			r.stamped(trace.Time(s * 1e9))
+		}
 	case len(rest) > 0 && rest[0] == '{':
 		if x, ok := logline.RecordOf(rest); ok {
 			if at, _, ok := r.around.Outer.Zoned(x.Time); ok {
@@ -161,6 +165,9 @@ func (r *reader) take(b []byte) {
 		r.complain(complaint, server)
 	}
 }
+
+// ofSeconds is before the time in lines of llama.cpp's server until 2024-08: INFO [ main] model loaded | tid="1" timestamp=1719338191.
+var ofSeconds = []byte("\" timestamp=")
 
 // ofUnit parses the stamp that the journal and syslog put before lines, "Dec 02 12:10:45 ".
 func (r *reader) ofUnit(b []byte) bool {

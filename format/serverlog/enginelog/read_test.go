@@ -35,6 +35,7 @@ func TestEnded(t *testing.T) {
 			`{"tid":"1","timestamp":1787007200,"level":"INFO","function":"print_timings","line":347,"msg":"          total time =    4000.00 ms","id_slot":0,"id_task":7}` + "\n", "16 20 ttft 0.5 40 70"},
 		"uptime":    {in("0.12.345.000 I ") + "0.13.345.000 I srv  update_slots: all slots are idle\n", "15.5 19.5 ttft 0.5 40 70"}, // 1 s before the last line, at 20.5
 		"no stamp":  {in(""), ""},
+		"field":     {in("") + "INFO [ main] x | tid=\"1\" timestamp=1787007200\n" + in(""), "16 20 ttft 0.5 40 70"},
 		"no server": {"2026-08-17T22:53:20.500Z llama_perf_context_print:        load time =     618.92 ms\n2026-08-17T22:53:20.500Z llama_perf_context_print:       total time =   20699.49 ms /   227 tokens\n", ""},
 	} {
 		records, set := readLog(t, c.text)
@@ -130,6 +131,7 @@ func TestFails(t *testing.T) {
 		{"srv  update_slots: all slots are idle\nCUDA error: misaligned address\n  current device: 0, in function launch_mul_mat_q at /x/ggml-cuda/t/../mmq.cuh:2454\n  cudaFuncSetAttribute(f)\nGGML_ASSERT: /x/ggml-cuda.cu:100: !\"CUDA error\"\nAborted\n",
 			"exception CUDA error: misaligned address in launch_mul_mat_q (mmq.cuh:2454)\ncrash was aborted\n"},
 		{"ggml/src/ggml-cuda.cu:70: CUDA error\nCUDA error: out of memory\n  current device: 1, in function alloc at ggml/src/ggml-cuda.cu:14\n", "exception CUDA error: out of memory in alloc (ggml-cuda.cu:14)\n"},
+		{"a-1  | CUDA error: invalid argument\nb-1  | CUDA error: misaligned address\n", "exception CUDA error: invalid argument\nexception CUDA error: misaligned address\n"},
 		{`D:\a\ggml-sycl\common.hpp:107: SYCL error` + "\n", "exception SYCL error\n"},
 		{"2026-08-17T22:53:20.500Z /app/src/llama-graph.cpp:185: GGML_ASSERT(a < b && \"too large\") failed\n", "exception GGML_ASSERT(a < b && \"too large\") failed, at llama-graph.cpp:185\n"},
 		{"GGML_ASSERT: /x/ggml-cuda.cu:5484: false\n", "exception GGML_ASSERT(false) failed, at ggml-cuda.cu:5484\n"},
