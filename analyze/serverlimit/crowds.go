@@ -37,11 +37,25 @@ type crowd struct {
 	came, behind   []int // indexes into Set.Requests; behind came before over
 }
 
-// An arriving request.
+// comers are requests in order of time.
+type comers []arriving
+
 type arriving struct {
 	at      trace.Time
 	request int
 }
+
+// between returns the requests that arrive in [from, to).
+func (a comers) between(from, to trace.Time) comers {
+	first := func(at trace.Time) int {
+		k, _ := slices.BinarySearchFunc(a, at, func(x arriving, at trace.Time) int { return cmp.Compare(x.at, at) })
+		return k
+	}
+	return a[first(from):first(max(from, to))]
+}
+
+// requests returns their indexes into Set.Requests.
+func (a comers) requests() []int { return order.Each(a, func(x arriving) int { return x.request }) }
 
 // A crowd has at least fewestCrowd requests in a moment, and manyTimes as many as nearly all other moments have. There is nothing to
 // compare it with in a set of fewer than fewArrivals, or before calm has passed.
@@ -57,7 +71,7 @@ const (
 // FindCrowds finds the crowds of a set.
 func FindCrowds(s *request.Set) *Crowds {
 	c := &Crowds{set: s}
-	var all []arriving
+	var all comers
 	for i := range s.AllRequests() {
 		all = append(all, arriving{s.Requests[i].Start, i})
 	}
@@ -73,7 +87,7 @@ func FindCrowds(s *request.Set) *Crowds {
 }
 
 // perMoment returns the number of arrivals in each moment.
-func perMoment(all []arriving) []int64 {
+func perMoment(all comers) []int64 {
 	counts := make([]int64, (all[len(all)-1].at-all[0].at)/moment+1)
 	for _, x := range all {
 		counts[(x.at-all[0].at)/moment]++
@@ -82,7 +96,7 @@ func perMoment(all []arriving) []int64 {
 }
 
 // findBrief finds the moments in which far more requests arrive than in others.
-func (c *Crowds) findBrief(all []arriving) {
+func (c *Crowds) findBrief(all comers) {
 	least := max(fewestCrowd, manyTimes*int(distribution.Percentile(perMoment(all), nearlyEvery)))
 	from, to := 0, 0 // of the crowd
 	for i, k := 0, 0; i < len(all); i++ {
@@ -103,7 +117,7 @@ func (c *Crowds) findBrief(all []arriving) {
 
 // add adds the crowd in all[from:to], without those that came by themselves before and after it: the part that is least likely at the rate of
 // all arrivals.
-func (c *Crowds) add(all []arriving, from, to int) {
+func (c *Crowds) add(all comers, from, to int) {
 	if to-from < fewestCrowd {
 		return
 	}
@@ -124,12 +138,12 @@ func (c *Crowds) add(all []arriving, from, to int) {
 	first := best(from, to-fewestCrowd, func(k int) float64 { return unlikely(k, to) })
 	last := best(first+fewestCrowd, to, func(k int) float64 { return unlikely(first, k) })
 	if all[first].at-all[0].at >= calm {
-		c.list = append(c.list, crowd{from: all[first].at, to: all[last-1].at, came: order.Each(all[first:last], func(x arriving) int { return x.request })})
+		c.list = append(c.list, crowd{from: all[first].at, to: all[last-1].at, came: all[first:last].requests()})
 	}
 }
 
 // findRegular finds times at which more requests arrive at equal intervals.
-func (c *Crowds) findRegular(all []arriving) {
+func (c *Crowds) findRegular(all comers) {
 	const likely = 0.05 // it takes waits, too, to make it a finding
 	begin := all[0].at
 	var list []changepoint.Observation
@@ -143,26 +157,18 @@ func (c *Crowds) findRegular(all []arriving) {
 	c.every, c.p = p.Every, p.P
 	for _, k := range p.Seen {
 		from := begin + trace.Time(p.Begin(k)*float64(moment))
-		x := crowd{from: from, to: from + trace.Time(p.Length*float64(moment))}
-		for _, r := range all {
-			if r.at >= x.from && r.at < x.to {
-				x.came = append(x.came, r.request)
-			}
-		}
-		c.list = append(c.list, x)
+		to := from + trace.Time(p.Length*float64(moment))
+		c.list = append(c.list, crowd{from: from, to: to, came: all.between(from, to).requests()})
 	}
 }
 
 // compare finds how long crowds keep servers busy, and how many requests arrive at other times. It drops those after which no fewer
 // requests arrive than before: these are the first of more.
-func (c *Crowds) compare(all []arriving) {
+func (c *Crowds) compare(all comers) {
 	const stays = 1.5
 	begin, end, beside := all[0].at, all[len(all)-1].at, 3*calm
-	between := func(from, to trace.Time) []arriving {
-		return order.Only(all, func(x arriving) bool { return x.at >= from && x.at < to })
-	}
 	c.list = slices.DeleteFunc(c.list, func(x crowd) bool {
-		before, after := between(max(begin, x.from-beside), x.from), between(x.to+1, min(end, x.to+beside))
+		before, after := all.between(max(begin, x.from-beside), x.from), all.between(x.to+1, min(end, x.to+beside))
 		return float64(len(after))/float64(max(1, min(end, x.to+beside)-x.to)) > stays*float64(len(before)+1)/float64(x.from-max(begin, x.from-beside))
 	})
 	others, length := float64(len(all)), float64(end-begin)
@@ -174,7 +180,7 @@ func (c *Crowds) compare(all []arriving) {
 			}
 		}
 		x.over = max(x.over, x.to)
-		x.behind = order.Each(between(x.to+1, x.over), func(r arriving) int { return r.request })
+		x.behind = all.between(x.to+1, x.over).requests()
 		others, length = others-float64(len(x.came)), length-float64(x.to-x.from)
 	}
 	c.otherwise = others / (length / 1e9)
