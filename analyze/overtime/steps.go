@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"gonum.org/v1/gonum/stat/combin"
+
 	"github.com/sgtrace/sgtrace/analyze/metric"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
@@ -84,7 +86,7 @@ func (s *series) otherWork() (at int, p float64) {
 	}
 	// The kinds of steps can be divided into two groups in 2^len(last) ways, and the steps of one group
 	// come first in one of at least C(n, least) orders.
-	return at, min(1, math.Exp(float64(len(last))*math.Ln2-changepoint.LogChoose(n, least)))
+	return at, min(1, math.Exp(float64(len(last))*math.Ln2-combin.LogGeneralizedBinomial(float64(n), float64(least))))
 }
 
 // gradual returns the change of steps that take longer or shorter gradually, from the beginning or

@@ -3,6 +3,8 @@ package changepoint
 import (
 	"math"
 	"slices"
+
+	"gonum.org/v1/gonum/stat/combin"
 )
 
 // Apart returns the index from which all values exceed every earlier one by a factor or more, with least or more on both sides. With few
@@ -15,7 +17,7 @@ func Apart(values []float64, factor float64, least int, level float64) []Change 
 	}
 	most := 0.0
 	for k := range values {
-		if p := math.Exp(-LogChoose(n, k)); k >= least && k <= n-least && lowest[k] >= factor*most && p <= level {
+		if p := math.Exp(-combin.LogGeneralizedBinomial(float64(n), float64(k))); k >= least && k <= n-least && lowest[k] >= factor*most && p <= level {
 			return []Change{{At: k, First: k, Last: k, To: n, P: p}}
 		}
 		most = max(most, values[k])
@@ -40,20 +42,11 @@ func ApartWithin(values []float64, factor float64, least int, level float64) (be
 			if lowest = min(lowest, values[to-1]); lowest < factor*ahead || lowest <= values[at-1] {
 				break
 			}
-			if p := math.Log(float64(n-(to-at)+1)) - LogChoose(n, to-at); to-at > longest && lowest > values[to] && lowest >= factor*behind[to+1] && p <= math.Log(level) {
+			if p := math.Log(float64(n-(to-at)+1)) - combin.LogGeneralizedBinomial(float64(n), float64(to-at)); to-at > longest && lowest > values[to] && lowest >= factor*behind[to+1] && p <= math.Log(level) {
 				longest = to - at
 				best = []Change{{At: at, First: at, Last: at, To: to, P: math.Exp(p)}, {From: at, At: to, First: to, Last: to, To: n, P: math.Exp(p)}}
 			}
 		}
 	}
 	return best
-}
-
-// LogChoose returns the natural logarithm of the number of ways to choose k of n.
-func LogChoose(n, k int) float64 {
-	of := func(n int) float64 {
-		v, _ := math.Lgamma(float64(n + 1))
-		return v
-	}
-	return of(n) - of(k) - of(n-k)
 }

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"gonum.org/v1/gonum/stat/combin"
 )
 
 // Pulses are times of equal length, at equal intervals, at which a level is lower.
@@ -359,18 +361,12 @@ func (s *pulseSearch) chance(p *Pulses) float64 {
 	often := float64(elsewhere+1) / float64(all+2)
 	chance := 0.0
 	for k := low; k <= seen; k++ {
-		chance += math.Exp(binomial(seen, k) + float64(k)*math.Log(often) + float64(seen-k)*math.Log1p(-often))
+		chance += math.Exp(combin.LogGeneralizedBinomial(float64(seen), float64(k)) + float64(k)*math.Log(often) + float64(seen-k)*math.Log1p(-often))
 	}
 	// Account for the other pulses that could have been found: with other starts, intervals, and lengths, and with
 	// an earlier or later first pulse. The more pulses, the more choices; the sum of 1/n² is π²/6.
 	places, first := p.Every/p.Length, 1+max(0, math.Floor((s.to-s.from)/p.Every)-float64(p.Count))
 	return min(1, chance*places*places*pulseLengths*first*float64(p.Count*p.Count)*math.Pi*math.Pi/6)
-}
-
-// binomial returns the logarithm of n choose k.
-func binomial(n, k int) float64 {
-	of := func(n int) float64 { v, _ := math.Lgamma(float64(n) + 1); return v }
-	return of(n) - of(k) - of(n-k)
 }
 
 // lowOf returns the number of times with enough weight (seen), and of those at which the level is lower by more
