@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/cause"
-	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/table"
@@ -86,18 +85,23 @@ func FindCrowds(s *request.Set) *Crowds {
 	return c
 }
 
-// perMoment returns the number of arrivals in each moment.
-func perMoment(all comers) []int64 {
-	counts := make([]int64, (all[len(all)-1].at-all[0].at)/moment+1)
-	for _, x := range all {
-		counts[(x.at-all[0].at)/moment]++
+// mostUsual returns the number of requests that arrive at most in nearly every moment. Between two dumps, years of moments may have none.
+func (a comers) mostUsual() int {
+	of := func(x *arriving) trace.Time { return (x.at - a[0].at) / moment }
+	var counts []int // of moments with arrivals
+	for together := range order.Runs(a, func(x, y *arriving) bool { return of(x) == of(y) }) {
+		counts = append(counts, len(together))
 	}
-	return counts
+	moments := int(of(&a[len(a)-1])) + 1
+	if at := request.PercentileIndex(moments, nearlyEvery) - (moments - len(counts)); at >= 0 {
+		return order.Nth(counts, at)
+	}
+	return 0
 }
 
 // findBrief finds the moments in which far more requests arrive than in others.
 func (c *Crowds) findBrief(all comers) {
-	least := max(fewestCrowd, manyTimes*int(distribution.Percentile(perMoment(all), nearlyEvery)))
+	least := max(fewestCrowd, manyTimes*all.mostUsual())
 	from, to := 0, 0 // of the crowd
 	for i, k := 0, 0; i < len(all); i++ {
 		for k < len(all) && all[k].at < all[i].at+moment {
@@ -145,10 +149,16 @@ func (c *Crowds) add(all comers, from, to int) {
 // findRegular finds times at which more requests arrive at equal intervals.
 func (c *Crowds) findRegular(all comers) {
 	const likely = 0.05 // it takes waits, too, to make it a finding
-	begin := all[0].at
-	var list []changepoint.Observation
-	for i, n := range perMoment(all) {
-		list = append(list, changepoint.Observation{From: float64(i), To: float64(i + 1), Value: -2 * math.Sqrt(float64(n)+3./8), Weight: 1}) // of variance 1, whatever the rate
+	const mostPieces = 4096
+	begin, end := all[0].at, all[len(all)-1].at
+	piece := max(moment, (end-begin)/mostPieces)
+	counts := make([]int, (end-begin)/piece+1)
+	for _, x := range all {
+		counts[(x.at-begin)/piece]++
+	}
+	list, seconds := make([]changepoint.Observation, len(counts)), float64(piece)/1e9
+	for i, n := range counts {
+		list[i] = changepoint.Observation{From: float64(i) * seconds, To: float64(i+1) * seconds, Value: -2 * math.Sqrt(float64(n)+3./8), Weight: 1} // of variance 1, whatever the rate
 	}
 	p := changepoint.FindPulses(list)
 	if p.P > likely {
@@ -156,8 +166,8 @@ func (c *Crowds) findRegular(all comers) {
 	}
 	c.every, c.p = p.Every, p.P
 	for _, k := range p.Seen {
-		from := begin + trace.Time(p.Begin(k)*float64(moment))
-		to := from + trace.Time(p.Length*float64(moment))
+		from := begin + trace.Time(p.Begin(k)*1e9)
+		to := from + trace.Time(p.Length*1e9)
 		c.list = append(c.list, crowd{from: from, to: to, came: all.between(from, to).requests()})
 	}
 }

@@ -3,6 +3,7 @@ package serverlimit
 import (
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -65,5 +66,30 @@ func TestCrowds(t *testing.T) {
 		if text := got.text(80); c.n == 1 && !strings.HasPrefix(text, "80 requests arrived at once at ") || c.n > 1 && !strings.Contains(text, " times, every 40 s, about ") {
 			t.Error(text)
 		}
+	}
+}
+
+// Dumps of two runs that are a decade apart: each has its crowd, and the seconds between them, which are many, take no memory.
+func TestCrowdsOfADecade(t *testing.T) {
+	const decade = 10 * 365 * 24 * 3600
+	var times []float64
+	for _, begin := range []float64{0, decade} {
+		for k := range 600 {
+			times = append(times, begin+float64(k)/5)
+		}
+		for range 80 {
+			times = append(times, begin+100)
+		}
+	}
+	s := arrivalsAt(times)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	got := FindCrowds(s)
+	runtime.ReadMemStats(&after)
+	if len(got.list) != 2 || got.every != 0 {
+		t.Errorf("%d crowds every %g s, want 2", len(got.list), got.every)
+	}
+	if bytes := after.TotalAlloc - before.TotalAlloc; bytes > 100<<20 { // a number for each second is 2.5 GB
+		t.Errorf("%d bytes were allocated", bytes)
 	}
 }
