@@ -190,10 +190,11 @@ func (o *Overview) measureRequests() {
 		o.Goodput = requests.MeasureGoodput(s, o.SLO)
 	}
 	seconds := float64(o.To-o.From) / 1e9
-	if seconds <= 0 {
+	started := len(s.Requests) - e.Outside
+	if seconds <= 0 || started < 2 { // one request has no rate
 		return
 	}
-	o.RequestRate = float64(len(s.Requests)-e.Outside) / seconds
+	o.RequestRate = float64(started) / seconds
 	o.PromptRate = sumKnown(s, func(m *request.Metrics) int64 { return m.PromptTokens }) / seconds
 	o.OutputRate = sumKnown(s, func(m *request.Metrics) int64 { return m.CompletionTokens }) / seconds
 }

@@ -46,6 +46,7 @@ const (
 	panelHeight = 84
 	panelGap    = 26
 	panelsLeft  = 58
+	pinWidth    = 17 // also in time.js
 )
 
 func (p *Panels) Draw() (Drawing, error) {
@@ -167,16 +168,17 @@ func (p *Panels) drawMarks(s *svg, x clock, f frame) {
 	s.close("svg")
 	free := math.Inf(-1)
 	for _, m := range p.Marks {
-		place := x.position(p.within(m.Time))
-		if f.x(place) <= free {
-			continue
+		place, class := x.position(p.within(m.Time)), "mark pin"
+		if f.x(place) > free {
+			free = f.x(place) + pinWidth
+		} else {
+			class += " off" // until the reader zooms in
 		}
-		s.open("g", "class", "mark pin", "data-at", strconv.FormatFloat(part(place), 'f', -1, 64), "transform", "translate("+px(f.x(place))+" "+px(f.top-10)+")")
+		s.open("g", "class", class, "data-at", strconv.FormatFloat(part(place), 'f', -1, 64), "transform", "translate("+px(f.x(place))+" "+px(f.top-10)+")")
 		s.title(m.Label + ": " + m.Text)
 		s.empty("circle", "r", "8")
 		s.label(0, 4, "mid", m.Label)
 		s.close("g")
-		free = f.x(place) + 17
 	}
 }
 
