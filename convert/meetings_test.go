@@ -1,7 +1,9 @@
 package convert
 
 import (
+	"bytes"
 	"cmp"
+	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -119,4 +121,34 @@ func indexOfRank(ranks []string, of string) int {
 		}
 	}
 	return -1
+}
+
+// A group of unknown size is complete if all ranks of a job whose size is known entered, and may have more ranks otherwise.
+func TestGroupsOfAllRanks(t *testing.T) {
+	const sized = `"Group size": 4, `
+	dir := fakeRanks(t, nil)
+	names, _ := filepath.Glob(filepath.Join(dir, "*"))
+	for _, name := range names {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Contains(text, []byte(sized)) {
+			t.Fatalf("%s has no %s", name, sized)
+		}
+		if err := os.WriteFile(name, bytes.ReplaceAll(bytes.ReplaceAll(text, []byte(sized), nil), []byte(`, "Process Group Ranks": "[0, 1, 2, 3]"`), nil), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for n, want := range map[int]int32{4: 4, 3: -1} {
+		list, _ := readSyncPoints(t, ranks.Options{}, names[:n]...)
+		if len(list) == 0 {
+			t.Errorf("%d ranks: nothing is matched", n)
+		}
+		for _, x := range list {
+			if x.GroupSize != want {
+				t.Fatalf("%d ranks: a group of %d, want %d", n, x.GroupSize, want)
+			}
+		}
+	}
 }

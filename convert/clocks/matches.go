@@ -182,7 +182,7 @@ func (w *matchWalk) look(match matching.Match) *profile.CollectiveMatch {
 	*x = profile.CollectiveMatch{Sync: match.Kind == matching.KindSync || match.Kind == matching.KindMeet, Apart: match.Kind == matching.KindMeet,
 		In: -1, Out: -1, GroupSize: -1, Component: w.component[match.Members[0].Rank], Arrivals: x.Arrivals[:0]}
 	w.clocks = w.clocks[:0]
-	what := int32(-1)
+	what, world := int32(-1), int32(-1)
 	for _, member := range match.Members {
 		rank := w.rank[member.Rank]
 		if rank < 0 {
@@ -194,11 +194,14 @@ func (w *matchWalk) look(match matching.Match) *profile.CollectiveMatch {
 			what = n
 			merge(x, &w.whats[n])
 		}
-		x.Blur = max(x.Blur, t.Capture.File.Meta.Blur)
+		x.Blur, world = max(x.Blur, t.Capture.File.Meta.Blur), t.Capture.File.Meta.WorldSize
 		x.First = x.First || member.Index == 0
 		if len(w.clocks) == 0 || w.clocks[len(w.clocks)-1] != t.Capture.Clock {
 			w.clocks = append(w.clocks, t.Capture.Clock)
 		}
+	}
+	if x.GroupSize <= 0 && int(world) == len(x.Arrivals) { // no group has more ranks than its job
+		x.GroupSize = world
 	}
 	x.Bound = align.Unknown
 	if x.Blur == 0 {
