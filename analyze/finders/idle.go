@@ -13,6 +13,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/gpuloss"
 	"github.com/sgtrace/sgtrace/analyze/profilewalk"
+	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/profile/kernelname"
@@ -38,7 +39,21 @@ func plainly(*gpu.GPUs, []finding.Finding) {}
 func idleGPUs(m *Measured) ([]finding.Finding, finding.Check) {
 	found, check := m.idleTime(m.tellHost)
 	m.tellMeetings(found)
+	m.tellBusyFrom(found)
 	return found, check
+}
+
+// tellBusyFrom says from when on devices are busy, if they are idle only before that: then it is a start, whatever their hosts did meanwhile.
+func (m *Measured) tellBusyFrom(idle []finding.Finding) {
+	if m.OverTime == nil || m.GPUs.Divided() {
+		return
+	}
+	at, before, busy := m.OverTime.BusyFrom()
+	for i := range idle {
+		if f := &idle[i]; at != 0 && f.Metric.Name == gpuloss.IdleMetric && f.Subkind != gpuloss.StartSubkind {
+			f.Evidence = slices.Insert(f.Evidence, 0, finding.Sentence("%.0f %% of that is before %s; from then on, %s %.0f %% busy", 100*before, words.At(at, words.ClockLayout), gpuloss.GPUsAre(m.GPUs), 100*busy))
+		}
+	}
 }
 
 // tellHost adds what hosts do meanwhile to findings about idle devices of a run.

@@ -33,9 +33,9 @@ func coldStart(g *gpu.GPUs, t *gpuTime) []finding.Finding {
 	if t.cold.AtStart() {
 		where = " at the start"
 	}
-	text := fmt.Sprintf("%s idle %s of the time, %s of it in %s%s, %s; for the rest of the time, %s %s busy", are(g), percent(idle, t.length),
+	text := fmt.Sprintf("%s idle %s of the time, %s of it in %s%s, %s; for the rest of the time, %s %s busy", GPUsAre(g), percent(idle, t.length),
 		percent(cold, idle), words.Counted(int(t.cold.Gaps), "gap"), where,
-		coldClause(g, t, most), are(g), percent(t.warm()-(idle-cold), t.warm()))
+		coldClause(g, t, most), GPUsAre(g), percent(t.warm()-(idle-cold), t.warm()))
 	started := mostlyStarts(g, t)
 	calls := slices.DeleteFunc(slices.Clone(g.Calls), func(c gpu.CallTime) bool { return c.Starts && !started }) // CUDA started before the devices' time
 	f := shareFinding(StartSubkind, "cold start", share, text, coldReasons(g, t), loads(t), callEvidence(calls, most), longestCold(t))
@@ -128,7 +128,7 @@ func longestCold(t *gpuTime) finding.Evidence {
 // busyApart says how busy devices are apart from the start.
 func busyApart(g *gpu.GPUs, t *gpuTime) finding.Evidence {
 	busy := g.Total((*gpu.GPU).Busy)
-	return finding.Sentence("for the remaining %s, %s %s busy", words.Nearly(t.warm()), are(g), percent(busy, t.warm()))
+	return finding.Sentence("for the remaining %s, %s %s busy", words.Nearly(t.warm()), GPUsAre(g), percent(busy, t.warm()))
 }
 
 // percent formats a share with enough digits to tell it from all and from nothing.

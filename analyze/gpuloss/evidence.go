@@ -61,8 +61,8 @@ func devices(g *gpu.GPUs) string {
 	return fmt.Sprintf("the %d GPUs", len(g.GPUs))
 }
 
-// are begins a sentence: "the 8 GPUs are".
-func are(g *gpu.GPUs) string { return devices(g) + " " + words.IsOrAre(len(g.GPUs)) }
+// GPUsAre begins a sentence: "the 8 GPUs are".
+func GPUsAre(g *gpu.GPUs) string { return devices(g) + " " + words.IsOrAre(len(g.GPUs)) }
 
 // GPUsSpend begins a sentence: "the 8 GPUs spend".
 func GPUsSpend(g *gpu.GPUs) string { return do(g, "spend") }

@@ -64,7 +64,7 @@ func IdleBetweenSteps(g *gpu.GPUs) ([]finding.Finding, finding.Check) {
 		return nil, check
 	}
 	between := func(g *gpu.GPU) int64 { return g.Waits.Time[gpu.BetweenSteps] }
-	who, own := are(g), share
+	who, own := GPUsAre(g), share
 	if lone := lone(g, between, least); lone != nil {
 		who, own = g.Label(lone)+" alone is", distribution.Fraction(between(lone), lone.Length())
 	}
@@ -237,7 +237,7 @@ func tellIdle(g *gpu.GPUs, t *gpuTime, paused Paused) finding.Finding {
 	if all := g.Total((*gpu.GPU).IdleTime); t.length == g.Length() && all-t.idle() < t.length/100 { // otherwise t is a part of the time
 		who = outlier(g, (*gpu.GPU).IdleTime)
 	}
-	text := fmt.Sprintf("%s idle %s%s, %s%s", are(g), t.idleInWords(), who, howMuch(distribution.Fraction(t.waits[most], t.idle())), clauseOf(g, t, most))
+	text := fmt.Sprintf("%s idle %s%s, %s%s", GPUsAre(g), t.idleInWords(), who, howMuch(distribution.Fraction(t.waits[most], t.idle())), clauseOf(g, t, most))
 	if most == gpu.Unseen {
 		text = fmt.Sprintf("no recorded work runs on %s for %s, %swhile the host waits for GPU work: likely for work from before the capture, work that was not recorded, or that of another process",
 			devices(g), t.idleInWords(), howMuch(distribution.Fraction(t.waits[most], t.idle())))

@@ -6,8 +6,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
@@ -192,5 +194,35 @@ func checkEvidence(t *testing.T, timeline *Timeline, f *finding.Finding) {
 	}
 	if e.Table != r.Name() || rows != 1 || !strings.Contains(f.Text, "falls") || f.Cost <= 0 {
 		t.Errorf("%d rows of %s, cost %v: %s", rows, e.Table, f.Cost, f.Text)
+	}
+}
+
+// Devices are busy from some time on if they idle most of the time before, and hardly after it. Idle time before the first work and after
+// the last, an even spread, and a short busy end make no such time.
+func TestBusyFrom(t *testing.T) {
+	const ms = trace.Time(1e6)
+	for name, c := range map[string]struct {
+		busy string // tenths of each millisecond
+		at   trace.Time
+	}{
+		"a slow start":          {"1000002000999999", 10 * ms},
+		"a slow start, ends":    {"0001000002000999999000", 13 * ms},
+		"even":                  {"5555555555555555", 0},
+		"a few gaps":            {"9909990999999999", 0},
+		"a slow start and gaps": {"1000002000990990", 0},
+		"short":                 {"100000200010000000000000009", 0},
+		"a slow end":            {"9999990000000001", 0},
+	} {
+		n := trace.Time(len(c.busy))
+		grid := load.NewGrid([]request.Interval{{From: 0, To: n * ms}}, time.Millisecond)
+		tl := &Timeline{fine: grid, Devices: []Device{{fine: make([]Cell, n)}, {fine: make([]Cell, n)}}}
+		for i := range tl.Devices {
+			for b, tenths := range c.busy {
+				tl.Devices[i].fine[b] = Cell{Recorded: int64(ms), Busy: int64(tenths-'0') * int64(ms) / 10}
+			}
+		}
+		if at, before, busy := tl.BusyFrom(); at != c.at || at != 0 && (before < 0.9 || busy < 0.89) {
+			t.Errorf("%s: from %d ms on, %.2f before, %.2f busy; want %d ms", name, at/ms, before, busy, c.at/ms)
+		}
 	}
 }

@@ -284,6 +284,46 @@ func (c *Collector) Timeline(g *gpu.GPUs) *Timeline {
 	return t
 }
 
+// BusyFrom returns from when on devices are busy nearly all the time, if they are idle most of the time before, and nearly all of
+// their idle time is then; the part of it that is, and how busy they are afterward. at is 0 if there is no such time.
+func (t *Timeline) BusyFrom() (at trace.Time, before, busy float64) {
+	const nearly, mostly, least = 0.9, 0.5, 0.1 // least is the part of all time that must follow
+	cells := make([]Cell, t.fine.N())
+	var all, first Cell
+	for i := range t.Devices {
+		fine, works := t.Devices[i].fine, func(c Cell) bool { return c.Busy > 0 }
+		from := max(0, slices.IndexFunc(fine, works)) // its first work
+		to := len(fine)
+		for to > from && !works(fine[to-1]) {
+			to--
+		}
+		for b := from; b < to; b++ {
+			cells[b].add(&fine[b])
+			all.add(&fine[b])
+		}
+	}
+	idle := func(c *Cell) float64 { return float64(c.Recorded - c.Busy) }
+	clearest := 0.0 // of two parts: how far apart they are, squared, times their lengths
+	for b := range cells {
+		length, then := float64(first.Recorded), float64(all.Recorded-first.Recorded)
+		if length > 0 && then >= least*float64(all.Recorded) {
+			was, is := idle(&first)/length, (idle(&all)-idle(&first))/then
+			if clear := (was - is) * (was - is) * length * then; clear > clearest {
+				clearest, at = clear, 0
+				if before, busy = idle(&first)/idle(&all), 1-is; was >= mostly && before >= nearly && busy >= nearly {
+					at = t.fine.Start(b)
+				}
+			}
+		}
+		first.add(&cells[b])
+	}
+	const shortest = 100_000 // ns: a start of a few ms is not worth telling
+	if t.skipped > 0 || t.fine.Bucket < shortest {
+		at = 0
+	}
+	return at, before, busy
+}
+
 // Name returns the name of a device: its rank, and its number where ranks have several.
 func (t *Timeline) Name(d *Device) string {
 	if t.several {
