@@ -17,10 +17,10 @@ func (c *Collector) withoutWaits(kernels [][]pacedKernel) [][]pacedKernel {
 		n    int
 	}
 	least := map[graph][]int64{}
-	out := make([][]pacedKernel, len(kernels))
+	out := slices.Clone(kernels)
 	launches := make([]map[trace.Sym][]int, len(kernels)) // of whole graphs
 	for i := range kernels {
-		out[i], launches[i] = slices.Clone(kernels[i]), map[trace.Sym][]int{}
+		launches[i] = map[trace.Sym][]int{}
 		whole := trace.EachName(c.set.Syms, profile.IsWholeGraph)
 		for k := range out[i] {
 			if name := out[i][k].name; whole.Of(name) {
@@ -35,6 +35,9 @@ func (c *Collector) withoutWaits(kernels [][]pacedKernel) [][]pacedKernel {
 		}
 	}
 	for i := range out {
+		if len(launches[i]) > 0 { // most captures have none, and many kernels
+			out[i] = slices.Clone(kernels[i])
+		}
 		for name, list := range launches[i] {
 			for n, k := range list {
 				out[i][k].took = least[graph{name, len(list)}][n]
