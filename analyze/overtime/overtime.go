@@ -288,6 +288,10 @@ func (c *Collector) Timeline(g *gpu.GPUs) *Timeline {
 // their idle time is then; the part of it that is, and how busy they are afterward. at is 0 if there is no such time.
 func (t *Timeline) BusyFrom() (at trace.Time, before, busy float64) {
 	const nearly, mostly, least = 0.9, 0.5, 0.1 // least is the part of all time that must follow
+	const shortest = 100_000                    // ns: a start of a few ms is not worth telling
+	if t.skipped > 0 || t.fine.Bucket < shortest {
+		return 0, 0, 0
+	}
 	cells := make([]Cell, t.fine.N())
 	var all, first Cell
 	for i := range t.Devices {
@@ -316,10 +320,6 @@ func (t *Timeline) BusyFrom() (at trace.Time, before, busy float64) {
 			}
 		}
 		first.add(&cells[b])
-	}
-	const shortest = 100_000 // ns: a start of a few ms is not worth telling
-	if t.skipped > 0 || t.fine.Bucket < shortest {
-		at = 0
 	}
 	return at, before, busy
 }
