@@ -295,11 +295,7 @@ func (c *Change) where(of int) string {
 // Sentence says what happened.
 func (t *Timeline) Sentence(c *Change) string {
 	if c.metric.pace != "" {
-		why := c.Load
-		if len(c.Where) > 1 {
-			why = strings.Replace(why, "as if "+itsClock+" were", "as if their clocks were", 1)
-		}
-		return fmt.Sprintf("%s %s on %s %s: %s", c.metric.pace, c.worse(), c.where(len(t.Devices)), t.since(c), why)
+		return fmt.Sprintf("%s %s on %s %s: %s", c.metric.pace, c.worse(), c.where(len(t.Devices)), t.since(c), c.Load)
 	}
 	verb := "falls"
 	if c.After > c.Before {

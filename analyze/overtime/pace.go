@@ -151,8 +151,6 @@ func (c *Collector) brief(name trace.Sym) string {
 	return table.CutMiddle(text, width, table.Style{ASCII: true})
 }
 
-const itsClock = "its clock"
-
 // A pacedWork is what a device ran: its kernels in order, and all of its names, longest total time
 // first. equal holds those that take equally long each time, or as long as on their peers.
 type pacedWork struct {
@@ -298,7 +296,7 @@ func (c *Collector) paceSince(t *Timeline, d *Device, w *pacedWork, lead *slowin
 		return nil // some have more to do for a while, or larger steps
 	}
 	if all {
-		why = cmp.Or(w.turns(x.Time, x.Until), "nearly all of them, "+profilewalk.WhyAlike(moreBlocks(list, x), x.After, itsClock))
+		why = cmp.Or(w.turns(x.Time, x.Until), "nearly all of them, "+profilewalk.WhyAlike(moreBlocks(list, x), x.After, "the GPU clock"))
 		if len(t.Devices) > 1 && profile.IsWholeGraph(c.set.Syms.Name(lead.of.name)) {
 			why += ", or what these graphs communicate takes longer"
 		}

@@ -75,8 +75,8 @@ var shortCaptures = map[string]shortCapture{
 	"nothing":           {factor: from("", 1)},
 	"a little":          {factor: from("", 1.05)},
 	"one kernel":        {from("gemm", 1.4), ": most of all `gemm_128x64`, while others take as long as before", ""},
-	"all clocks":        {from("", 1.5), "times as long on TP0, TP1 since 00:00:00.023: nearly all of them, as if their clocks were lower, or each had more to do", ""},
-	"the clock":         {from("", 1.5), "times as long on TP1 since 00:00:00.023: nearly all of them, as if its clock were lower, or each had more to do", "TP1"},
+	"all clocks":        {from("", 1.5), "times as long on TP0, TP1 since 00:00:00.023: nearly all of them, as if the GPU clock were lower, or each had more to do", ""},
+	"the clock":         {from("", 1.5), "times as long on TP1 since 00:00:00.023: nearly all of them, as if the GPU clock were lower, or each had more to do", "TP1"},
 	"faster":            {factor: from("", 0.7)},
 	"the first is slow": {factor: func(_ string, step int) float64 { return []float64{1.8, 1, 1, 1, 1, 1}[step] }},
 	"one step in two":   {factor: func(_ string, step int) float64 { return 1 + 0.4*float64(step%2) }},
@@ -149,7 +149,7 @@ func TestOtherKernels(t *testing.T) {
 
 // A change on one rank is looked for on the other at the same time, where a search alone would miss it in the noise.
 func TestPaceOnAllRanks(t *testing.T) {
-	for factor, where := range map[float64]string{1.5: "on TP0, TP1 since 00:00:00.023: nearly all of them, as if their clocks were lower", 1: "on TP0 since 00:00:00.023: nearly all of them, as if its clock were lower"} {
+	for factor, where := range map[float64]string{1.5: "on TP0, TP1 since 00:00:00.023: nearly all of them, as if the GPU clock were lower", 1: "on TP0 since 00:00:00.023: nearly all of them, as if the GPU clock were lower"} {
 		c := shortCapture{factor: from("", 1.5), rank: "TP0"}
 		set, since, _ := c.record(3)
 		r, shift := rand.New(rand.NewPCG(3, 3)), trace.Time(0)
@@ -178,7 +178,7 @@ func TestPaceOfAllALittle(t *testing.T) {
 	factors := map[string]float64{"rms_norm": 1.08, "gemm_128x64": 1.12, "silu_and_mul": 1.08, "flash_fwd_kernel": 1.1}
 	c := shortCapture{factor: func(kernel string, step int) float64 { return from(kernel, factors[kernel])(kernel, step) }}
 	set, _, _ := c.record(2)
-	const want = "nearly all of them, as if their clocks were lower"
+	const want = "nearly all of them, as if the GPU clock were lower"
 	if found, _ := timelineOf(set, Options{}).Findings(); len(found) != 1 || !strings.Contains(found[0].Text, want) {
 		t.Errorf("%+v, want %s", found, want)
 	}
@@ -257,7 +257,7 @@ func TestGapPaces(t *testing.T) {
 func TestPaceOfGrids(t *testing.T) {
 	for blocks, want := range map[int64]string{
 		150: "nearly all of them, launched with 1.50 times as many blocks (median): they have more to do",
-		100: "nearly all of them, launched with as many blocks, as if its clock were lower",
+		100: "nearly all of them, launched with as many blocks, as if the GPU clock were lower",
 	} {
 		c := shortCapture{factor: from("", 1.5), rank: "TP0"}
 		set, since, _ := c.record(3)

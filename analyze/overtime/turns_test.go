@@ -12,7 +12,7 @@ import (
 // Another process on a GPU adds whole slices of 2.5 ms to kernels that run when a slice ends, which long ones do. A lower clock makes
 // short ones take longer, too. Three iterations have 27 short kernels, of which one is interrupted.
 func TestTurns(t *testing.T) {
-	const slice, turns, clock = 2_500_000, "most that do lose 2.50 ms or more each, while 26 of 27 kernels that are shorter than that keep their time, as if another process ran on the GPU in turns", "as if its clock were lower"
+	const slice, turns, clock = 2_500_000, "most that do lose 2.50 ms or more each, while 26 of 27 kernels that are shorter than that keep their time, as if another process ran on the GPU in turns", "as if the GPU clock were lower"
 	for says, longer := range map[string]func(took int64, n int) int64{
 		turns: func(took int64, n int) int64 {
 			switch {

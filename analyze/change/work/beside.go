@@ -47,11 +47,11 @@ func besideOn(ranks []*Pace, weight func(request int) float64) (b Beside, ok boo
 	for i, p := range ranks {
 		own[i] = newLevelOver(p.Pieces, heavy)
 	}
-	alone := besides(ranks, heavy, own)
+	alone := besides(ranks, own)
 	p := alone
 	if len(ranks) > 1 {
 		most := highest(own)
-		p = likelier(alone, besides(ranks, heavy, order.Each(own, func(*levelOver) *levelOver { return most })))
+		p = likelier(alone, besides(ranks, order.Each(own, func(*levelOver) *levelOver { return most })))
 		b.Together = p.scatter() < alone.scatter()
 	}
 	by := p.Burdens()
@@ -98,7 +98,7 @@ func (p *Pace) usually(heavy func(*Piece) float64) float64 {
 
 // besides returns the pieces of all ranks as one pace, with the mean level of heavy requests beside each as the last burden, and without
 // them in the context.
-func besides(ranks []*Pace, heavy func(*Piece) float64, levels []*levelOver) Pace {
+func besides(ranks []*Pace, levels []*levelOver) Pace {
 	var list []Piece
 	for i, p := range ranks {
 		for _, x := range p.Pieces {
