@@ -216,8 +216,10 @@ func (f *Shift) metric() finding.Metric {
 		m.Name, m.Unit = finding.CachedTokens, table.Share
 	case YieldChanged:
 		m.Name, m.Unit = finding.StepYield, table.Number
-	case OutputChanged, PromptChanged:
-		m.Name, m.Unit = f.subject(), table.Number
+	case OutputChanged:
+		m.Name, m.Unit = OutputLength, table.Number
+	case PromptChanged:
+		m.Name, m.Unit = PromptLength, table.Number
 	case AbortsChanged, RefusedChanged, RetractedChanged:
 		m.Name, m.Unit = f.subject(), table.Share
 	case PaceChanged:

@@ -113,7 +113,7 @@ func (w *observer) observe(from, to trace.Time) {
 func (w *observer) observeRequests(ttft, tpot *durations) {
 	for _, r := range w.requests() {
 		w.doubt.Add(w.set, r, func(p *request.Part) bool { return w.ranks.Route(p) != request.None })
-		if w.inside(r.Start) && !load.DoubtfulArrival(r) {
+		if w.inside(r.Start) && !load.DoubtfulArrival(w.set, r) {
 			w.arrivals = memory.Append(w.arrivals, r.Start)
 		}
 		if w.inside(r.Start) && r.Complete() {
@@ -124,7 +124,7 @@ func (w *observer) observeRequests(ttft, tpot *durations) {
 		}
 		if w.inside(r.Start) {
 			w.ends.add(w.set, r)
-			if r.Status == request.Aborted && !w.set.TurnedAway(r) {
+			if r.Status == request.Unfinished || r.Status == request.Aborted && !w.set.TurnedAway(r) {
 				w.cut = memory.Append(w.cut, r.Start)
 			}
 		}

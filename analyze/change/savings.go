@@ -63,7 +63,8 @@ func (w *observer) observeSavings(r *request.Request) {
 		add(2, OutputChanged, r.Start, r.Start, m.CompletionTokens, 1)
 	}
 	if m.PromptTokens > 0 {
-		add(3, PromptChanged, r.Start, r.Start, m.PromptTokens, 1)
+		s := add(3, PromptChanged, r.Start, r.Start, m.PromptTokens, 1)
+		s.ranks = memory.Append(s.ranks, w.rankOf(r, request.Decode))
 	}
 }
 

@@ -2,6 +2,7 @@ package change_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -175,5 +176,46 @@ func TestSlowPhasesAreNoted(t *testing.T) {
 	noted := testset.Text(t, change.Find(place.Of(set)).Report(), table.FormatText, table.Style{Width: 1000})
 	if !strings.Contains(noted, "("+truth.Hosts[0]+")'s decode time per token rises by 80 % for about 6.0") || !strings.Contains(noted, "every 40 s") {
 		t.Errorf("notes are %s", noted)
+	}
+}
+
+// From 60 s on, twice as many requests arrive as before, and the dump ends before a server with a limit has served those with long answers:
+// of these, only what happened before the queue was exported. More arrive, and answers are as long as before.
+func TestRequestsThatNeverEnd(t *testing.T) {
+	r, d := rand.New(rand.NewPCG(7, 8)), testset.Dump{}
+	const host = "5f1d3c0a00000000000000000000cccc"
+	arrived := 0
+	for at := 0.0; at < 120e6; arrived++ {
+		gap := 0.1e6
+		if at < 60e6 {
+			gap = 0.2e6
+		}
+		at += gap * r.ExpFloat64()
+		tokens, root := 20+r.IntN(200), testset.Span{Trace: fmt.Sprintf("%032x", arrived+1), Name: fmt.Sprintf(" Req %08x", arrived), From: at}
+		root.To = at + 1e5 + 1e4*float64(tokens)
+		root.Attrs = testset.Attrs{"rid": fmt.Sprintf("%08x", arrived), "module": "sglang::request", "gen_ai.usage.prompt_tokens": 100, "gen_ai.usage.completion_tokens": tokens}
+		tokenize := testset.Span{Name: "tokenize", From: at, To: at + 1000}
+		stages := []testset.Span{{Name: "request_process", From: at + 1500, To: at + 2000}, {Name: "prefill_waiting", From: at + 2000, To: at + 4000},
+			{Name: "prefill_forward", From: at + 4000, To: at + 1e5}, {Name: "decode_forward", From: at + 1e5, To: root.To}}
+		id := "00000000000000ff"
+		if at > 90e6 && tokens > 80 {
+			stages = stages[:1]
+		} else {
+			id = d.Add(root)
+		}
+		d.Thread(root, id, host, "Tokenizer", -1, 88, tokenize)
+		d.Thread(root, id, host, "Scheduler", 0, 89, stages...)
+	}
+	rose := false
+	for _, c := range change.Find(place.Of(d.Set(t))).List {
+		for _, f := range c.Shifts {
+			rose = rose || f.Metric == change.ArrivalsChanged && f.Before.Rate > 4 && f.Before.Rate < 6 && f.After.Rate > 8.5 && f.After.Rate < 11.5
+			if f.Metric == change.OutputChanged {
+				t.Errorf("answers that nobody saw end: %s", c.Sentence())
+			}
+		}
+	}
+	if !rose {
+		t.Errorf("%d arrived, 5 and then 10 /s: %+v", arrived, change.Find(place.Of(d.Set(t))).List)
 	}
 }

@@ -241,7 +241,7 @@ func (c *Change) Sentence() string {
 		fmt.Fprintf(&b, " at %s", c.when())
 	}
 	if first.Metric.isLength() && first.Limit > 0 && first.rises() {
-		what, _, _ := strings.Cut(strings.TrimPrefix(first.subject(), "length of "), " ")
+		what := strings.TrimPrefix(first.metric().Name, "length of ")
 		fmt.Fprintf(&b, ", as %s %% of the %s have %s tokens or more, before %s %%", words.InPercent(first.After.Share), what, words.Thousands(first.Limit), words.InPercent(first.Before.Share))
 	}
 	if (first.Metric == CachedChanged || first.Metric.isLength()) && first.Until != 0 {
@@ -288,9 +288,9 @@ func (f *Shift) subject() string {
 	case YieldChanged:
 		return of + finding.StepYield
 	case OutputChanged:
-		return OutputLength
+		return of + OutputLength
 	case PromptChanged:
-		return PromptLength
+		return of + PromptLength
 	case AbortsChanged:
 		return GivenUpShare
 	case RefusedChanged:

@@ -10,6 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/lifecycle"
 	"github.com/sgtrace/sgtrace/analyze/metric"
 	"github.com/sgtrace/sgtrace/analyze/overtime"
+	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/rank"
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/analyze/serverlimit"
@@ -113,6 +114,7 @@ var Known = []finding.Consequence{
 	{Cause: finding.Change, CauseSubkind: change.PromptLength, Effect: finding.Load, Subkinds: []string{serverlimit.LongPrompts, finding.LonePrompts}, Costs: true},
 	{Cause: finding.Load, CauseSubkind: serverlimit.Crowd, Effect: finding.Change, Subkinds: []string{change.OutputLength, change.PromptLength}, Around: true},
 	{Cause: finding.Load, Effect: finding.Change, Subkinds: []string{change.OutputLength, change.PromptLength}, Around: true, Enough: addedAreShort},
+	{Cause: finding.Change, CauseSubkind: change.PromptLength, Effect: finding.Load, Subkinds: []string{""}, Around: true, Enough: addedAreLong, Costs: true},
 	{Cause: finding.Load, CauseSubkind: serverlimit.LongPrompts, Effect: finding.Load, Subkinds: []string{cause.Queue.String()}},
 	{Cause: finding.Load, CauseSubkind: finding.LonePrompts, Effect: finding.Load, Subkinds: []string{cause.Queue.String()}},
 	{Cause: finding.Limit, CauseSubkind: serverlimit.Room.String(), Effect: finding.Memory, Subkinds: []string{""}},
@@ -212,6 +214,11 @@ var Known = []finding.Consequence{
 	{Cause: finding.GPU, CauseSubkind: hardware.ClockSubkind, Effect: finding.Straggler, Subkinds: []string{""}, OnRanks: true, Elsewhere: true, Enough: asItsClock, Costs: true},
 	{Cause: finding.GPU, CauseSubkind: hardware.ClockSubkind, Effect: finding.Straggler, Subkinds: []string{""}, OnRanks: true, Elsewhere: true, Enough: onItsServer, Guessed: byTimesAlone, Costs: true},
 	{Cause: finding.Lifecycle, CauseSubkind: failed.Router, Effect: finding.Change, Subkinds: []string{finding.CachedTokens}, Enough: withEmptyRouter, Elsewhere: true, Costs: true},
+}
+
+// addedAreLong reports whether a server got more requests when its prompts became longer: the long ones were added.
+func addedAreLong(added, rose *finding.Finding) bool {
+	return added.Metric.Name == change.ShareOfRequests && added.Metric.After > added.Metric.Before && rose.Metric.After > rose.Metric.Before && rose.At.Scope == place.OneRank
 }
 
 // addedAreShort reports whether prompts or answers became shorter when requests were added: those are short.

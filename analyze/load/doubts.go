@@ -18,15 +18,35 @@ type Doubts struct {
 	routes   [request.Other + 1][]trace.Time // by role
 }
 
-// DoubtfulArrival reports whether it is unknown when a request arrived, or whether it is half of
-// another request.
-func DoubtfulArrival(r *request.Request) bool {
-	return !r.Complete() && r.Flags&(request.MissingRoot|request.Unjoined) != 0
+// DoubtfulArrival reports whether it is unknown when a request of a set arrived, or whether it is half of
+// another request. Tokenizing is the first thing that happens to a request, so it dates one that never ended.
+func DoubtfulArrival(set *request.Set, r *request.Request) bool {
+	switch {
+	case r.Complete():
+		return false
+	case r.Flags&request.Unjoined != 0:
+		return true
+	}
+	return r.Flags&request.MissingRoot != 0 && !tokenized(set, r)
+}
+
+// tokenized reports whether the dump has the span in which the prompt of a request was tokenized.
+func tokenized(set *request.Set, r *request.Request) bool {
+	for _, p := range set.PartsOf(r) {
+		for _, t := range set.ThreadsOf(&set.Parts[p]) {
+			for _, i := range set.StagesOf(t) {
+				if set.Row(int(i)).Means == request.Tokenizing {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }
 
 // Add notes what is doubtful about a request of a set. routed reports whether it is known where a part went.
 func (d *Doubts) Add(set *request.Set, r *request.Request, routed func(*request.Part) bool) {
-	if DoubtfulArrival(r) {
+	if DoubtfulArrival(set, r) {
 		d.Arrivals = memory.Append(d.Arrivals, r.Start)
 	}
 	var has [request.Other + 1]bool

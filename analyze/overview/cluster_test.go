@@ -17,7 +17,7 @@ import (
 )
 
 // usual are the scenarios in every test run, with one seed each; "make rates" covers all of them.
-var usual = []string{"healthy", "healthy_pd", "mixed_models", "caches_and_drafts", "one_slower_always", "all_slower_50", "all_slower_10", "long_outputs", "cold_cache", "cold_cache_one", "heating", "slow_for_a_while", "late_answers_all", "client_timeouts", "slow_every_40"}
+var usual = []string{"healthy", "healthy_pd", "mixed_models", "caches_and_drafts", "one_slower_always", "all_slower_50", "all_slower_10", "long_outputs", "cold_cache", "cold_cache_one", "heating", "slow_for_a_while", "late_answers_all", "client_timeouts", "slow_every_40", "sticky_tenant"}
 
 // clusterVerdict counts how often the findings about scenarios are right.
 type clusterVerdict struct {

@@ -13,7 +13,7 @@ func skewedRouting(s *sim, f *Fault) {
 	rng := f.rng(s)
 	to := s.servers[f.Server]
 	at := &s.run.Servers[f.Server]
-	s.skews = append(s.skews, func(k turnKey) *server {
+	s.skews = append(s.skews, func(_ *Request, k turnKey) *server {
 		if s.Agenda.Now < f.since(s) || k.pool != at.Pool || k.role != at.Role || rng.Float64() >= f.Share {
 			return nil
 		}

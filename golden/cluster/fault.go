@@ -43,6 +43,7 @@ var faults = map[string]struct {
 	"wave":            {"load sinks by up to Size and comes back, in each period of Every", wave},
 	"burst":           {"Size more requests a second arrive, for Every", burst},
 	"flood":           {"the first tenant sends Size more requests a second", flood},
+	"sticky tenant":   {"the first tenant sends Size more requests a second, whose prompts have Share of the most tokens, all to Server", stickyTenant},
 	"retries":         {"a Share of the clients that give up ask again after Every", retries},
 
 	"gateway holds":  {"the gateway holds a Share of the requests for Size to twice that many seconds", gatewayHolds},
@@ -287,6 +288,18 @@ func (f *Fault) more(s *sim, length time.Duration, change func(q *Request)) {
 func burst(s *sim, f *Fault) { f.more(s, f.Every, func(*Request) {}) }
 
 func flood(s *sim, f *Fault) { f.more(s, 0, func(q *Request) { q.Tenant = firstTenant }) }
+
+func stickyTenant(s *sim, f *Fault) {
+	f.more(s, 0, func(q *Request) {
+		q.Tenant, q.Prompt, q.Cached = firstTenant, int(f.Share*float64(s.run.Config.Pools[q.Pool].Prompt.Max)), 0
+	})
+	s.skews = append(s.skews, func(q *Request, _ turnKey) *server {
+		if !q.Extra {
+			return nil
+		}
+		return s.servers[f.Server]
+	})
+}
 
 func retries(s *sim, f *Fault) {
 	rng, n := f.rng(s), 0

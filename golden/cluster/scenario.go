@@ -186,6 +186,10 @@ var loads = []Scenario{
 		c.Pools[0].Tenants = 8
 		c.Faults = []Fault{{Name: "flood", Server: All, At: since(c, vary), Size: 45}}
 	}},
+	{Name: "sticky_tenant", Doc: "one of eight tenants sends long prompts, all of them to one of three servers", Words: "HOST.*length of prompts.*tenant-00", plant: func(c *Config, vary *rand.Rand) {
+		c.Pools[0].Tenants = 8
+		c.Faults = []Fault{{Name: "sticky tenant", Server: vary.IntN(3), At: since(c, vary), Size: 0.8, Share: 0.7}}
+	}},
 	{Name: "burst_overload", Doc: "for 12 s many more requests arrive than the servers can carry", Words: "arriv|load|requests", plant: func(c *Config, vary *rand.Rand) {
 		c.Length = 150 * time.Second
 		c.Faults = []Fault{{Name: "burst", Server: All, At: since(c, vary), Every: 12 * time.Second, Size: 110}}

@@ -23,12 +23,12 @@ type sim struct {
 	servers []*server
 	next    map[turnKey]int // round robin
 	holds   []func(q *Request) int64
-	reads   []func(q *Request) int64       // extra time that clients need to read a response
-	slowWay []func(from, to *server) int64 // KV transfers
-	drafts  []func() float64               // factors of the number accepted
-	skews   []func(k turnKey) *server      // choose a server out of turn
-	lots    *rand.Rand                     // for routers that draw at random
-	retry   func(q *Request)               // action of a client that gave up; nil if none
+	reads   []func(q *Request) int64              // extra time that clients need to read a response
+	slowWay []func(from, to *server) int64        // KV transfers
+	drafts  []func() float64                      // factors of the number accepted
+	skews   []func(q *Request, k turnKey) *server // choose a server out of turn
+	lots    *rand.Rand                            // for routers that draw at random
+	retry   func(q *Request)                      // action of a client that gave up; nil if none
 }
 
 // turnKey is a set of servers that get requests in turn.
@@ -84,7 +84,7 @@ func (s *sim) send(q *Request) {
 	}
 	jobs := make([]*job, len(roles))
 	for i, role := range roles {
-		v := s.pick(turnKey{q.Pool, role})
+		v := s.pick(q, turnKey{q.Pool, role})
 		if v == nil { // no server is up
 			q.End, q.Outcome = s.Agenda.Now+ms, Broken
 			return
@@ -111,9 +111,9 @@ func (s *sim) check(q *Request, v *server) {
 }
 
 // pick returns the server that gets a request, or nil.
-func (s *sim) pick(k turnKey) *server {
+func (s *sim) pick(q *Request, k turnKey) *server {
 	for _, skewed := range s.skews {
-		if v := skewed(k); v != nil && s.serves(v, k) {
+		if v := skewed(q, k); v != nil && s.serves(v, k) {
 			return v
 		}
 	}
