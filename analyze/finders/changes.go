@@ -29,9 +29,10 @@ func changes(kind finding.Kind, is func(*finding.Finding) bool) func(*Measured) 
 					f.Text += why
 					f.Brief += why
 				case finding.StepYield:
-					f.Text += m.Tail.Common.Askers(f.Since, "decode steps", func(m *request.Metrics) int64 { _, steps := m.StepYield(); return steps })
+					words, _ := m.Tail.Common.Askers(f.Since, "decode steps", func(m *request.Metrics) int64 { _, steps := m.StepYield(); return steps })
+					f.Text += words
 				case change.OutputLength, change.PromptLength:
-					f.Text += m.whoseTokens(&f)
+					m.whoseTokens(&f)
 				}
 				found = append(found, f)
 			}
@@ -40,15 +41,19 @@ func changes(kind finding.Kind, is func(*finding.Finding) bool) func(*Measured) 
 	}
 }
 
-// blame adds whose requests arrive in addition to a finding about arrivals. The time that
-// these take themselves is not a cost: they are the cause.
+// blame adds whose requests arrive in addition to a finding about arrivals.
 func (m *Measured) blame(f *finding.Finding) {
 	words, theirs := m.Tail.Common.Senders(f.Since)
-	if words == "" {
+	f.Text += words
+	leaveOut(f, theirs)
+}
+
+// leaveOut removes what some requests take themselves from the cost of a finding: they are the cause.
+func leaveOut(f *finding.Finding, theirs []bool) {
+	all := f.Claim
+	if all == nil || theirs == nil {
 		return
 	}
-	f.Text += words
-	all := f.Claim
 	f.Claim = func(i int, left []int64) {
 		if i >= len(theirs) || !theirs[i] { // later requests have no answer
 			all(i, left)

@@ -68,6 +68,8 @@ var All = []Finder{
 		finding.Warning, finding.Likely, finding.RequestTime, finding.AtPlace, []string{"--timeline", "--table", "changes"}, changes(finding.Change, whatever)},
 	{finding.Limit, "a server limit that keeps requests waiting: running requests, KV cache, prefill, or KV transfers", Requests,
 		finding.Warning, finding.Likely, finding.RequestTime, finding.AtPlace, []string{"--timeline", "--table", "limits"}, limits},
+	{finding.Limit, "a server that holds requests back although it has room for them", Requests,
+		finding.Warning, finding.Likely, finding.RequestTime, finding.AtPlace, []string{"--tail", "--table", "tail.ttft"}, heldBack},
 	{finding.Errors, "requests that failed, or were turned away from a full queue", Requests,
 		finding.Critical, finding.Certain, finding.Requests, finding.AtPlace, []string{"--by", "status,stage"}, failures},
 	{finding.Errors, "clients that give up, most of them after the same timeout", Requests,
@@ -371,6 +373,8 @@ func slowTransfers(m *Measured) ([]finding.Finding, finding.Check) {
 }
 
 func limits(m *Measured) ([]finding.Finding, finding.Check) { return m.Limits.Findings(m.Costs) }
+
+func heldBack(m *Measured) ([]finding.Finding, finding.Check) { return m.Limits.HeldBack(m.Costs) }
 
 func stalls(m *Measured) ([]finding.Finding, finding.Check) { return m.Tail.StallFindings(m.Costs) }
 

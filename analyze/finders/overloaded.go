@@ -9,6 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/analyze/serverlimit"
+	"github.com/sgtrace/sgtrace/analyze/tail"
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -41,7 +42,12 @@ func (m *Measured) overloaded() []finding.Consequence {
 		off := soon + share.Within
 		return m.Limits.ComputesLong(share.Since-off, share.Since+off)
 	}
+	longer := func(f, prompts *finding.Finding) bool {
+		return prompts.Metric.After > prompts.Metric.Before && m.cameMeanwhile(f, prompts)
+	}
 	return []finding.Consequence{
+		{Cause: finding.Change, CauseSubkind: change.PromptLength, Effect: finding.Tail, Subkinds: []string{tail.StallSubkind}, Enough: longer},
+		{Cause: finding.Change, CauseSubkind: change.PromptLength, Effect: finding.Load, Subkinds: []string{finding.Waits}, Enough: longer},
 		{Cause: finding.Load, CauseSubkind: serverlimit.LongPrompts, Effect: finding.Load, Subkinds: []string{""}, AtPlaces: true, Around: true, Enough: whileLong},
 		{Cause: finding.Load, CauseSubkind: finding.LonePrompts, Effect: finding.Load, Subkinds: []string{""}, AtPlaces: true, Around: true, Enough: whileLong},
 		{Cause: finding.Load, CauseSubkind: serverlimit.LongPrompts, Effect: finding.Change, Subkinds: []string{""}, AtPlaces: true, Around: true, Enough: func(f, _ *finding.Finding) bool {
@@ -53,9 +59,9 @@ func (m *Measured) overloaded() []finding.Consequence {
 	}
 }
 
-// cameMeanwhile reports whether most of the failed requests arrived while the cause lasted.
-func (m *Measured) cameMeanwhile(errors, cause *finding.Finding) bool {
-	list := errors.Affected.Requests()
+// cameMeanwhile reports whether most of the requests that an effect is about arrived while the cause lasted.
+func (m *Measured) cameMeanwhile(effect, cause *finding.Finding) bool {
+	list := effect.Affected.Requests()
 	return 2*order.Count(list, func(r int) bool {
 		at := m.Of.Requests.Requests[r].Start
 		return at >= cause.Since-cause.Within && (cause.Until == 0 || at <= cause.Until)

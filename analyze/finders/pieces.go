@@ -69,16 +69,18 @@ func (m *Measured) piecesAt(at *place.Location, r *request.Request) int {
 	return 0
 }
 
-// whoseTokens says whose requests have the tokens that are added since prompts or answers became longer.
-func (m *Measured) whoseTokens(f *finding.Finding) string {
+// whoseTokens adds whose requests have the tokens that are added since prompts or answers became longer.
+func (m *Measured) whoseTokens(f *finding.Finding) {
 	if f.Metric.After <= f.Metric.Before {
-		return ""
+		return
 	}
 	tokens := func(m *request.Metrics) int64 { return m.CompletionTokens }
 	if f.Subkind == change.PromptLength {
 		tokens = func(m *request.Metrics) int64 { return m.PromptTokens }
 	}
-	return m.Tail.Common.Askers(f.Since, "tokens", tokens)
+	words, theirs := m.Tail.Common.Askers(f.Since, "tokens", tokens)
+	f.Text += words
+	leaveOut(f, theirs)
 }
 
 // tokensThere says which part of prompt tokens a server computes since its share of requests

@@ -17,12 +17,16 @@ import (
 
 // Findings returns which limits keep requests waiting.
 func (l *Limits) Findings(b *cause.Costs) ([]finding.Finding, finding.Check) {
-	check := finding.Check{What: "limits of servers", Of: "request", N: l.Requests, Needed: finding.FewCompared}
 	if l.Requests < finding.FewCompared {
-		return nil, check
+		return nil, l.check()
 	}
 	out := order.Each(l.groups(), func(same []*Limit) finding.Finding { return l.finding(same, b) })
-	return b.Price(out), check
+	return b.Price(out), l.check()
+}
+
+// check says whether there are enough requests to judge limits.
+func (l *Limits) check() finding.Check {
+	return finding.Check{What: "limits of servers", Of: "request", N: l.Requests, Needed: finding.FewCompared}
 }
 
 // groups returns the limits of one kind on servers of one role together, because servers that share work reach a

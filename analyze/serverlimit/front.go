@@ -31,6 +31,7 @@ const (
 	tokenizes             // a server, until it hands requests to its scheduler
 	answers               // a server, from when its scheduler is done until the answer is out
 	returns               // a gateway, from when the server has answered until its own span ends
+	schedules             // a scheduler, while it has room for a request and does not compute it
 	around                // a gateway that does not say when it sends requests: before and after the server's span
 )
 
@@ -62,6 +63,7 @@ type FrontProcess struct {
 	servers, peers int
 	after          int    // number of visits since Since
 	toward         string // the server that all kept requests were for, in words
+	why            string // what a scheduler may hold requests back for
 	always         bool   // a gateway that keeps requests from the beginning to the end
 }
 

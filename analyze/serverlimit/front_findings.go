@@ -34,6 +34,7 @@ const (
 	Answering = "answering"
 	Returning = "returning"
 	Path      = "path" // between a gateway and a server, not a process
+	Held      = "held back"
 )
 
 // duties describe findings about each duty: the subkind, the name of the metric, and the causes that the time is
@@ -46,6 +47,7 @@ var duties = [...]struct {
 	tokenizes: {Tokenizer, "time at the tokenizer", []cause.Cause{cause.Dispatch, cause.Unaccounted, cause.Router}},
 	answers:   {Answering, "time to answer", []cause.Cause{cause.Return}},
 	returns:   {Returning, "time to return", []cause.Cause{cause.Router}},
+	schedules: {Held, "time held back", []cause.Cause{cause.Queue}},
 	around:    {Gateway, "time outside of servers", []cause.Cause{cause.Router}},
 }
 
@@ -173,9 +175,9 @@ func (d *FrontProcess) isGateway() bool {
 
 // isOvertaken reports whether most requests that a server's process kept were overtaken by requests that came later.
 // Then it was not too busy, but held back some requests, such as those of one tenant. It is never true for a gateway,
-// which handles many requests at a time and may keep any of them.
+// or a scheduler, which handle many requests at a time and may keep any of them.
 func (d *FrontProcess) isOvertaken() bool {
-	if d.isGateway() {
+	if d.isGateway() || d.duty == schedules {
 		return false
 	}
 	overtaken, next := 0, 0
@@ -220,7 +222,7 @@ func (f *Front) finding(d *FrontProcess, b *cause.Costs, cost float64) finding.F
 		Metric: finding.Metric{Name: metric, Unit: table.Duration, Before: float64(d.Usual), After: float64(d.mean())},
 	}
 	switch {
-	case d.Since == 0:
+	case d.Since == 0, d.duty == schedules: // nobody says that there was room
 		out.P = finding.Chance(math.NaN())
 	case !math.IsNaN(d.P):
 		out.Evidence = append(out.Evidence, finding.ByChance(d.P))
@@ -243,6 +245,8 @@ func (d *FrontProcess) shownBy() string {
 	case d.duty == around:
 		return fmt.Sprintf("the gateway's span is that much longer than the server's; %s %% of that time is before the server's span, as far as their clocks agree; the gateway does not record when it sends a request, so it may also be the network to the server, or the server's listener",
 			words.InPercent(d.waits()))
+	case d.duty == schedules:
+		return "no prompt was computed there meanwhile, and fewer requests, with fewer tokens, ran there than at other times"
 	case d.duty == answers:
 		return "the scheduler is done before that time, the server's span ends only after it: the detokenizer or the HTTP server is too busy"
 	case d.isPath():
@@ -324,6 +328,13 @@ func (d *FrontProcess) text() string {
 			where = "after the server is done with them"
 		}
 		return fmt.Sprintf("%s %% of the requests%s are in the gateway, or on the way%s, for %s on average %s; %s", share, since, d.toward, long, where, usual)
+	case schedules:
+		verb := d.verb("holds", "has held", "held")
+		if d.servers > 1 {
+			verb = d.verb("hold", "have held", "held")
+		}
+		return fmt.Sprintf("%s %s %s %% of the requests back%s for %s on average, although there was room for them (%s?); %s",
+			d.server(), verb, share, since, long, d.why, usual)
 	case answers:
 		verb := d.verb("answers", "has answered", "answered")
 		if d.servers > 1 {
@@ -388,6 +399,9 @@ func (d *FrontProcess) server() string {
 		return fmt.Sprintf("%d of %d %s servers", d.servers, d.peers, d.Location.Role)
 	}
 	at := d.Location
+	if d.duty == schedules {
+		return at.DP()
+	}
 	at.Label, at.Rank = "", trace.NoRank
 	return at.Group()
 }

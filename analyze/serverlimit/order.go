@@ -91,20 +91,25 @@ func (l *Limits) overtaken(same []*Limit) string {
 
 // why suggests the rule by which the overtaking requests were chosen.
 func (l *Limits) why(o *overtaking) string {
+	if moreCached(l.set, o.jumpers, o.overtaken) {
+		return "those with more of their prompt in the cache: longest prefix first?"
+	}
+	return "priorities?"
+}
+
+// moreCached reports whether clearly more of the prompts of some requests are cached than of others.
+func moreCached[T int | int32](s *request.Set, some, others []T) bool {
 	const clearly = 0.1
-	cached := func(list []int32) float64 {
+	cached := func(list []T) float64 {
 		tokens, all := 0.0, 0.0
 		for _, r := range list {
-			if m := &l.set.Requests[r].Metrics; m.CachedTokens >= 0 && m.PromptTokens > 0 {
+			if m := &s.Requests[r].Metrics; m.CachedTokens >= 0 && m.PromptTokens > 0 {
 				tokens, all = tokens+float64(m.CachedTokens), all+float64(m.PromptTokens)
 			}
 		}
 		return tokens / max(1, all)
 	}
-	if cached(o.jumpers) > cached(o.overtaken)+clearly {
-		return "those with more of their prompt in the cache: longest prefix first?"
-	}
-	return "priorities?"
+	return cached(some) > cached(others)+clearly
 }
 
 // holders returns the requests that run for nearly all of the time between from and to.

@@ -64,14 +64,13 @@ func (l *Limits) asked() (list []asked, tokens []float64) {
 // PromptFindings returns prompts that are far longer than the others: since when there are any, and how much longer
 // they and the requests that wait for them take.
 func (l *Limits) PromptFindings(b *cause.Costs) ([]finding.Finding, finding.Check) {
-	check := finding.Check{What: "limits of servers", Of: "request", N: l.Requests, Needed: finding.FewCompared}
 	if l.Requests < finding.FewCompared {
-		return nil, check
+		return nil, l.check()
 	}
 	list, tokens := l.asked()
 	limit, usual := longFrom(tokens)
 	if limit == 0 {
-		return nil, check
+		return nil, l.check()
 	}
 	saved := map[int]int64{} // ns that requests would save if the long prompts were as long as the others
 	for _, v := range l.servers {
@@ -97,7 +96,7 @@ func (l *Limits) PromptFindings(b *cause.Costs) ([]finding.Finding, finding.Chec
 	}
 	if few := order.Only(list, func(a asked) bool { return a.tokens >= limit }); len(few) < fewPrompts {
 		if cost < minFewCost {
-			return nil, check
+			return nil, l.check()
 		}
 		last := &few[len(few)-1]
 		when := " at " + words.At(few[0].at, words.ClockLayout)
@@ -107,12 +106,12 @@ func (l *Limits) PromptFindings(b *cause.Costs) ([]finding.Finding, finding.Chec
 		f.Subkind, f.Since, f.Until = finding.LonePrompts, few[0].at, max(last.at, l.set.Requests[last.request].End)
 		f.Text = fmt.Sprintf("%s with %s tokens or more to compute came%s; the others have %s on average; %s",
 			words.Counted(len(few), "prompt"), words.Thousands(int64(limit)), when, words.Thousands(int64(usual)), l.promptEffect(limit, saved)+beside)
-		return []finding.Finding{f}, check
+		return []finding.Finding{f}, l.check()
 	}
 	long := order.Each(tokens, func(x float64) bool { return x >= limit })
 	p := findPeriod(long, changepoint.Shares(long, changepoint.Options{Alpha: surely}), func(k int) trace.Time { return list[k].at })
 	if cost < minCost && (cost < minSudden || p.since == 0) {
-		return nil, check
+		return nil, l.check()
 	}
 	f.Since, f.P = p.since, finding.Chance(p.p)
 	if p.over {
@@ -121,7 +120,7 @@ func (l *Limits) PromptFindings(b *cause.Costs) ([]finding.Finding, finding.Chec
 	n := changepoint.Count(long).In(p.from, p.to)
 	f.Text = fmt.Sprintf("%s %% of the prompts%s have %s tokens or more to compute, the others %s on average; %s",
 		words.InPercent(float64(n)/float64(p.to-p.from)), p.when(f.Until), words.Thousands(int64(limit)), words.Thousands(int64(usual)), l.promptEffect(limit, saved)+beside)
-	return []finding.Finding{f}, check
+	return []finding.Finding{f}, l.check()
 }
 
 // besideLong says how much longer tokens take while requests with long prompts are decoded, and returns how much longer each request took, in ns.

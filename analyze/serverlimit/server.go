@@ -148,7 +148,7 @@ const (
 )
 
 // Subkinds are the subkinds of findings about limits.
-var Subkinds = append(slices.Clone(OfServers), Transfers.String())
+var Subkinds = append(slices.Clone(OfServers), Transfers.String(), Held)
 
 // OfServers are the subkinds of limits that a faster server would relieve.
 var OfServers = []string{Running.String(), Slots.String(), Room.String(), Prefills.String(), Preempted.String()}
@@ -197,6 +197,7 @@ type Limits struct {
 	set     *request.Set
 	ranks   *place.RankSet
 	servers []*server
+	holds   []*FrontProcess
 }
 
 // Find finds the limits of all servers with the given ranks.
@@ -210,9 +211,12 @@ func Find(ranks *place.RankSet) *Limits {
 		if whole == 0 {
 			continue
 		}
+		holds := v.holding(s)
+		l.holds = append(l.holds, holds)
 		for _, limit := range v.limits(whole) {
-			limit.dateWithin(during)
-			l.List = append(l.List, limit)
+			if limit.dateWithin(during); !holds.explains(&limit) {
+				l.List = append(l.List, limit)
+			}
 		}
 	}
 	slices.SortStableFunc(l.List, func(x, y Limit) int { return cmp.Compare(y.Waited, x.Waited) })

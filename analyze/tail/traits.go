@@ -349,12 +349,33 @@ func (t *Traits) Senders(since trace.Time) (words string, have []bool) {
 }
 
 // Askers does the same for tokens, or decode steps, in excess of the earlier rate. number returns how many a request has.
-func (t *Traits) Askers(since trace.Time, what string, number func(*request.Metrics) int64) string {
+// have is nil unless a third of the requests with the trait are added, too.
+func (t *Traits) Askers(since trace.Time, what string, number func(*request.Metrics) int64) (words string, have []bool) {
 	best, part, _ := t.largestTrait(since, func(m *request.Metrics) float64 { return float64(max(0, number(m))) })
 	if best == nil {
-		return ""
+		return "", nil
 	}
-	return fmt.Sprintf("; %.0f %% of the added %s are of requests with %s", 100*part, what, best)
+	if t.comeMore(best, since) {
+		have = best.in
+	}
+	return fmt.Sprintf("; %.0f %% of the added %s are of requests with %s", 100*part, what, best), have
+}
+
+// comeMore reports whether requests with a trait have come at least one and a half times as often since a time.
+func (t *Traits) comeMore(trait *Trait, since trace.Time) bool {
+	had, has := 0.0, 0.0
+	first, last := since, since
+	for i := range cause.Each(t.list) {
+		start := t.set.Requests[t.list[i].Request].Start
+		switch first, last = min(first, start), max(last, start); {
+		case !trait.in[i]:
+		case start < since:
+			had++
+		default:
+			has++
+		}
+	}
+	return has*float64(since-first) >= 1.5*had*float64(last-since)
 }
 
 // largestTrait returns the trait with the largest share of the weight added since a time, and that share. It returns

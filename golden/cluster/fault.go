@@ -47,6 +47,7 @@ var faults = map[string]struct {
 	"retries":         {"a Share of the clients that give up ask again after Every", retries},
 
 	"gateway holds":  {"the gateway holds a Share of the requests for Size to twice that many seconds", gatewayHolds},
+	"held back":      {"the scheduler holds a Share of the requests back for Size to twice that many seconds, before it queues them", heldBack},
 	"slow tokenizer": {"tokenizing takes Size times as long", slowTokenizer},
 	"late answers":   {"answers leave the server Size seconds after the last step of the scheduler", lateAnswers},
 	"slow readers":   {"a Share of the clients read the answer for Size to twice that many seconds longer than the server writes it", slowReaders},
@@ -325,6 +326,18 @@ func gatewayHolds(s *sim, f *Fault) {
 			return 0
 		}
 		return int64(length * 1e9)
+	})
+}
+
+func heldBack(s *sim, f *Fault) {
+	rng := f.rng(s)
+	f.begins(s, func(v *server) {
+		v.delays = append(v.delays, func(*Request) int64 {
+			if held, length := rng.Float64() < f.Share, f.Size*(1+rng.Float64()); held {
+				return int64(length * 1e9)
+			}
+			return 0
+		})
 	})
 }
 

@@ -201,6 +201,12 @@ var ways = []Scenario{
 	{Name: "gateway_holds", Doc: "the gateway holds a quarter of the requests for 250 to 500 ms", Words: "gateway|router", plant: func(c *Config, vary *rand.Rand) {
 		c.Faults = []Fault{{Name: "gateway holds", Server: All, At: since(c, vary), Size: 0.25, Share: 0.25}}
 	}},
+	{Name: "held_back", Doc: "a server holds a quarter of its requests back for 0.5 to 1 s, such as for grammars", Words: "HOST.*holds? .*back|HOST.*held .*back", plant: func(c *Config, vary *rand.Rand) {
+		c.Faults = []Fault{{Name: "held back", Server: vary.IntN(3), At: since(c, vary), Size: 0.5, Share: 0.25}}
+	}},
+	{Name: "held_back_all", Doc: "all servers hold their requests back for 0.2 to 0.4 s, such as for caches that are loaded", Words: "all 3 unified servers .*held .*back", plant: func(c *Config, vary *rand.Rand) {
+		c.Faults = []Fault{{Name: "held back", Server: All, At: since(c, vary), Size: 0.2, Share: 1}}
+	}},
 	{Name: "slow_tokenizer", Doc: "the tokenizer process of one server is saturated: requests wait for it before their root begins", Words: "HOST.*okeniz|okeniz.*HOST", plant: func(c *Config, vary *rand.Rand) {
 		c.Pools = []Pool{small.withServers(2, 3)}
 		c.Faults = []Fault{{Name: "slow tokenizer", Server: vary.IntN(2), At: since(c, vary), Size: 180}}

@@ -44,6 +44,7 @@ type server struct {
 	hope      float64 // share of the remaining tokens of running requests for which room is kept
 	pace      []func(at int64, decode bool) float64
 	pauses    []func(at int64) int64
+	delays    []func(q *Request) int64 // for how long the scheduler holds back a request
 	drained   func()
 
 	steps, given int // decode steps, and tokens since the last log line, which was at given0
@@ -150,10 +151,21 @@ func (v *server) post(j *job) {
 	v.wake()
 }
 
-// enqueue puts a job that can be computed into the queue.
+// enqueue puts a job that can be computed into the queue, once nothing holds it back.
 func (v *server) enqueue(j *job) {
-	v.waiting = append(v.waiting, j)
-	v.wake()
+	held := int64(0)
+	for _, f := range v.delays {
+		held += f(j.req)
+	}
+	if held == 0 {
+		v.waiting = append(v.waiting, j)
+		v.wake()
+		return
+	}
+	j.at(v.sim.Agenda.Now+held, func() {
+		v.waiting = append(v.waiting, j)
+		v.wake()
+	})
 }
 
 // wake begins a step, unless one is running.
