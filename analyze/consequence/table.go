@@ -192,7 +192,7 @@ var Known = []finding.Consequence{
 	{Cause: finding.Load, Effect: finding.Errors, Subkinds: []string{requests.GivenUp}, NotBefore: true},
 	{Cause: finding.Limit, Effect: finding.Errors, Subkinds: []string{requests.GivenUp}, NotBefore: true},
 	{Cause: finding.Slower, Effect: finding.Change, Subkinds: []string{""}, OnRanks: true},
-	{Cause: finding.Slower, Effect: finding.Tail, Subkinds: []string{cause.Decode.String()}, OnRanks: true},
+	{Cause: finding.Slower, Effect: finding.Tail, Subkinds: []string{cause.Decode.String(), cause.Prefill.String()}, OnRanks: true},
 	{Cause: finding.Change, CauseSubkind: change.Pace, Effect: finding.Tail, Subkinds: []string{cause.Decode.String()}, Enough: there},
 	{Cause: finding.Slower, Effect: finding.Load, Subkinds: []string{""}, AtPlaces: true, Around: true, Enough: avoided},
 	{Cause: finding.Transfer, Effect: finding.Load, Subkinds: []string{""}, AtPlaces: true, Around: true, Enough: avoided},

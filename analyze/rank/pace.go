@@ -11,6 +11,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/straggler"
 	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -27,6 +28,8 @@ type SlowServer struct {
 	// Size requests, or a prefill of Size tokens.
 	Own, Others int64
 	Size        int64 // 0 if the time of a step does not depend on its size
+	// Least is from how many tokens on prefills take longer; 0 if all do.
+	Least int64
 	// Since is when it became slow, with its 95 % bounds; zero if it always was.
 	Since, Earliest, Latest trace.Time
 	// Cost is how much longer requests take because of it, as a fraction of the E2E of all, and OwnCost as a fraction
@@ -37,6 +40,8 @@ type SlowServer struct {
 	// held is how much longer the answers decoded on it waited for its prefills, in ns, by request; nil if decode
 	// steps record that, or if they did not wait.
 	held map[int]int64
+	// own is how much longer its prefills of Least tokens or more took, in ns, by request; nil if all prefills are slow.
+	own map[int]int64
 }
 
 // minSlower is the least slowdown worth reporting, as a fraction of a step.
@@ -59,14 +64,20 @@ func (r *Ranks) comparePaces(of *place.RankSet, steps [timed][][]paced, e2e e2eS
 		}
 	}
 	parallel.Each(len(slow), func(i int) {
-		p := paceOf(StepKind(i%timed), of, groups[i/timed], steps)
-		slow[i] = p.slow(e2e)
+		p := paceOf(StepKind(i%timed), of, groups[i/timed], steps, 0)
+		if slow[i] = p.slow(e2e); len(slow[i]) == 0 && p.kind == PrefillStep {
+			slow[i] = p.slowIfLarge(of, groups[i/timed], steps, e2e)
+		}
 		memory.Free(p.steps)
 	})
 	for _, s := range slices.Concat(slow...) {
 		s.Like = r.ofGroup(s.Load)
-		if s.Kind == PrefillStep {
-			s.held = heldUp(steps[DecodeStep][of.At[s.Location]], s.Since, s.judged.Until, s.slower())
+		rank := of.At[s.Location]
+		switch {
+		case s.Least > 0:
+			s.chargeLarge(steps[PrefillStep][rank], steps[DecodeStep][rank])
+		case s.Kind == PrefillStep:
+			s.held = heldUp(steps[DecodeStep][rank], s.Since, s.judged.Until, s.slower())
 		}
 		r.Slow = append(r.Slow, s)
 	}
@@ -109,11 +120,14 @@ type pace struct {
 	cost  []int64 // total time of the steps of each rank, ns
 }
 
-// paceOf collects the steps of the lead ranks that have enough of them.
-func paceOf(kind StepKind, of *place.RankSet, leads []*Load, steps [timed][][]paced) *pace {
+// paceOf collects the steps of at least a given size of the lead ranks that have enough of them.
+func paceOf(kind StepKind, of *place.RankSet, leads []*Load, steps [timed][][]paced, least int64) *pace {
 	p := &pace{kind: kind}
 	for _, l := range leads {
 		list := steps[kind][of.At[l.Location]]
+		if least > 0 {
+			list = order.Only(list, func(x paced) bool { return x.size >= least })
+		}
 		if len(list) < minPaced {
 			continue
 		}
@@ -128,6 +142,60 @@ func paceOf(kind StepKind, of *place.RankSet, leads []*Load, steps [timed][][]pa
 	slices.SortStableFunc(p.steps, func(x, y paced) int { return int(min(1, max(-1, x.at-y.at))) })
 	p.equalSizes()
 	return p
+}
+
+// slowIfLarge returns the servers that are slow only in large steps: of a half, a quarter, and so on, of all steps. Most prompts are
+// short, so that what is slow about the cost of attention, or about memory for long ones, does not show in the median.
+// The size from which on they are slow is the smallest that shows it.
+func (p *pace) slowIfLarge(of *place.RankSet, leads []*Load, steps [timed][][]paced, e2e e2eSum) []SlowServer {
+	const finer = 8 // sizes to try between those for a part of the steps and for half of that part
+	sizes := order.EachRow(p.steps, func(x *paced) int64 { return x.size })
+	slices.Sort(sizes)
+	n := len(sizes)
+	from := func(count int) []SlowServer {
+		least := sizes[n-count]
+		large := paceOf(p.kind, of, leads, steps, least)
+		defer memory.Free(large.steps)
+		found := large.slow(e2e)
+		for i := range found {
+			found[i].Least = least
+		}
+		return found
+	}
+	for _, part := range [...]int{2, 4, 8, 16} {
+		if n < part*minPaced {
+			break
+		}
+		found := from(n / part)
+		if len(found) == 0 {
+			continue
+		}
+		for k := finer - 1; k > 0; k-- {
+			if more := from(n/part + k*n/part/finer); len(more) > 0 {
+				return more
+			}
+		}
+		return found
+	}
+	return nil
+}
+
+// chargeLarge sets what large prefills cost: the requests themselves, and those whose decoding waited for them.
+func (s *SlowServer) chargeLarge(prefills, answers []paced) {
+	s.own, s.held = map[int]int64{}, map[int]int64{}
+	var slow []request.Interval
+	for i := range prefills {
+		if x := &prefills[i]; x.size >= s.Least && x.at >= s.Since && (s.judged.Until == 0 || x.at < s.judged.Until) {
+			s.own[int(x.of)] += int64(s.slower() * float64(x.ns))
+			slow = append(slow, request.Interval{From: x.at, To: x.end()})
+		}
+	}
+	covered := request.NewCoverage(slow)
+	for i := range answers {
+		if x := &answers[i]; x.whole && x.held > 0 {
+			s.held[int(x.of)] += int64(s.slower() * float64(covered.Overlap(x.at, x.at+trace.Time(x.cost+x.held))))
+		}
+	}
 }
 
 // equalSizes scales the time of every step to the median size, by how long sizes usually take, because requests stay

@@ -2,6 +2,8 @@ package rank
 
 import (
 	"cmp"
+	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -226,5 +228,61 @@ func TestAnswersWithoutPrefills(t *testing.T) {
 	}
 	if held := heldUp(got, 0, 0, 1); len(held) != 1 || held[7] != 40*ms {
 		t.Errorf("%v was held up, want 40 ms of request 7", held)
+	}
+}
+
+// One of three servers takes three times as long for prefills of more than 4,000 tokens, of which few prompts have that many. It is slow
+// for these only, and is charged for them and for the decoding that waits for them. With a factor of 1, none is slow.
+func TestSlowForLargePrefills(t *testing.T) {
+	const slow, limit = 1, 4000
+	for _, factor := range []float64{3, 1} {
+		r := rand.New(rand.NewPCG(9, 10))
+		of := &place.RankSet{At: map[place.Location]int32{}}
+		var leads []*Load
+		var steps [timed][][]paced
+		extra := 0.0
+		for rank := range 3 {
+			at := place.Location{Scope: place.OneRank, Role: request.Unified, Server: rank}
+			of.At[at], leads = int32(rank), append(leads, &Load{Location: at, Requests: 600, Share: 1.0 / 3, TokenShare: 1.0 / 3})
+			var list []paced
+			for i := range 600 {
+				size := math.Exp(6.5 + 1.2*r.NormFloat64())
+				ns := (10e6 + 20e3*size) * (1 + 0.03*r.NormFloat64())
+				if rank == slow && size > limit {
+					extra += (factor - 1) * ns
+					ns *= factor
+				}
+				list = append(list, paced{at: trace.Time(i) * 1e9, ns: int64(ns), cost: int64(ns), size: int64(size), of: int32(i)})
+			}
+			steps[PrefillStep] = append(steps[PrefillStep], list)
+		}
+		p := paceOf(PrefillStep, of, leads, steps, 0)
+		e2e := e2eSum{all: 1e12}
+		if found := p.slow(e2e); len(found) > 0 {
+			t.Fatalf("prefills of all sizes: %+v", found)
+		}
+		found := p.slowIfLarge(of, leads, steps, e2e)
+		if factor == 1 {
+			if len(found) > 0 {
+				t.Errorf("no server is slow: %+v", found)
+			}
+			continue
+		}
+		if len(found) != 1 || found[0].Location.Server != slow {
+			t.Fatalf("%+v", found)
+		}
+		s := &found[0]
+		if by := float64(s.Own) / float64(s.Others); s.Least < 0.7*limit || s.Least > 1.3*limit || by < 2.7 || by > 3.3 {
+			t.Errorf("from %d tokens on, %.2f times as long", s.Least, by)
+		}
+		long := paced{at: 0, cost: 400e9, held: 200e9, of: 1000, whole: true}
+		s.chargeLarge(steps[PrefillStep][slow], []paced{long})
+		own := 0.0
+		for _, ns := range s.own {
+			own += float64(ns)
+		}
+		if own < 0.8*extra || own > 1.25*extra || s.held[1000] == 0 || float64(s.held[1000]) > own {
+			t.Errorf("%.1f s of its own, %.1f s planted, %.1f s of another", own/1e9, extra/1e9, float64(s.held[1000])/1e9)
+		}
 	}
 }

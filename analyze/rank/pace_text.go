@@ -30,6 +30,9 @@ func (s *SlowServer) text() string {
 	}
 	text := fmt.Sprintf("%s takes %s %s, %s %s (+%s %%), and it has no more load than they do", s.Location.String(),
 		words.Nearly(s.Own), what, others, words.Nearly(s.Others), words.InPercent(distribution.Ratio(float64(s.Own-s.Others), float64(s.Others))))
+	if s.Least > 0 {
+		text += fmt.Sprintf("; most of those of fewer than %s tokens take as long as there", words.Thousands(s.Least))
+	}
 	if s.Since != 0 {
 		text += ", since " + words.When(s.Since, s.Earliest, s.Latest)
 	}
@@ -58,8 +61,11 @@ func (s *SlowServer) evidence() []finding.Evidence {
 func (s *SlowServer) sure() string {
 	j := &s.judged
 	text := fmt.Sprintf("it takes %s %% longer than the other ranks at the same time, on average", words.InPercent(j.Delay))
-	if math.IsNaN(j.P) {
+	switch {
+	case math.IsNaN(j.P):
 		return fmt.Sprintf("%s, and clearly longer in %d of %d blocks of time", text, j.LateBlocks, j.Blocks)
+	case j.DelayLow <= 0: // too few blocks of time for an interval
+		return fmt.Sprintf("%s; %s if all ranks were equally fast", text, words.Chance(j.P))
 	}
 	return fmt.Sprintf("%s (95 %% confidence interval: %s to %s %%); %s if all ranks were equally fast",
 		text, words.InPercent(j.DelayLow), words.InPercent(j.DelayHigh), words.Chance(j.P))
@@ -114,6 +120,8 @@ func (s *SlowServer) claim(b *cause.Costs) finding.Claim {
 		of = []cause.Cause{cause.Prefill}
 	}
 	switch {
+	case s.Least > 0:
+		return b.Amounts(s.own, cause.Prefill).And(b.Amounts(s.held, cause.Decode, cause.Interference))
 	case s.Location.Role != request.Unified:
 		of = append(of, cause.QueueCauses...)
 	case s.Kind == PrefillStep:

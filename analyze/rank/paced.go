@@ -21,7 +21,7 @@ type paced struct {
 	held  int64 // ns, not in cost: how long the answer waited for prefills on its rank; only for whole answers
 	size  int64 // tokens computed by a prefill, or requests decoded
 	rank  int32 // index among the ranks compared
-	of    int32 // the request; only for whole answers
+	of    int32 // the request; only for whole answers and prefills, the last one of a batch
 	whole bool  // the average step of an answer whose steps are not traced
 }
 
@@ -131,7 +131,7 @@ func prefillSteps(prefills []load.Prefill) (steps []paced) {
 	defer memory.Free(batches)
 	for _, b := range batches {
 		ns := int64(b.To - b.From)
-		steps = memory.Append(steps, paced{at: b.From, ns: ns, cost: ns * int64(b.Requests), size: max(1, int64(b.Tokens))})
+		steps = memory.Append(steps, paced{at: b.From, ns: ns, cost: ns * int64(b.Requests), size: max(1, int64(b.Tokens)), of: int32(b.Request)})
 	}
 	return steps
 }
