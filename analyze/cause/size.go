@@ -19,12 +19,15 @@ type Sizes struct {
 // in the E2E and the TTFT of all attributions. It returns the usual times of each group of servers. If these are
 // unknown for one of several groups, nothing shows that the group is slow, and all of its time counts as usual.
 func SplitSizes(s *request.Set, list []Attribution, groups int) Sizes {
-	prompts, outputs := make([][]distribution.Sized, groups), make([][]distribution.Sized, groups)
+	prompts, lone, outputs := make([][]distribution.Sized, groups), make([][]distribution.Sized, groups), make([][]distribution.Sized, groups)
 	for i := range Each(list) {
 		a := &list[i]
 		m := &s.Requests[a.Request].Metrics
 		if n := m.PrefillTokens(); n >= 0 {
-			prompts[a.PrefillGroup] = memory.Append(prompts[a.PrefillGroup], distribution.Sized{Tokens: n, Ns: a.E2E[Prefill]})
+			x := distribution.Sized{Tokens: n, Ns: a.E2E[Prefill]}
+			if prompts[a.PrefillGroup] = memory.Append(prompts[a.PrefillGroup], x); !a.Shared {
+				lone[a.PrefillGroup] = memory.Append(lone[a.PrefillGroup], x)
+			}
 		}
 		if n := m.DecodeTokens(); n >= 0 {
 			outputs[a.AnswerGroup] = memory.Append(outputs[a.AnswerGroup], distribution.Sized{Tokens: n, Ns: a.E2E[Decode]})
@@ -33,6 +36,9 @@ func SplitSizes(s *request.Set, list []Attribution, groups int) Sizes {
 	usual := Sizes{make([]distribution.SizeFit, len(prompts)), make([]distribution.SizeFit, len(prompts))}
 	for group := range prompts {
 		usual.Prompt[group], usual.Output[group] = distribution.FitSize(prompts[group]), distribution.FitSize(outputs[group])
+		if f := distribution.FitPrompts(lone[group]); f.PerPair > 0 { // the cost of attention does not depend on how many are in a batch
+			usual.Prompt[group] = f
+		}
 	}
 	prefill, answer := several(prompts), several(outputs)
 	for i := range Each(list) {

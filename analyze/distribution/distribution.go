@@ -243,10 +243,11 @@ func FloorDiv(x, n int64) int64 {
 	return q
 }
 
-// A SizeFit is the usual time for a number of tokens: Base + PerToken * tokens.
+// A SizeFit is the usual time for a number of tokens: Base + PerToken * tokens + PerPair * tokens².
 type SizeFit struct {
 	Base     float64 // ns
 	PerToken float64 // ns
+	PerPair  float64 // ns; what attention to all earlier tokens costs, where it shows
 	N        int     // requests it was fitted to; 0 if there is no fit
 }
 
@@ -258,7 +259,8 @@ func (f *SizeFit) Expected(tokens int64) int64 {
 	if tokens < 0 || f.N == 0 {
 		return 0
 	}
-	return int64(math.Round(min(max(0, f.Base+f.PerToken*float64(tokens)), request.LongestRequest)))
+	x := float64(tokens)
+	return int64(math.Round(min(max(0, f.line(x)+f.PerPair*x*x), request.LongestRequest)))
 }
 
 // A Sized is a number of tokens with the time that they took.
@@ -269,28 +271,77 @@ type Sized struct{ Tokens, Ns int64 }
 // pairs, and Base the median of the remainders.
 //
 // H. Theil, A rank-invariant method of linear and polynomial regression analysis (1950); the pairing is that of his section 1.2.
-func FitSize(v []Sized) SizeFit {
-	slices.SortFunc(v, func(x, y Sized) int { return cmp.Or(cmp.Compare(x.Tokens, y.Tokens), cmp.Compare(x.Ns, y.Ns)) })
-	if len(v) < fewFitted {
-		return SizeFit{}
+func FitSize(v []Sized) (f SizeFit) {
+	f.fitLine(v)
+	return f
+}
+
+// FitPrompts is FitSize for prefills that were alone in their batches, whose largest ones may take longer than in proportion: if most of
+// the largest eighth takes longer than the line says, PerPair is the median of by how much. Both are fitted in turn.
+func FitPrompts(v []Sized) (f SizeFit) {
+	const turns, clearly = 4, 0.03 // of what the line says for the middle of the largest eighth
+	for range turns {
+		if !f.fitLine(v) {
+			return f
+		}
+		long, more := float64(v[len(v)-1-len(v)/16].Tokens), f.morePerPair(v)
+		if more == 0 || f.PerPair == 0 && more*long*long < clearly*f.line(long) {
+			return f
+		}
+		f.PerPair += more
 	}
-	slopes := memory.Make[float64](len(v) / 2)[:0]
+	return f
+}
+
+// line returns what some tokens take by the line alone, in ns.
+func (f *SizeFit) line(tokens float64) float64 { return f.Base + f.PerToken*tokens }
+
+// left returns what a request took beyond what pairs of its tokens cost, in ns.
+func (f *SizeFit) left(x *Sized) float64 {
+	return float64(x.Ns) - f.PerPair*float64(x.Tokens)*float64(x.Tokens)
+}
+
+// fitLine sorts v and fits the line. It returns false, and no fit, if there are too few requests, or if all are equally long.
+func (f *SizeFit) fitLine(v []Sized) bool {
+	slices.SortFunc(v, func(x, y Sized) int { return cmp.Or(cmp.Compare(x.Tokens, y.Tokens), cmp.Compare(x.Ns, y.Ns)) })
 	half := len(v) / 2
-	for i, low := range v[:half] {
-		if high := v[i+len(v)-half]; high.Tokens > low.Tokens {
-			slopes = append(slopes, float64(high.Ns-low.Ns)/float64(high.Tokens-low.Tokens))
+	slopes := memory.Make[float64](half)[:0]
+	for i := range v[:half] {
+		if low, high := &v[i], &v[i+len(v)-half]; high.Tokens > low.Tokens {
+			slopes = append(slopes, (f.left(high)-f.left(low))/float64(high.Tokens-low.Tokens))
 		}
 	}
-	if len(slopes) == 0 {
-		return SizeFit{} // all are equally long: there is no slope
+	if len(v) < fewFitted || len(slopes) == 0 {
+		*f = SizeFit{}
+		return false
 	}
-	f := SizeFit{PerToken: max(0, LowerMedian(slopes)), N: len(v)}
-	left := memory.Make[float64](len(v))
-	for i, x := range v {
-		left[i] = float64(x.Ns) - f.PerToken*float64(x.Tokens)
+	f.N, f.PerToken = len(v), max(0, LowerMedian(slopes))
+	rest := memory.Make[float64](len(v))
+	for i := range v {
+		rest[i] = f.left(&v[i]) - f.PerToken*float64(v[i].Tokens)
 	}
-	f.Base = LowerMedian(left)
-	return f
+	f.Base = LowerMedian(rest)
+	return true
+}
+
+// morePerPair returns by how much the largest eighth takes longer than a fit says, for each pair of tokens: the median, if most of them do.
+func (f *SizeFit) morePerPair(v []Sized) float64 {
+	const part, few, most = 8, 8, 0.75
+	n := len(v) / part
+	if n < few {
+		return 0
+	}
+	pairs := make([]float64, n)
+	for i := range pairs {
+		x := &v[len(v)-n+i]
+		tokens := max(1, float64(x.Tokens))
+		pairs[i] = (f.left(x) - f.line(tokens)) / (tokens * tokens)
+	}
+	slices.Sort(pairs)
+	if pairs[int((1-most)*float64(n))] <= 0 {
+		return 0
+	}
+	return pairs[n/2]
 }
 
 // Ratio returns a/b, or NaN if b is 0.

@@ -32,6 +32,33 @@ func TestFitSize(t *testing.T) {
 	}
 }
 
+// Attention makes long prompts take longer than in proportion. FitPrompts follows that, also if a quarter of all take three times as long;
+// where times are proportional, it adds nothing.
+func TestFitPrompts(t *testing.T) {
+	for _, perPair := range []float64{1.2, 0} {
+		rng := rand.New(rand.NewPCG(5, 6))
+		usual := func(n float64) float64 { return 10e6 + 16_000*n + perPair*n*n }
+		var v []Sized
+		for i := range 2000 {
+			n := math.Exp(6.5 + rng.NormFloat64())
+			ns := usual(n) * (1 + 0.03*rng.NormFloat64())
+			if i%4 == 0 && n > 4000 {
+				ns *= 3
+			}
+			v = append(v, Sized{int64(n), int64(ns)})
+		}
+		f := FitPrompts(v)
+		for _, n := range []int64{100, 700, 4000, 16_000} {
+			if got, want := float64(f.Expected(n)), usual(float64(n)); got < 0.8*want || got > 1.2*want {
+				t.Errorf("%g ns per pair: %d tokens take %.1f ms, want %.1f: %+v", perPair, n, got/1e6, want/1e6, f)
+			}
+		}
+		if perPair == 0 && f.PerPair*16_000 > 0.1*f.PerToken {
+			t.Errorf("proportional: %+v", f)
+		}
+	}
+}
+
 // LowerMedian returns the same as sorting, in any order of values, even with equal values and NaN.
 func TestLowerMedianIsThatOfSorted(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 5))

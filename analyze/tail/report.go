@@ -159,14 +159,22 @@ func (t *Tail) noteComparison(r *table.Table, c *Comparison) {
 	}
 }
 
+// fitInWords says what a number of tokens usually takes.
+func fitInWords(f *distribution.SizeFit) string {
+	text := fmt.Sprintf("%s + %s per token", words.Nearly(int64(f.Base)), words.Nearly(int64(f.PerToken)))
+	if f.PerPair > 0 {
+		text += fmt.Sprintf(" + %s per (1,000 tokens)²", words.Nearly(int64(f.PerPair*1e6)))
+	}
+	return text
+}
+
 // noteSizes adds a note on the usual time for the size of a request.
 func (t *Tail) noteSizes(r *table.Table, c *Comparison) {
 	var fits []string
 	add := func(what string, list []distribution.SizeFit) {
 		for group, f := range list {
 			if f.N > 0 && (f.Base != 0 || f.PerToken != 0) { // its stages were traced
-				fits = append(fits, fmt.Sprintf("%s %s + %s per token%s", what,
-					words.Nearly(int64(f.Base)), words.Nearly(int64(f.PerToken)), words.Aside(t.Peers.Name(int32(group)))))
+				fits = append(fits, fmt.Sprintf("%s %s%s", what, fitInWords(&f), words.Aside(t.Peers.Name(int32(group)))))
 			}
 		}
 	}

@@ -244,8 +244,7 @@ func (t *Tail) transfersReport() *table.Table {
 		ns("p99", "99th percentile, nearest rank", func(p *P) int64 { return p.P99 }),
 		ns("max", "longest", func(p *P) int64 { return p.Max }),
 	})
-	r.Note("slow: %s or more beyond the usual time for the prompt, %s + %s per token", words.Nearly(x.Limit),
-		words.Nearly(int64(x.Usual.Base)), words.Nearly(int64(x.Usual.PerToken)))
+	r.Note("slow: %s or more beyond the usual time for the prompt, %s", words.Nearly(x.Limit), fitInWords(&x.Usual))
 	return r
 }
 
