@@ -34,10 +34,8 @@ func DoubtfulArrival(set *request.Set, r *request.Request) bool {
 func tokenized(set *request.Set, r *request.Request) bool {
 	for _, p := range set.PartsOf(r) {
 		for _, t := range set.ThreadsOf(&set.Parts[p]) {
-			for _, i := range set.StagesOf(t) {
-				if set.Row(int(i)).Means == request.Tokenizing {
-					return true
-				}
+			if set.LastStage(t, request.Tokenizing) != nil {
+				return true
 			}
 		}
 	}

@@ -56,7 +56,7 @@ type FrontProcess struct {
 	P                       float64
 	every                   float64 // time from one spell to the next, s; 0 if it varies
 
-	visits []visit // sorted by time
+	visits []visit // sorted by time, once judged
 	kept   []visit // visits since Since longer than Limit
 	// If the desks of several servers are reported together: the number of these servers, and of all with such a
 	// desk.
@@ -98,7 +98,6 @@ func FindFront(s *request.Set) *Front {
 		}
 	}
 	for _, d := range f.Desks {
-		slices.SortStableFunc(d.visits, func(x, y visit) int { return cmp.Compare(x.at, y.at) })
 		f.Visits = max(f.Visits, len(d.visits))
 		d.judge()
 	}
@@ -244,8 +243,9 @@ func (f *Front) desk(proc int, of duty) *FrontProcess {
 
 func (d *FrontProcess) add(v visit) { d.visits = memory.Append(d.visits, v) }
 
-// judge finds what is usual, and since when some visits take longer.
+// judge sorts the visits, and finds what is usual, and since when some take longer.
 func (d *FrontProcess) judge() {
+	slices.SortStableFunc(d.visits, func(x, y visit) int { return cmp.Compare(x.at, y.at) })
 	n := len(d.visits)
 	if n < fewVisits {
 		return

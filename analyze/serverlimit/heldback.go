@@ -27,7 +27,8 @@ func (l *Limits) HeldBack(b *cause.Costs) ([]finding.Finding, finding.Check) {
 // holding returns the desk of a server's scheduler, whose visits are how long finished requests waited although it had room for them.
 func (v *server) holding(s *request.Set) *FrontProcess {
 	d := &FrontProcess{Location: v.location, duty: schedules}
-	has, sizes := v.occupied(s), v.largestWaiting(s)
+	has, most := v.occupied(s)
+	sizes := v.largestWaiting(s)
 	full, waited := map[int]*request.Coverage{}, map[int32]bool{} // full is when there is no room for a request, by size
 	visits := func(h *stateInterval) bool {
 		r := &s.Requests[h.request]
@@ -37,7 +38,7 @@ func (v *server) holding(s *request.Set) *FrontProcess {
 		if waited[h.request] = true; !visits(&h) {
 			continue
 		}
-		busy := order.Memo(full, sizes[i], func() *request.Coverage { return v.fullFor(has, 1<<sizes[i]) })
+		busy := order.Memo(full, sizes[i], func() *request.Coverage { return v.fullFor(has, most, 1<<sizes[i]) })
 		d.add(visit{at: h.time.From, request: int(h.request), work: int64(h.time.To-h.time.From) - busy.Overlap(h.time.From, h.time.To)})
 	}
 	for _, h := range v.intervals[prefilling] {
@@ -45,7 +46,7 @@ func (v *server) holding(s *request.Set) *FrontProcess {
 			d.add(visit{at: h.time.From, request: int(h.request)})
 		}
 	}
-	slices.SortStableFunc(d.visits, func(x, y visit) int { return cmp.Compare(x.at, y.at) })
+	memory.Free(has)
 	d.judge()
 	requests := func(list []visit) []int { return order.Each(list, func(v visit) int { return v.request }) }
 	others := order.Only(d.visits, func(x visit) bool { return x.at >= d.Since && x.ns() < d.Limit })
@@ -93,27 +94,26 @@ type occupation struct {
 	requests, tokens int64
 }
 
-// occupied returns what runs on a server over time.
-func (v *server) occupied(s *request.Set) []occupation {
-	edges := memory.Make[occupation](2 * len(v.intervals[running]))[:0]
+// occupied returns what runs on a server over time, and the most of both that ever did.
+func (v *server) occupied(s *request.Set) (edges []occupation, most occupation) {
+	edges = memory.Make[occupation](2 * len(v.intervals[running]))[:0]
 	for _, h := range v.intervals[running] {
 		tokens := tokensOf(&s.Requests[h.request])
 		edges = append(edges, occupation{h.time.From, 1, tokens}, occupation{h.time.To, -1, -tokens})
 	}
 	slices.SortStableFunc(edges, func(x, y occupation) int { return cmp.Compare(x.at, y.at) })
-	for i := 1; i < len(edges); i++ {
-		edges[i].requests += edges[i-1].requests
-		edges[i].tokens += edges[i-1].tokens
+	now := occupation{}
+	for i := range edges {
+		x := &edges[i]
+		now.requests, now.tokens = now.requests+x.requests, now.tokens+x.tokens
+		x.requests, x.tokens = now.requests, now.tokens
+		most.requests, most.tokens = max(most.requests, now.requests), max(most.tokens, now.tokens)
 	}
-	return edges
+	return edges, most
 }
 
 // fullFor returns when a server computes prompts, or may have no room for a request with some tokens.
-func (v *server) fullFor(has []occupation, tokens int64) *request.Coverage {
-	most := occupation{}
-	for i := range has {
-		most.requests, most.tokens = max(most.requests, has[i].requests), max(most.tokens, has[i].tokens)
-	}
+func (v *server) fullFor(has []occupation, most occupation, tokens int64) *request.Coverage {
 	var list []request.Interval
 	for _, h := range v.intervals[prefilling] {
 		list = memory.Append(list, h.time)

@@ -363,19 +363,8 @@ func (t *Traits) Askers(since trace.Time, what string, number func(*request.Metr
 
 // comeMore reports whether requests with a trait have come at least one and a half times as often since a time.
 func (t *Traits) comeMore(trait *Trait, since trace.Time) bool {
-	had, has := 0.0, 0.0
-	first, last := since, since
-	for i := range cause.Each(t.list) {
-		start := t.set.Requests[t.list[i].Request].Start
-		switch first, last = min(first, start), max(last, start); {
-		case !trait.in[i]:
-		case start < since:
-			had++
-		default:
-			has++
-		}
-	}
-	return has*float64(since-first) >= 1.5*had*float64(last-since)
+	with, _, longer := t.sides(trait, since, func(*request.Metrics) float64 { return 1 })
+	return with[1] >= 1.5*with[0]*longer
 }
 
 // largestTrait returns the trait with the largest share of the weight added since a time, and that share. It returns
@@ -400,7 +389,17 @@ func (t *Traits) largestTrait(since trace.Time, weight func(*request.Metrics) fl
 // added returns the share of the weight that a trait had before a time, and its share of the weight in excess of the
 // earlier rate after it.
 func (t *Traits) added(trait *Trait, since trace.Time, weight func(*request.Metrics) float64) (had, has float64) {
-	var with, all [2]float64 // before and after since
+	with, all, longer := t.sides(trait, since, weight)
+	more := all[1] - all[0]*longer
+	if all[0] == 0 || longer == 0 || more <= 0 {
+		return 1, 0
+	}
+	return with[0] / all[0], (with[1] - with[0]*longer) / more
+}
+
+// sides returns the weight of the requests with a trait, and of all, before and after a time, and how many times as long as before it the
+// time after it is; 0 if there is none on one side.
+func (t *Traits) sides(trait *Trait, since trace.Time, weight func(*request.Metrics) float64) (with, all [2]float64, longer float64) {
 	first, last := since, since
 	for i := range cause.Each(t.list) {
 		r := &t.set.Requests[t.list[i].Request]
@@ -415,13 +414,8 @@ func (t *Traits) added(trait *Trait, since trace.Time, weight func(*request.Metr
 			with[side] += n
 		}
 	}
-	if all[0] == 0 || first >= since || last <= since {
-		return 1, 0
+	if first < since && last > since {
+		longer = float64(last-since) / float64(since-first)
 	}
-	longer := float64(last-since) / float64(since-first)
-	more := all[1] - all[0]*longer
-	if more <= 0 {
-		return 1, 0
-	}
-	return with[0] / all[0], (with[1] - with[0]*longer) / more
+	return with, all, longer
 }
