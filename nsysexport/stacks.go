@@ -13,60 +13,19 @@ import (
 )
 
 // chains are the stacks of one kind, by nsys's numbers.
-type chains struct {
-	pages map[int64]*chainPage // by the upper bits of the number
-	// last is the page of the last lookup, and lastBits the upper bits of its numbers.
-	last     *chainPage
-	lastBits int64
-}
+type chains struct{ order.Paged[profile.StackID] }
 
-// A chainPage has the stacks of consecutive numbers.
-type chainPage [1 << chainPageBits]profile.StackID
-
-const (
-	chainPageBits = 5
-	// unread marks a stack that is needed but not read yet.
-	unread profile.StackID = -1
-)
-
-// page returns the page of a number, nil if nothing on it is known.
-func (c *chains) page(number int64) *chainPage {
-	bits := number >> chainPageBits
-	if c.last == nil || bits != c.lastBits {
-		c.last, c.lastBits = c.pages[bits], bits
-	}
-	return c.last
-}
-
-func (c *chains) set(number int64, id profile.StackID) {
-	p := c.page(number)
-	if p == nil {
-		if c.pages == nil {
-			c.pages = map[int64]*chainPage{}
-		}
-		p = new(chainPage)
-		c.pages[c.lastBits], c.last = p, p
-	}
-	p[number&(1<<chainPageBits-1)] = id
-}
+// unread marks a stack that is needed but not read yet.
+const unread profile.StackID = -1
 
 // need requests that a stack be read.
-func (c *chains) need(number int64) { c.set(number, unread) }
+func (c *chains) need(number int64) { *c.At(number) = unread }
 
 // needed reports whether a stack is to be read. Its frames may come in several pieces; the last one counts.
-func (c *chains) needed(number int64) bool {
-	p := c.page(number)
-	return p != nil && p[number&(1<<chainPageBits-1)] != 0
-}
+func (c *chains) needed(number int64) bool { return c.Get(number) != 0 }
 
 // stackOf returns the stack with a number, empty if it was not recorded.
-func (c *chains) stackOf(number int64) profile.StackID {
-	p := c.page(number)
-	if p == nil {
-		return 0
-	}
-	return max(0, p[number&(1<<chainPageBits-1)])
-}
+func (c *chains) stackOf(number int64) profile.StackID { return max(0, c.Get(number)) }
 
 // A chainReader reads the stacks of a kind into a set of stacks.
 type chainReader struct {
@@ -108,7 +67,7 @@ func (r *chainReader) end() {
 	if !slices.IsSortedFunc(r.stack, byDepth) {
 		slices.SortStableFunc(r.stack, byDepth)
 	}
-	r.chains.set(r.stack[0].Chain, r.push())
+	*r.chains.At(r.stack[0].Chain) = r.push()
 	r.stack = r.stack[:0]
 }
 

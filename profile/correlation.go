@@ -2,48 +2,23 @@ package profile
 
 import (
 	"iter"
-	"math"
 
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A Join finds rows of a table by their correlation id. Profilers count ids up, so that a table indexed by id
-// is hardly larger than the rows; otherwise, it uses a map.
+// A Join finds rows of a table by their correlation id.
 type Join struct {
-	first int64
-	dense []int32 // index of the row, plus one
-	index map[int64]int32
+	rows order.Paged[int32] // by id: index of the row, plus one
 }
 
 // NewJoin returns the join of n rows, whose ids of returns; rows with id 0 are omitted. Among rows with the
 // same id, the last one counts.
 func NewJoin(n int, of func(i int) int64) *Join {
-	j := &Join{first: math.MaxInt64}
-	last, count := int64(math.MinInt64), 0
+	j := &Join{}
 	for i := range n {
 		if id := of(i); id != 0 {
-			j.first, last = min(j.first, id), max(last, id)
-			count++
-		}
-	}
-	const spread, small = 8, 1 << 12
-	if count == 0 {
-		return j
-	}
-	if size := uint64(last - j.first); size < spread*uint64(count)+small {
-		j.dense = make([]int32, size+1)
-	} else {
-		j.index = make(map[int64]int32, count)
-	}
-	for i := range n {
-		id := of(i)
-		switch {
-		case id == 0:
-		case j.dense != nil:
-			j.dense[id-j.first] = int32(i) + 1
-		default:
-			j.index[id] = int32(i) + 1
+			*j.rows.At(id) = int32(i) + 1
 		}
 	}
 	return j
@@ -61,15 +36,7 @@ func (p *Profile) JoinLaunches(on func(r *Row) bool) *Join {
 }
 
 // Of returns the index of the row with the given id, -1 if there is none.
-func (j *Join) Of(correlation int64) int32 {
-	if j.dense == nil {
-		return j.index[correlation] - 1
-	}
-	if at := uint64(correlation - j.first); at < uint64(len(j.dense)) {
-		return j.dense[at] - 1
-	}
-	return -1
-}
+func (j *Join) Of(correlation int64) int32 { return j.rows.Get(correlation) - 1 }
 
 // A GraphNode is a node of a CUDA graph, and the call that created it, which begins at Start.
 type GraphNode struct {

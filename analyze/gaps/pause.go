@@ -10,7 +10,6 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/host"
-	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/internal/changepoint"
 	"github.com/sgtrace/sgtrace/internal/order"
@@ -121,7 +120,7 @@ const maxRanges = 1 << 16
 
 // rangeStarts are when ranges began, by name, at most maxRanges of each.
 type rangeStarts struct {
-	at    profilewalk.Paged[[]trace.Time]
+	at    order.Paged[[]trace.Time]
 	names []trace.Sym // that have any
 }
 

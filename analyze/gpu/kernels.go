@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
-	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
@@ -41,7 +40,7 @@ type RankKernel struct {
 
 // kernelTimes collects durations of kernels by name.
 type kernelTimes struct {
-	index   profilewalk.Paged[int32] // by symbol: index into samples plus 1
+	index   order.Paged[int32] // by symbol: index into samples plus 1
 	names   []trace.Sym
 	classes []kernelname.Class
 	unknown []bool
@@ -77,7 +76,7 @@ func (k *kernelTimes) summarize() {
 		k.samples[i].Each(func(v int64) { values = append(values, v) })
 		k.sums = append(k.sums, s.Summarize(values))
 	}
-	k.samples, k.index = nil, profilewalk.Paged[int32]{}
+	k.samples, k.index = nil, order.Paged[int32]{}
 }
 
 // moveTo appends the sums of a rank to rows, not yet compared, and frees them: a file may have a

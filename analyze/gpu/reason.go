@@ -7,6 +7,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/profilewalk"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -188,7 +189,7 @@ func (c *CallTime) add(o *CallTime) {
 // callTimes sums up the calls that hold up their threads or ask for work, by symbol.
 type callTimes struct {
 	syms *trace.Symbols
-	rows profilewalk.Paged[callRow]
+	rows order.Paged[callRow]
 	used []trace.Sym
 	sums []CallTime // of used, once all calls were added
 }
@@ -255,7 +256,7 @@ func (c *callTimes) close() {
 			c.sums = append(c.sums, row.starts)
 		}
 	}
-	c.rows, c.used = profilewalk.Paged[callRow]{}, nil
+	c.rows, c.used = order.Paged[callRow]{}, nil
 }
 
 // sumCalls merges the calls of all streams, the longest total first.

@@ -48,13 +48,13 @@ type Node struct {
 
 // Replays are the replays in one stream.
 type Replays struct {
-	Launches []Launch                   // in the order of their calls, rank by rank
-	index    []profilewalk.Paged[int32] // by rank and correlation: index into Launches, plus one
+	Launches []Launch             // in the order of their calls, rank by rank
+	index    []order.Paged[int32] // by rank and correlation: index into Launches, plus one
 }
 
 // readReplays reads the replays of a stream.
 func readReplays(set *profile.Set, s profile.Stream) *Replays {
-	r := &Replays{index: make([]profilewalk.Paged[int32], len(set.Ranks))}
+	r := &Replays{index: make([]order.Paged[int32], len(set.Ranks))}
 	isLaunch := profilewalk.GraphLaunches(set.Syms)
 	for c := range s.Calls {
 		if !isLaunch.Of(c.Name) || c.Correlation == 0 {
@@ -137,7 +137,7 @@ func (r *Replays) order() {
 	r.Launches = kept
 	slices.SortStableFunc(r.Launches, func(a, b Launch) int { return cmp.Or(cmp.Compare(a.Rank, b.Rank), cmp.Compare(a.At, b.At)) })
 	for rank := range r.index {
-		r.index[rank] = profilewalk.Paged[int32]{}
+		r.index[rank] = order.Paged[int32]{}
 	}
 	for i := range r.Launches {
 		l := &r.Launches[i]

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/profilewalk"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -50,8 +51,8 @@ type collector struct {
 	index    map[threadID]*thread
 	lastID   threadID // of last
 	last     *thread
-	launches []profilewalk.Paged[int32] // by rank and correlation: the stack in the call
-	unknown  trace.Sym                  // the name of launches that were not recorded
+	launches []order.Paged[int32] // by rank and correlation: the stack in the call
+	unknown  trace.Sym            // the name of launches that were not recorded
 
 	recordings recordings
 	period     trace.Time // between two samples of a thread that runs, ns; 0 is unknown
@@ -65,7 +66,7 @@ type collector struct {
 // collect reads a stream. Meanwhile, it holds about 10 bytes per event of a thread, and 4 per call.
 func collect(set *profile.Set, stream int, s profile.Stream, opt *profilewalk.Options, captures Captures) *collector {
 	c := &collector{tree: newTree(), set: set, stream: stream, captures: captures, opt: opt, names: NewNames(set.Syms), index: map[threadID]*thread{},
-		launches: make([]profilewalk.Paged[int32], len(set.Ranks)), unknown: set.Syms.Intern("(launch not recorded)"), recordings: recordings{syms: set.Syms}}
+		launches: make([]order.Paged[int32], len(set.Ranks)), unknown: set.Syms.Intern("(launch not recorded)"), recordings: recordings{syms: set.Syms}}
 	Read(s, func(kind Kind, e *profile.Event, tid int64) {
 		c.recorded[kind] = true
 		c.thread(e, tid).frames.Add(FrameOf(kind, e))

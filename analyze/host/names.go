@@ -9,6 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/internal/lazyregexp"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -70,7 +71,7 @@ type Meaning struct {
 // Names caches the meanings of names.
 type Names struct {
 	syms   *trace.Symbols
-	kinds  [numKinds]profilewalk.Paged[Meaning]
+	kinds  [numKinds]order.Paged[Meaning]
 	ranges *trace.PerName[*profilewalk.StepLabel]
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -16,8 +17,8 @@ import (
 type launcher struct {
 	threads threadIndex
 	classes []callClass
-	byName  []profilewalk.Paged[int32] // by thread: index of classes by name, plus one
-	calls   []profilewalk.Paged[call]  // by rank: by correlation
+	byName  []order.Paged[int32] // by thread: index of classes by name, plus one
+	calls   []order.Paged[call]  // by rank: by correlation
 	long    map[*call]int64
 	groups  []launchGroup
 	orphans int64 // kernels without a call
@@ -34,7 +35,7 @@ type call struct {
 type callClass struct {
 	thread int32
 	name   trace.Sym
-	groups profilewalk.Paged[int32] // by kernel: the first one of its groups, plus one
+	groups order.Paged[int32] // by kernel: the first one of its groups, plus one
 }
 
 // A launchKey identifies a group of launches.
@@ -57,7 +58,7 @@ type launchGroup struct {
 
 // joinLaunches collects the launches of a stream.
 func joinLaunches(set *profile.Set, stream profile.Stream, opt *profilewalk.Options, in *distribution.Store) *launcher {
-	l := &launcher{threads: newThreadIndex(len(set.Ranks)), calls: make([]profilewalk.Paged[call], len(set.Ranks)), long: map[*call]int64{}}
+	l := &launcher{threads: newThreadIndex(len(set.Ranks)), calls: make([]order.Paged[call], len(set.Ranks)), long: map[*call]int64{}}
 	j := profilewalk.Joiner{Call: l.addCall, Orphan: func(*profile.Kernel) { l.orphans++ }}
 	j.Work = func(k *profile.Kernel) bool {
 		return !opt.Keeps(&k.Event) || l.addKernel(k, in)
@@ -88,7 +89,7 @@ func (l *launcher) addCall(c *profile.Call) {
 func (l *launcher) class(c *profile.Call) int32 {
 	thread := l.threads.of(&c.Event, c.TID)
 	for int(thread) >= len(l.byName) {
-		l.byName = append(l.byName, profilewalk.Paged[int32]{})
+		l.byName = append(l.byName, order.Paged[int32]{})
 	}
 	at := l.byName[thread].At(int64(c.Name))
 	if *at == 0 {

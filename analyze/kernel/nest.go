@@ -86,7 +86,7 @@ type nestBuilder struct {
 
 type nestThread struct {
 	blocks  [][]span
-	classes profilewalk.Paged[int32] // by name and style, plus one
+	classes order.Paged[int32] // by name and style, plus one
 }
 
 // newNest reads the ranges of a stream that lie in the window. Ranges around one of them lie there,

@@ -4,6 +4,7 @@ import (
 	"cmp"
 
 	"github.com/sgtrace/sgtrace/analyze/profilewalk"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -12,7 +13,7 @@ import (
 // rank and correlation. 4 bytes per call.
 type places struct {
 	nest   *nest
-	ranks  []profilewalk.Paged[uint32]
+	ranks  []order.Paged[uint32]
 	graphs *trace.PerName[bool] // of calls that launch graphs
 }
 
@@ -26,7 +27,7 @@ const (
 )
 
 func newPlaces(set *profile.Set, n *nest) *places {
-	return &places{nest: n, ranks: make([]profilewalk.Paged[uint32], len(set.Ranks)), graphs: profilewalk.GraphLaunches(set.Syms)}
+	return &places{nest: n, ranks: make([]order.Paged[uint32], len(set.Ranks)), graphs: profilewalk.GraphLaunches(set.Syms)}
 }
 
 // add finds the place of a call.

@@ -35,7 +35,7 @@ type attribution struct {
 	threads   []threadKey
 	open      openRanges
 
-	kernels profilewalk.Paged[int32] // by name: index of names and runs, plus one
+	kernels order.Paged[int32] // by name: index of names and runs, plus one
 	names   []trace.Sym
 	runs    []runs
 	// Kernels that lie in no range, and their time.

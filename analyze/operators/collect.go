@@ -4,6 +4,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/graphs"
 	"github.com/sgtrace/sgtrace/analyze/profilewalk"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -70,12 +71,12 @@ type collector struct {
 	opt      *profilewalk.Options
 	graphs   *trace.PerName[bool]
 	launches *trace.PerName[bool]
-	ranks    []profilewalk.Paged[place] // by rank and correlation
-	sums     []sum                      // by class
-	others   [][numOutside]sum          // by rank
-	python   bool                       // functions of Python were recorded
-	whole    int64                      // ns of CUDA graphs whose kernels were not recorded
-	calls    *copyCalls                 // nil if nobody asks for them
+	ranks    []order.Paged[place] // by rank and correlation
+	sums     []sum                // by class
+	others   [][numOutside]sum    // by rank
+	python   bool                 // functions of Python were recorded
+	whole    int64                // ns of CUDA graphs whose kernels were not recorded
+	calls    *copyCalls           // nil if nobody asks for them
 	copies   map[copyKey]*profilewalk.Copied
 	visit    *Visitor // nil if nobody asks
 	replay   *replay  // nil without captures of graphs
@@ -115,7 +116,7 @@ func collectAll(set *profile.Set, opt *profilewalk.Options, what func(*trace.Sym
 // there are functions of Python.
 func collect(set *profile.Set, stream int, s profile.Stream, opt *profilewalk.Options, asked pass) *collector {
 	c := &collector{threads: &threads{number: map[threadID]int32{}, lastAt: none, index: map[class]int32{}}, opt: opt, graphs: profilewalk.GraphLaunches(set.Syms), launches: profilewalk.NamesWith(set.Syms, "Launch"),
-		ranks: make([]profilewalk.Paged[place], len(set.Ranks)), others: make([][numOutside]sum, len(set.Ranks)), visit: asked.visit, roofs: asked.roofs}
+		ranks: make([]order.Paged[place], len(set.Ranks)), others: make([][numOutside]sum, len(set.Ranks)), visit: asked.visit, roofs: asked.roofs}
 	for f := range s.Frames {
 		c.python = c.python || f.Kind == profile.PythonFrame
 		if name, ok := asked.selected(f); ok {

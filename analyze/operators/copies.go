@@ -47,13 +47,13 @@ type copyCall struct {
 
 // copyCalls are the calls that launched the copies of a stream.
 type copyCalls struct {
-	byRank []profilewalk.Paged[int32] // by rank and correlation: index of list, plus one
+	byRank []order.Paged[int32] // by rank and correlation: index of list, plus one
 	list   []copyCall
 }
 
 // readCopyCalls numbers the calls that launched copies. Their times and threads are not known yet.
 func readCopyCalls(set *profile.Set, s profile.Stream) *copyCalls {
-	calls := &copyCalls{byRank: make([]profilewalk.Paged[int32], len(set.Ranks))}
+	calls := &copyCalls{byRank: make([]order.Paged[int32], len(set.Ranks))}
 	for c := range s.Copies {
 		if c.Correlation == 0 {
 			continue

@@ -1,17 +1,20 @@
 package profilewalk
 
-import "github.com/sgtrace/sgtrace/profile"
+import (
+	"github.com/sgtrace/sgtrace/internal/order"
+	"github.com/sgtrace/sgtrace/profile"
+)
 
 // KernelSteps finds the step of work on devices, by the call that launched it.
 type KernelSteps struct {
-	steps [][]Step       // by rank
-	calls []Paged[int32] // by rank and correlation: index into steps, plus one
+	steps [][]Step             // by rank
+	calls []order.Paged[int32] // by rank and correlation: index into steps, plus one
 }
 
 // ReadKernelSteps reads the steps of a stream, and the calls in them.
 func ReadKernelSteps(set *profile.Set, s profile.Stream) *KernelSteps {
 	threads := ReadSteps(set, s, &Options{})
-	k := &KernelSteps{steps: make([][]Step, len(threads)), calls: make([]Paged[int32], len(threads))}
+	k := &KernelSteps{steps: make([][]Step, len(threads)), calls: make([]order.Paged[int32], len(threads))}
 	any := false
 	for rank := range threads {
 		k.steps[rank] = threads[rank].Settle()

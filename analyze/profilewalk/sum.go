@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
@@ -51,14 +52,14 @@ const NoRank = -1
 
 // A ByName has a group of events for every rank, name, and kind of one stream.
 type ByName[G any] struct {
-	Ranks  []Paged[int32] // by rank: index of the group by name and kind, plus one
+	Ranks  []order.Paged[int32] // by rank: index of the group by name and kind, plus one
 	Keys   []Key
 	Groups []G
 }
 
 // NewByName returns an empty ByName for the ranks of a set.
 func NewByName[G any](set *profile.Set) *ByName[G] {
-	return &ByName[G]{Ranks: make([]Paged[int32], len(set.Ranks))}
+	return &ByName[G]{Ranks: make([]order.Paged[int32], len(set.Ranks))}
 }
 
 // Of returns the group of a name. It is valid until the next call.

@@ -56,9 +56,9 @@ type process struct {
 	devices  map[int32]string // names by number
 	used     map[int32]bool   // devices with events
 	launches []profile.Launch
-	onDevice numbers         // correlations of work
-	blocks   map[int64]block // allocated memory by address
-	sums     map[int32]int64 // of blocks, by device
+	onDevice order.Paged[bool] // by correlation: there was work of it
+	blocks   map[int64]block   // allocated memory by address
+	sums     map[int32]int64   // of blocks, by device
 	// unnumbered means that the machine's numbers of the devices are unknown.
 	unnumbered bool
 }
@@ -224,7 +224,7 @@ func (p *process) worked(row int32, name trace.Sym, at *at) {
 	if f.Fingerprint {
 		p.p.Fingerprint = memory.Append(p.p.Fingerprint, profile.Fingerprint{Time: at.Start, Dur: dur(at.Start, at.End), Name: name, Row: row})
 	}
-	p.onDevice.add(at.Correlation)
+	*p.onDevice.At(at.Correlation) = true
 }
 
 // Kinds of calls, in the terms of PyTorch's profiler.
@@ -390,7 +390,7 @@ func (p *process) finish() *profile.Profile {
 	}
 	x.PlaceCollectives(p.launches, nil)
 	for i := range x.Events { // even calls that launched nothing have numbers
-		if e := &x.Events[i]; e.IsLaunch() && !p.onDevice.has(e.Correlation) {
+		if e := &x.Events[i]; e.IsLaunch() && !p.onDevice.Get(e.Correlation) {
 			e.Correlation = 0
 		}
 	}

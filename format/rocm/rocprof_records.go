@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -186,34 +185,4 @@ func (p *process) release(address int64) (b block, known bool) {
 
 func (p *process) allocated(device int32, at trace.Time) {
 	p.counter(device, p.r.opt.Syms.Intern(allocatedMemory), p.r.opt.Syms.Intern("bytes"), at, float64(p.sums[device]), profile.MemoryCounter)
-}
-
-// numbers is a set of numbers, which producers mostly count from 1 on.
-type numbers struct {
-	dense []uint64 // one bit per number
-	far   map[int64]bool
-}
-
-// sparse bounds how far a number may be beyond twice the size of dense: larger ones would leave most bits empty.
-const sparse = 1 << 16
-
-func (s *numbers) add(n int64) {
-	if n < 0 || n > int64(128*len(s.dense)+sparse) {
-		if s.far == nil {
-			s.far = map[int64]bool{}
-		}
-		s.far[n] = true
-		return
-	}
-	for int64(len(s.dense)) <= n/64 {
-		s.dense = memory.Append(s.dense, 0)
-	}
-	s.dense[n/64] |= 1 << (n % 64)
-}
-
-func (s *numbers) has(n int64) bool {
-	if n >= 0 && n/64 < int64(len(s.dense)) && s.dense[n/64]>>(n%64)&1 != 0 {
-		return true
-	}
-	return s.far[n]
 }

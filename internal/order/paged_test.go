@@ -1,4 +1,4 @@
-package profilewalk
+package order
 
 import (
 	"math"
