@@ -22,7 +22,7 @@ type database struct {
 	conn   *sqlite.Conn
 	name   string
 	diags  *trace.Diags
-	tables []string
+	tables []string // names, in the order of the file
 }
 
 // magic is at the beginning of every SQLite file.
@@ -77,9 +77,6 @@ func openDatabase(path, name string, diags *trace.Diags) (*database, error) {
 
 // Close closes the file.
 func (d *database) Close() error { return d.conn.Close() }
-
-// Tables returns the names of all tables, in the order of the file.
-func (d *database) Tables() []string { return d.tables }
 
 // has reports whether a table exists.
 func (d *database) has(table string) bool { return slices.Contains(d.tables, table) }

@@ -27,6 +27,8 @@ type recorder struct {
 	list  trace.ArgList
 	keep  *profile.Keeper
 	procs []*process
+	// What readers saw: rows with events, and events without a name.
+	rows, nameless int
 }
 
 // argKeys are the names of arguments, which are those of PyTorch's profiler where it has the same arguments.
@@ -133,6 +135,38 @@ type counted struct {
 	Name, Unit trace.Sym
 	Device     int32
 	Value      float64
+}
+
+// addTo returns the counters of a kernel with a value of one part of the device, which is added to those of the others.
+func addTo(list []counted, c counted) []counted {
+	if i := slices.IndexFunc(list, func(o counted) bool { return o.Name == c.Name }); i >= 0 {
+		list[i].Value += c.Value
+		return list
+	}
+	return append(list, c)
+}
+
+// An agent is a processor; number is that among the GPUs of the host.
+type agent struct {
+	number int32
+	gpu    bool
+}
+
+// A symbol is what runs of a kernel have in common.
+type symbol struct {
+	name      trace.Sym
+	registers int64
+}
+
+// nameless is the name of an event without one.
+const nameless = "(no name)"
+
+// name returns the symbol of a name, and counts missing ones.
+func (r *recorder) name(text string) trace.Sym {
+	if text == "" {
+		r.nameless++
+	}
+	return r.opt.Syms.Intern(cmp.Or(text, nameless))
 }
 
 // kernel adds a kernel.

@@ -1,8 +1,8 @@
 package rocm
 
 import (
+	"cmp"
 	"encoding/json"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -58,27 +58,17 @@ type rocpdReader struct {
 	nodes     lookup[rocpdNode]
 	processes lookup[*process]
 	threads   lookup[int64] // id in the operating system
-	agents    lookup[rocpdAgent]
+	agents    lookup[agent]
 	streams   lookup[int64] // 0 is the default stream
-	symbols   lookup[rocpdSymbol]
+	symbols   lookup[symbol]
 	events    lookup[rocpdEvent]
 	meters    lookup[rocpdMeter]
 	counted   map[[2]int64][]counted // by scope and event
 	tracks    lookup[rocpdTrack]
 	pids      map[[2]int64]*process // by scope and pid in the operating system
-	nameless  int
-	rows      int
 }
 
 type rocpdNode struct{ machine, host string }
-type rocpdAgent struct {
-	number int32
-	gpu    bool
-}
-type rocpdSymbol struct {
-	name      trace.Sym
-	registers int64
-}
 type rocpdEvent struct {
 	category trace.Sym
 	stack    int64
@@ -113,15 +103,11 @@ func readRocpd(in *format.Input, opt *format.Options, to *recorder) error {
 	r.regions()
 	r.samples()
 	switch {
-	case r.rows == 0 && len(r.pids) == 0:
+	case to.rows > 0:
+	case len(r.pids) == 0:
 		opt.Diags.Add(trace.RocmEmpty.Of(in.Name, "it has names and no events", "its process ended before it wrote them, as workers of Python's multiprocessing do"))
-	case r.rows == 0:
-		opt.Diags.Add(trace.RocmEmpty.Of(in.Name, "it has no events", "nothing was traced, or the process was killed before it wrote them"))
 	default:
-		opt.Diags.Add(trace.RocmClock.Of(in.Name))
-	}
-	if r.nameless > 0 {
-		opt.Diags.Add(trace.RocmNames.Of(in.Name, r.nameless))
+		opt.Diags.Add(trace.RocmEmpty.Of(in.Name, "it has no events", "nothing was traced, or the process was killed before it wrote them"))
 	}
 	return db.Close()
 }
@@ -207,16 +193,13 @@ func (r *rocpdReader) agentsAndThreads() {
 	})
 	seen := map[int32]int32{} // GPUs by scope, if the file does not number them
 	r.scan("info_agent", []string{"id", "pid", "type", "type_index", "product_name", "model_name", "name", "extdata"}, func(scope int32, s *sqlite.Stmt) {
-		a := rocpdAgent{gpu: s.ColumnText(3) == "GPU", number: int32(s.ColumnInt64(4))}
+		a := agent{gpu: s.ColumnText(3) == "GPU", number: int32(s.ColumnInt64(4))}
 		if a.gpu && s.ColumnIsNull(4) {
 			a.number = seen[scope]
 		}
 		if a.gpu {
 			seen[scope]++
-			name := s.ColumnText(5)
-			for i := 6; name == "" && i <= 7; i++ {
-				name = s.ColumnText(i)
-			}
+			name := cmp.Or(s.ColumnText(5), s.ColumnText(6), s.ColumnText(7))
 			r.processOf(scope, s.ColumnInt64(2)).Device(a.number, name, uuidIn(s.ColumnText(8)))
 		}
 		r.agents.set(scope, s.ColumnInt64(1), a)
@@ -245,11 +228,8 @@ func uuidIn(extdata string) string {
 // kernelNames reads the names of kernels.
 func (r *rocpdReader) kernelNames() {
 	r.scan("info_kernel_symbol", []string{"id", "display_name", "kernel_name", "arch_vgpr_count"}, func(scope int32, s *sqlite.Stmt) {
-		name := s.ColumnText(2)
-		if name == "" {
-			name = strings.TrimSuffix(s.ColumnText(3), ".kd")
-		}
-		r.symbols.set(scope, s.ColumnInt64(1), rocpdSymbol{r.opt.Syms.Intern(name), s.ColumnInt64(4)})
+		name := cmp.Or(s.ColumnText(2), strings.TrimSuffix(s.ColumnText(3), ".kd"))
+		r.symbols.set(scope, s.ColumnInt64(1), symbol{r.opt.Syms.Intern(name), s.ColumnInt64(4)})
 	})
 }
 
@@ -274,11 +254,8 @@ func isMarker(category string) bool { return strings.Contains(strings.ToUpper(ca
 func (r *rocpdReader) counters() {
 	r.scan("info_pmc", []string{"id", "agent_id", "name", "symbol", "units"}, func(scope int32, s *sqlite.Stmt) {
 		a, _ := r.agents.get(scope, s.ColumnInt64(2))
-		name := s.ColumnText(3)
-		if name == "" {
-			name = s.ColumnText(4)
-		}
-		r.meters.set(scope, s.ColumnInt64(1), rocpdMeter{r.opt.Syms.Intern(name), r.unit(s.ColumnText(5)), a.number})
+		name := cmp.Or(s.ColumnText(3), s.ColumnText(4))
+		r.meters.set(scope, s.ColumnInt64(1), rocpdMeter{r.opt.Syms.Intern(name), r.opt.Syms.Intern(s.ColumnText(5)), a.number})
 	})
 	r.scan("pmc_event", []string{"event_id", "pmc_id", "value", "sample_id"}, func(scope int32, s *sqlite.Stmt) {
 		m, ok := r.meters.get(scope, s.ColumnInt64(2))
@@ -286,32 +263,16 @@ func (r *rocpdReader) counters() {
 			return
 		}
 		key := [2]int64{int64(scope), s.ColumnInt64(1)}
-		list := r.counted[key]
-		i := slices.IndexFunc(list, func(c counted) bool { return c.Name == m.name })
-		if i < 0 {
-			i, list = len(list), append(list, counted{Name: m.name, Unit: m.unit, Device: m.device})
-		}
-		list[i].Value += s.ColumnFloat(3) // over all parts of the device
-		r.counted[key] = list
+		r.counted[key] = addTo(r.counted[key], counted{Name: m.name, Unit: m.unit, Device: m.device, Value: s.ColumnFloat(3)})
 	})
-}
-
-func (r *rocpdReader) unit(text string) trace.Sym {
-	if text == "" {
-		return 0
-	}
-	return r.opt.Syms.Intern(text)
 }
 
 // name returns the symbol of a string, and counts missing strings.
 func (r *rocpdReader) name(sym trace.Sym, ok bool) trace.Sym {
-	if !ok || sym == 0 {
-		if !ok {
-			r.nameless++
-		}
-		return r.opt.Syms.Intern("(no name)")
+	if !ok {
+		return r.to.name("")
 	}
-	return sym
+	return cmp.Or(sym, r.opt.Syms.Intern(nameless))
 }
 
 // category returns the category of an event, in capitals, without the prefix of rocprof-sys.
@@ -327,7 +288,7 @@ var callKinds = []struct{ begins, kind string }{
 // regions reads calls and annotations.
 func (r *rocpdReader) regions() {
 	r.scan("region", []string{"pid", "tid", "start", "end", "name_id", "event_id"}, func(scope int32, s *sqlite.Stmt) {
-		r.rows++
+		r.to.rows++
 		p, tid := r.processOf(scope, s.ColumnInt64(1)), r.thread(scope, s.ColumnInt64(2))
 		from, to := trace.Time(s.ColumnInt64(3)), trace.Time(s.ColumnInt64(4))
 		name := r.name(r.strings.get(scope, s.ColumnInt64(5)))
@@ -364,7 +325,7 @@ func (r *rocpdReader) samples() {
 		r.tracks.set(scope, s.ColumnInt64(1), rocpdTrack{s.ColumnInt64(2), s.ColumnInt64(3), name})
 	})
 	r.scan("sample", []string{"track_id", "timestamp", "event_id"}, func(scope int32, s *sqlite.Stmt) {
-		r.rows++
+		r.to.rows++
 		on, ok := r.tracks.get(scope, s.ColumnInt64(1))
 		if !ok {
 			return

@@ -28,7 +28,7 @@ type rocpdTable struct{ name, uuid string }
 
 func newRocpdTables(db *database) *rocpdTables {
 	t := &rocpdTables{db: db, of: map[string][]rocpdTable{}, scopes: map[string]int32{}}
-	for _, name := range db.Tables() {
+	for _, name := range db.tables {
 		rest, ok := strings.CutPrefix(name, "rocpd_")
 		for _, base := range rocpdBases {
 			if uuid, found := strings.CutPrefix(rest, base); ok && found && (uuid == "" || rocpdSuffix.MatchString(uuid)) {
@@ -124,7 +124,7 @@ func (r *rocpdReader) dispatches() {
 	const pid, agent, kernel, queue, stream, start, end, group, grid, shared, event, node = 1, 2, 3, 4, 5, 6, 7, 8, 11, 14, 15, 16
 	r.scan("kernel_dispatch", []string{"pid", "agent_id", "kernel_id", "queue_id", "stream_id", "start", "end", "workgroup_size_x", "workgroup_size_y", "workgroup_size_z",
 		"grid_size_x", "grid_size_y", "grid_size_z", "group_segment_size", "event_id", "graph_node_id"}, func(scope int32, s *sqlite.Stmt) {
-		r.rows++
+		r.to.rows++
 		on, _ := r.agents.get(scope, s.ColumnInt64(agent))
 		what, ok := r.symbols.get(scope, s.ColumnInt64(kernel))
 		e, _ := r.events.get(scope, s.ColumnInt64(event))
@@ -143,7 +143,7 @@ func (r *rocpdReader) dispatches() {
 func (r *rocpdReader) copies() {
 	const pid, start, end, name, to, from, size, queue, stream, event = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10
 	r.scan("memory_copy", []string{"pid", "start", "end", "name_id", "dst_agent_id", "src_agent_id", "size", "queue_id", "stream_id", "event_id"}, func(scope int32, s *sqlite.Stmt) {
-		r.rows++
+		r.to.rows++
 		on, _ := r.agents.get(scope, s.ColumnInt64(to))
 		if other, ok := r.agents.get(scope, s.ColumnInt64(from)); ok && !on.gpu {
 			on = other // a copy from a device to the host belongs to the device
@@ -159,7 +159,7 @@ func (r *rocpdReader) copies() {
 // allocations reads allocations on devices, as counters.
 func (r *rocpdReader) allocations() {
 	r.scan("memory_allocate", []string{"pid", "agent_id", "type", "level", "end", "address", "size"}, func(scope int32, s *sqlite.Stmt) {
-		r.rows++
+		r.to.rows++
 		p, at, address := r.processOf(scope, s.ColumnInt64(1)), trace.Time(s.ColumnInt64(5)), s.ColumnInt64(6)
 		on, _ := r.agents.get(scope, s.ColumnInt64(2))
 		switch allocates := strings.EqualFold(s.ColumnText(3), "ALLOC"); {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/sgtrace/sgtrace/format"
@@ -48,15 +49,13 @@ type rocprofReader struct {
 	d        *json.Decoder
 	p        *process
 	meta     rocprofMetadata
-	agents   map[int64]rocprofAgent
-	symbols  map[int64]rocprofSymbol
+	agents   map[int64]agent
+	symbols  map[int64]symbol
 	kinds    []rocprofKind // for the numbers in buffer_records
 	texts    map[int64]trace.Sym
 	meters   map[int64]trace.Sym
 	counted  map[int64][]counted      // by dispatch
 	untraced map[int64]*rocprofRecord // dispatches with counters but without a trace so far
-	nameless int
-	rows     int
 }
 
 type rocprofMetadata struct {
@@ -65,14 +64,6 @@ type rocprofMetadata struct {
 		Host    string `json:"hostname"`
 	}
 	PID int64
-}
-type rocprofAgent struct {
-	number int32
-	gpu    bool
-}
-type rocprofSymbol struct {
-	name      trace.Sym
-	registers int64
 }
 type rocprofKind struct{ Operations []string }
 type handle struct{ Handle int64 }
@@ -99,14 +90,8 @@ func readRocprof(in *format.Input, opt *format.Options, to *recorder) error {
 			what = errors.New("the file ends early")
 		}
 		opt.Diags.Add(trace.InputDamaged.At(trace.Pos{File: in.Name, Offset: max(at, r.d.InputOffset())}, what))
-	case r.rows == 0:
+	case to.rows == 0:
 		opt.Diags.Add(trace.RocmEmpty.Of(in.Name, "it has no events", "nothing was traced"))
-	}
-	if r.rows > 0 {
-		opt.Diags.Add(trace.RocmClock.Of(in.Name))
-	}
-	if r.nameless > 0 {
-		opt.Diags.Add(trace.RocmNames.Of(in.Name, r.nameless))
 	}
 	return f.Close()
 }
@@ -116,7 +101,7 @@ var errShape = errors.New("is not the JSON of rocprofv3")
 // process reads the recording of one process.
 func (r *rocprofReader) process() error {
 	r.p, r.kinds, r.meta = nil, nil, rocprofMetadata{}
-	r.agents, r.symbols, r.texts = map[int64]rocprofAgent{}, map[int64]rocprofSymbol{}, map[int64]trace.Sym{}
+	r.agents, r.symbols, r.texts = map[int64]agent{}, map[int64]symbol{}, map[int64]trace.Sym{}
 	r.meters, r.counted, r.untraced = map[int64]trace.Sym{}, map[int64][]counted{}, map[int64]*rocprofRecord{}
 	_, _, err := jsonscan.Each(r.d, func(key string) error {
 		switch key {
@@ -185,13 +170,9 @@ func (r *rocprofReader) agent(a *struct {
 	Name    string
 }) {
 	const gpu = 2
-	is := rocprofAgent{a.Number, a.Type == gpu}
+	is := agent{a.Number, a.Type == gpu}
 	if is.gpu {
-		name := a.Product
-		for _, other := range []string{a.Model, a.Name} {
-			name = cmp.Or(name, other)
-		}
-		r.processOf().Device(is.number, name, "")
+		r.processOf().Device(is.number, cmp.Or(a.Product, a.Model, a.Name), "")
 	}
 	r.agents[a.ID.Handle] = is
 }
@@ -202,11 +183,7 @@ func (r *rocprofReader) symbol(s *struct {
 	Mangled   string `json:"kernel_name"`
 	Registers int64  `json:"arch_vgpr_count"`
 }) {
-	name := s.Name
-	if name == "" {
-		name = strings.TrimSuffix(s.Mangled, ".kd")
-	}
-	r.symbols[s.ID] = rocprofSymbol{r.opt.Syms.Intern(name), s.Registers}
+	r.symbols[s.ID] = symbol{r.opt.Syms.Intern(cmp.Or(s.Name, strings.TrimSuffix(s.Mangled, ".kd"))), s.Registers}
 }
 
 // strings reads the meanings of numbers.
@@ -242,22 +219,11 @@ func (r *rocprofReader) callbacks(key string) error {
 		Records []value
 	}) {
 		info := &c.Of.Dispatch
-		list := r.counted[info.ID]
-	records:
 		for _, x := range c.Records {
-			name, ok := r.meters[x.Counter.Handle]
-			if !ok {
-				continue
+			if name, ok := r.meters[x.Counter.Handle]; ok {
+				r.counted[info.ID] = addTo(r.counted[info.ID], counted{Name: name, Value: x.Value, Device: r.agents[info.Agent.Handle].number})
 			}
-			for i := range list {
-				if list[i].Name == name {
-					list[i].Value += x.Value // over all parts of the device
-					continue records
-				}
-			}
-			list = append(list, counted{Name: name, Value: x.Value, Device: r.agents[info.Agent.Handle].number})
 		}
-		r.counted[info.ID] = list
 		if c.Of.Start != 0 {
 			r.untraced[info.ID] = &c.Of
 		}
@@ -272,7 +238,15 @@ func index(producer string, read func(in *format.Input, opt *format.Options, to 
 		if err := read(in, opt, r); err != nil {
 			return nil, err
 		}
-		return r.profiles(), nil
+		list := r.profiles()
+		inUnix := func(p *profile.Profile) bool { return p.Meta.Origin == profile.OriginUnix }
+		if r.rows > 0 && !slices.ContainsFunc(list, inUnix) {
+			opt.Diags.Add(trace.RocmClock.Of(in.Name))
+		}
+		if r.nameless > 0 {
+			opt.Diags.Add(trace.RocmNames.Of(in.Name, r.nameless))
+		}
+		return list, nil
 	}
 	return func(in *format.Input, opt *format.Options) (*format.Source, error) {
 		profiles, err := again(in, opt)

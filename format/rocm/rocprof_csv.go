@@ -57,11 +57,10 @@ type csvReader struct {
 	agents  map[int64]csvAgent        // by node; nil is unknown
 	counted map[csvDispatch]*dispatch // kernels with counters but without a trace so far
 	order   []csvDispatch             // of counted, as in the file
-	rows    int
 }
 
 type csvAgent struct {
-	rocprofAgent
+	agent
 	name string
 }
 
@@ -91,7 +90,7 @@ func readCSV(in *format.Input, opt *format.Options, to *recorder) error {
 		return f.Close()
 	}
 	errs := []error{beside("agent_info")}
-	r.rows = 0
+	to.rows = 0
 	for _, table := range slices.Backward(csvTables) { // calls show the process, and counters belong to kernels
 		errs = append(errs, beside(table))
 	}
@@ -102,10 +101,8 @@ func readCSV(in *format.Input, opt *format.Options, to *recorder) error {
 	r.table(in.Name, f)
 	errs = append(errs, f.Close())
 	r.countedAlone()
-	if r.rows == 0 {
+	if to.rows == 0 {
 		opt.Diags.Add(trace.RocmEmpty.Of(in.Name, "it has no events", "nothing was traced"))
-	} else {
-		opt.Diags.Add(trace.RocmClock.Of(in.Name))
 	}
 	if r.agents == nil {
 		opt.Diags.Add(trace.RocmAgents.Of(in.Name))
@@ -201,7 +198,7 @@ func (r *csvReader) table(name string, from io.Reader) {
 			continue
 		}
 		add(&w)
-		r.rows++
+		r.to.rows++
 	}
 }
 
@@ -231,7 +228,7 @@ func (r *csvReader) agent(w *csvRow) {
 	if r.agents == nil {
 		r.agents = map[int64]csvAgent{}
 	}
-	a := csvAgent{rocprofAgent{gpu: w.text("agent_type") == "GPU"}, cmp.Or(w.text("product_name"), w.text("model_name"), w.text("name"))}
+	a := csvAgent{agent{gpu: w.text("agent_type") == "GPU"}, cmp.Or(w.text("product_name"), w.text("model_name"), w.text("name"))}
 	for _, other := range r.agents {
 		if a.gpu && other.gpu {
 			a.number++
@@ -294,7 +291,7 @@ func (r *csvReader) kernel(w *csvRow) {
 }
 
 func (r *csvReader) name(text string) trace.Sym {
-	return r.opt.Syms.Intern(cmp.Or(text, "(no name)"))
+	return r.opt.Syms.Intern(cmp.Or(text, nameless))
 }
 
 // counter records a counter of a kernel, which may have a trace, too.
@@ -353,16 +350,5 @@ func (r *csvReader) call(w *csvRow) {
 
 // allocation adds an allocation on a device, or a free.
 func (r *csvReader) allocation(w *csvRow) {
-	p, what := r.of(w), w.text("operation")
-	address, err := strconv.ParseInt(w.text("address"), 0, 64)
-	if err != nil {
-		return
-	}
-	at, on := trace.Time(w.number("end_timestamp")), r.agents[w.number("agent_id")]
-	switch {
-	case strings.Contains(what, "FREE"):
-		p.free(address, at)
-	case strings.Contains(what, "ALLOCATE") && on.gpu:
-		p.allocate(on.number, address, w.number("allocation_size"), at)
-	}
+	r.of(w).allocation(w.text("operation"), w.text("address"), w.number("allocation_size"), r.agents[w.number("agent_id")].agent, trace.Time(w.number("end_timestamp")))
 }

@@ -51,19 +51,17 @@ var trackNames = lazyregexp.New(`STREAM \[" \d+ "\] |COMPUTE \w+ \[\d+\] QUEUE \
 
 // perfettoReader reads one trace.
 type perfettoReader struct {
-	opt      *format.Options
-	to       *recorder
-	p        *process
-	pid      int64
-	shift    trace.Time // offset to Unix time, if unix
-	unix     bool
-	meters   map[uint64]*memoryTrack // by the UUID of a track
-	syms     map[string]trace.Sym
-	agents   map[agentLabel]bool
-	rows     int
-	nameless int
-	counts   bool // there are tracks of hardware counters
-	lost     uint64
+	opt    *format.Options
+	to     *recorder
+	p      *process
+	pid    int64
+	shift  trace.Time // offset to Unix time, if unix
+	unix   bool
+	meters map[uint64]*memoryTrack // by the UUID of a track
+	syms   map[string]trace.Sym
+	agents map[agentLabel]bool
+	counts bool // there are tracks of hardware counters
+	lost   uint64
 }
 
 // A memoryTrack tracks the allocated memory of a device.
@@ -95,12 +93,11 @@ func readPerfetto(in *format.Input, opt *format.Options, to *recorder) error {
 	}
 	r.process()
 	switch {
-	case r.rows == 0 && r.counts:
+	case to.rows > 0:
+	case r.counts:
 		opt.Diags.Add(trace.RocmEmpty.Of(in.Name, "it has counters and no kernel that they are of", "kernels were not traced: add --kernel-trace"))
-	case r.rows == 0:
+	default:
 		opt.Diags.Add(trace.RocmEmpty.Of(in.Name, "it has no events", "nothing was traced"))
-	case !r.unix:
-		opt.Diags.Add(trace.RocmClock.Of(in.Name))
 	}
 	for a := range r.agents {
 		if !a.numbered() {
@@ -110,9 +107,6 @@ func readPerfetto(in *format.Input, opt *format.Options, to *recorder) error {
 	}
 	if r.lost > 0 {
 		opt.Diags.Add(trace.RocmLost.Of(in.Name, r.lost))
-	}
-	if r.nameless > 0 {
-		opt.Diags.Add(trace.RocmNames.Of(in.Name, r.nameless))
 	}
 	return f.Close()
 }
@@ -249,12 +243,11 @@ func (r *perfettoReader) event(e *pftrace.Event) {
 	if add == nil && !isCall && e.Category != "kfd_events" {
 		return
 	}
-	r.rows++
+	r.to.rows++
 	x := perfettoEvent{from: math.MinInt64, to: math.MinInt64, bytes: -1}
 	r.arguments(&x, e)
 	if x.name = r.sym(e.Name); x.name == 0 {
-		x.name = r.sym("(no name)")
-		r.nameless++
+		x.name = r.to.name("")
 	}
 	p := r.process()
 	switch {
@@ -361,7 +354,7 @@ func (r *perfettoReader) memory(e *pftrace.Event) {
 		return
 	}
 	if m.began {
-		r.rows++
+		r.to.rows++
 		r.process().counter(int32(r.device(m.agent)), r.sym(allocatedMemory), m.unit, m.at, m.value, profile.MemoryCounter)
 	}
 	m.began, m.at, m.value = true, trace.Time(e.Time)+r.shift, e.Value*m.scale

@@ -50,7 +50,7 @@ func (r *rocprofReader) records(key string) error {
 		return r.skip()
 	}
 	return eachOf(r, func(x *rocprofRecord) {
-		r.rows++
+		r.to.rows++
 		add(r.processOf(), x)
 	})
 }
@@ -58,7 +58,7 @@ func (r *rocprofReader) records(key string) error {
 // countedOnly adds the kernels that have only counters.
 func (r *rocprofReader) countedOnly() {
 	for _, id := range slices.Sorted(maps.Keys(r.untraced)) {
-		r.rows++
+		r.to.rows++
 		r.kernel(r.processOf(), r.untraced[id])
 	}
 }
@@ -71,16 +71,7 @@ func (r *rocprofReader) named(x *rocprofRecord) string {
 	return r.kinds[x.Kind].Operations[x.Operation]
 }
 
-// name returns the symbol of a text, and counts missing texts.
-func (r *rocprofReader) name(text string) trace.Sym {
-	if text == "" {
-		r.nameless++
-		text = "(no name)"
-	}
-	return r.opt.Syms.Intern(text)
-}
-
-func (r *rocprofReader) at(x *rocprofRecord, on rocprofAgent, queue handle) at {
+func (r *rocprofReader) at(x *rocprofRecord, on agent, queue handle) at {
 	at := at{Start: trace.Time(x.Start), End: trace.Time(x.End), Device: int64(on.number), Stream: queue.Handle, Correlation: x.Correlation.Internal}
 	if x.Stream != nil {
 		at.Stream = x.Stream.Handle
@@ -95,7 +86,7 @@ func (r *rocprofReader) kernel(p *process, x *rocprofRecord) {
 	k := dispatch{at: r.at(x, r.agents[i.Agent.Handle], i.Queue), Name: what.name, Registers: what.registers, Shared: i.Shared, Counters: r.counted[i.ID],
 		Grid: [3]int64{i.Grid.X, i.Grid.Y, i.Grid.Z}, Group: [3]int64{i.Group.X, i.Group.Y, i.Group.Z}}
 	if k.Name == 0 {
-		k.Name = r.name("")
+		k.Name = r.to.name("")
 	}
 	p.kernel(&k)
 }
@@ -112,24 +103,13 @@ func (r *rocprofReader) copy(p *process, x *rocprofRecord) {
 	p.Copy(&at, r.named(x), size)
 }
 
-// allocation adds an allocation on a device, or a free.
 func (r *rocprofReader) allocation(p *process, x *rocprofRecord) {
-	address, err := strconv.ParseInt(x.Address, 0, 64)
-	if err != nil {
-		return
-	}
-	on := r.agents[x.Agent.Handle]
-	switch what := r.named(x); {
-	case strings.Contains(what, "FREE"):
-		p.free(address, trace.Time(x.End))
-	case strings.Contains(what, "ALLOCATE") && on.gpu:
-		p.allocate(on.number, address, x.Size, trace.Time(x.End))
-	}
+	p.allocation(r.named(x), x.Address, x.Size, r.agents[x.Agent.Handle], trace.Time(x.End))
 }
 
 func (r *rocprofReader) call(kind string) func(*process, *rocprofRecord) {
 	return func(p *process, x *rocprofRecord) {
-		p.call(x.Thread, kind, r.name(r.named(x)), trace.Time(x.Start), trace.Time(x.End), x.Correlation.Internal)
+		p.call(x.Thread, kind, r.to.name(r.named(x)), trace.Time(x.Start), trace.Time(x.End), x.Correlation.Internal)
 	}
 }
 
@@ -137,7 +117,7 @@ func (r *rocprofReader) call(kind string) func(*process, *rocprofRecord) {
 func (r *rocprofReader) marker(p *process, x *rocprofRecord) {
 	text, what := r.texts[x.Correlation.Internal], r.named(x)
 	if text == 0 {
-		text = r.name(what)
+		text = r.to.name(what)
 	}
 	from, to := trace.Time(x.Start), trace.Time(x.End)
 	switch {
@@ -157,6 +137,18 @@ const allocatedMemory = "memory allocated through HIP"
 type block struct {
 	size   int64
 	device int32
+}
+
+// allocation adds an allocation on a device, or a free, by the name that rocprofv3 gives it.
+func (p *process) allocation(what, address string, size int64, on agent, at trace.Time) {
+	number, err := strconv.ParseInt(address, 0, 64)
+	switch {
+	case err != nil:
+	case strings.Contains(what, "FREE"):
+		p.free(number, at)
+	case strings.Contains(what, "ALLOCATE") && on.gpu:
+		p.allocate(on.number, number, size, at)
+	}
 }
 
 // allocate adds an allocation of device memory.

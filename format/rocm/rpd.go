@@ -56,7 +56,6 @@ type rpdReader struct {
 	callOf   map[int64]int64
 	sizes    map[int64]int64     // bytes of copies, by call
 	launches map[int64]rpdLaunch // by call
-	nameless int
 }
 
 // An rpdLaunch is the launch of a kernel.
@@ -74,22 +73,16 @@ func readRPD(in *format.Input, opt *format.Options, to *recorder) error {
 		callOf: map[int64]int64{}, sizes: map[int64]int64{}, launches: map[int64]rpdLaunch{}}
 	db.Scan("rocpd_string", []string{"id", "string"}, func(s *sqlite.Stmt) { r.texts[s.ColumnInt64(1)] = opt.Syms.Intern(s.ColumnText(2)) })
 	r.links()
-	calls := r.calls()
-	ops := r.ops()
+	calls, ops := r.calls(), r.ops()
+	to.rows = calls + ops
 	if r.monitors(); len(r.procs) == 0 {
 		r.process(0)
 	}
 	switch {
-	case calls+ops == 0:
+	case to.rows == 0:
 		opt.Diags.Add(trace.RocmEmpty.Of(in.Name, "it has no events", "nothing was traced, or loadTracer.sh unlinked the file that took them"))
 	case ops == 0:
 		opt.Diags.Add(trace.RocmEmpty.Of(in.Name, "it has calls and nothing that a GPU did", "the GPU was not traced, or loadTracer.sh unlinked the file that took it"))
-	}
-	if calls+ops > 0 {
-		opt.Diags.Add(trace.RocmClock.Of(in.Name))
-	}
-	if r.nameless > 0 {
-		opt.Diags.Add(trace.RocmNames.Of(in.Name, r.nameless))
 	}
 	return db.Close()
 }
@@ -119,8 +112,7 @@ func (r *rpdReader) text(id int64) trace.Sym {
 	if sym := r.texts[id]; sym != 0 {
 		return sym
 	}
-	r.nameless++
-	return r.opt.Syms.Intern("(no name)")
+	return r.to.name("")
 }
 
 // rpdMarker is the name of calls that are marks of roctx.
@@ -226,10 +218,6 @@ func (r *rpdReader) monitors() {
 			return
 		}
 		what := s.ColumnText(3)
-		unit := trace.Sym(0)
-		if u := units[what]; u != "" {
-			unit = r.opt.Syms.Intern(u)
-		}
-		p.counter(int32(s.ColumnInt64(2)), r.opt.Syms.Intern(what), unit, trace.Time(s.ColumnInt64(4)), value, profile.DeviceCounter)
+		p.counter(int32(s.ColumnInt64(2)), r.opt.Syms.Intern(what), r.opt.Syms.Intern(units[what]), trace.Time(s.ColumnInt64(4)), value, profile.DeviceCounter)
 	})
 }
