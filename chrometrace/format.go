@@ -50,13 +50,13 @@ func index(in *format.Input, opt *format.Options) (*format.Source, error) {
 
 // open opens a trace and reads it; base is the base of its times, if known from an earlier read.
 func open(in *format.Input, opt *format.Options, base int64) (*profile.Profile, error) {
-	r, err := in.Open()
+	var p *profile.Profile
+	err := in.Read(func(r io.Reader) (err error) {
+		p, err = Read(in.Name, r, Options{Syms: opt.Syms, Args: opt.Args, Diags: opt.Diags, Workers: opt.Workers, Filter: opt.Filter, Base: base,
+			KeepSecrets: opt.KeepSecrets})
+		return err
+	})
 	if err != nil {
-		return nil, err
-	}
-	p, err := Read(in.Name, r, Options{Syms: opt.Syms, Args: opt.Args, Diags: opt.Diags, Workers: opt.Workers, Filter: opt.Filter, Base: base,
-		KeepSecrets: opt.KeepSecrets})
-	if err := errors.Join(err, r.Close()); err != nil {
 		return nil, err
 	}
 	if len(p.Events) > manyEvents {

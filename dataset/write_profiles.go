@@ -30,10 +30,8 @@ type argKeys struct {
 }
 
 func newArgKeys(syms *trace.Symbols) (k argKeys) {
-	for name, key := range map[string]*trace.Sym{"bytes": &k.bytes, "Input Dims": &k.shapes, "Input type": &k.types, profile.ConcreteInputs: &k.concrete,
-		"Device Type": &k.deviceType, "Device Id": &k.device, "Total Allocated": &k.allocated, "Total Reserved": &k.reserved} {
-		*key = syms.Intern(name)
-	}
+	syms.InternAll(map[*trace.Sym]string{&k.bytes: "bytes", &k.shapes: "Input Dims", &k.types: "Input type", &k.concrete: profile.ConcreteInputs,
+		&k.deviceType: "Device Type", &k.device: "Device Id", &k.allocated: "Total Allocated", &k.reserved: "Total Reserved"})
 	return k
 }
 

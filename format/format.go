@@ -109,6 +109,15 @@ type Input struct {
 	Open func() (io.ReadCloser, error)
 }
 
+// Read passes the content to read.
+func (in *Input) Read(read func(io.Reader) error) error {
+	r, err := in.Open()
+	if err != nil {
+		return err
+	}
+	return errors.Join(read(r), r.Close())
+}
+
 // ErrNotNeeded is wrapped by errors about inputs whose content is also in another file in the same folder. If
 // the input was found by a folder, nothing is missing.
 var ErrNotNeeded = errors.New("left out, since its export is beside it")
@@ -184,25 +193,21 @@ type Source struct {
 // name of the format in diagnostics.
 func Spans(encoding string, read func(to *spantable.Filler, in io.Reader)) func(*Input, *Options) (*Source, error) {
 	return func(in *Input, opt *Options) (*Source, error) {
-		r, err := in.Open()
-		if err != nil {
-			return nil, err
-		}
-		read(opt.Spans.Fill(in.Name, encoding), r)
-		return &Source{}, r.Close()
+		return &Source{}, in.Read(func(r io.Reader) error {
+			read(opt.Spans.Fill(in.Name, encoding), r)
+			return nil
+		})
 	}
 }
 
 // Prescan returns the Outline of a format that only has spans.
 func Prescan(read func(to *spantable.Filler, in io.Reader)) func(*Input, *spantable.Outline) error {
 	return func(in *Input, o *spantable.Outline) error {
-		r, err := in.Open()
-		if err != nil {
-			return err
-		}
-		to, ended := o.Fill(in.Name)
-		read(to, r)
-		ended()
-		return r.Close()
+		return in.Read(func(r io.Reader) error {
+			to, ended := o.Fill(in.Name)
+			read(to, r)
+			ended()
+			return nil
+		})
 	}
 }

@@ -24,10 +24,10 @@ func (r *reader) sample(p *piece, c category, x *profile.CounterValue, key rowKe
 
 // possible reports whether a counter can have a value at a time.
 func (w *walk) possible(at trace.Time) bool {
-	if !isTime(at) && w.lenient {
+	if !profile.IsPossible(at) && w.lenient {
 		w.src.Diag(trace.NsysTime, "", 0, at, at)
 	}
-	return isTime(at)
+	return profile.IsPossible(at)
 }
 
 // metrics passes the metrics of GPUs and network cards.
@@ -47,10 +47,7 @@ func (w *walk) metrics(yield func(x *profile.CounterValue, number int32, m *rows
 func (w *walk) metric(m *rows.Metric) profile.CounterValue {
 	syms := w.src.Options.Syms
 	name, unit := nameAndUnit(m.Name)
-	x := profile.CounterValue{Rank: -1, Name: syms.Intern(name), Kind: profile.NetworkCounter}
-	if unit != "" {
-		x.Unit = syms.Intern(unit)
-	}
+	x := profile.CounterValue{Rank: -1, Name: syms.Intern(name), Unit: syms.Intern(unit), Kind: profile.NetworkCounter}
 	source := m.Source
 	if m.GPU >= 0 {
 		source = "GPU " + numberText(m.GPU)

@@ -40,11 +40,7 @@ func (r *profiler) findCollectives(f *process) {
 		}
 	}
 	r.findCaptured(f.pid, calls, nodes)
-	t := ncclTeller{r: r, f: f, groups: map[uint64]trace.Sym{}, ops: trace.Renamed(r.syms, operationOf)}
-	t.dtype = r.syms.Intern("bytes")
-	if args := r.src.Options.Args; args != nil && r.filter.Args != profile.ArgsNone {
-		t.put = args.Appender()
-	}
+	t := ncclTeller{r: r, f: f, put: r.filter.Appender(r.src.Options.Args), groups: map[uint64]trace.Sym{}, ops: trace.Renamed(r.syms, operationOf), dtype: r.syms.Intern("bytes")}
 	for i := range f.Profile.Collectives.Len() {
 		c := f.Profile.Collectives.At(i)
 		if call := nodes[f.nodes[i]]; call != nil {

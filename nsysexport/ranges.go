@@ -46,7 +46,7 @@ func (r *reader) ranges() {
 	steps := trace.EachName(r.syms, stepOf)
 	r.walk().ranges(func(x *profile.Range, n *rows.Range) bool {
 		if n.Text == 0 {
-			n.Text = r.syms.Intern(nameless)
+			n.Text = r.syms.Intern(profile.NoName)
 		}
 		p := r.saw(&x.Event)
 		if n.Kind == rows.MarkInstant {

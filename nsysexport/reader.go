@@ -19,18 +19,13 @@ type argKeys struct {
 }
 
 func (k *argKeys) init(syms *trace.Symbols) {
-	for _, a := range []struct {
-		key  *trace.Sym
-		name string
-	}{
-		{&k.device, "device"}, {&k.context, "context"}, {&k.stream, "stream"}, {&k.correlation, "correlation"}, {&k.grid, "grid"},
-		{&k.block, "block"}, {&k.registers, "registers per thread"}, {&k.shared, "shared memory"}, {&k.node, "graph node id"},
-		{&k.exec, "graph exec id"}, {&k.bytes, "bytes"}, {&k.result, "return value"}, {&k.category, "category"},
-		{&k.open, "never closed"}, {&k.cpu, "cpu"}, {&k.stack, "stack"}, {&k.event, "wait_on_cuda_event_record"}, {&k.collective, "Collective name"},
-		{&k.comm, "NCCL communicator"}, {&k.size, "message size"}, {&k.seq, "Seq"},
-	} {
-		*a.key = syms.Intern(a.name)
-	}
+	syms.InternAll(map[*trace.Sym]string{
+		&k.device: "device", &k.context: "context", &k.stream: "stream", &k.correlation: "correlation", &k.grid: "grid",
+		&k.block: "block", &k.registers: "registers per thread", &k.shared: "shared memory", &k.node: "graph node id",
+		&k.exec: "graph exec id", &k.bytes: "bytes", &k.result: "return value", &k.category: "category",
+		&k.open: "never closed", &k.cpu: "cpu", &k.stack: "stack", &k.event: "wait_on_cuda_event_record", &k.collective: "Collective name",
+		&k.comm: "NCCL communicator", &k.size: "message size", &k.seq: "Seq",
+	})
 }
 
 // reader reads one table, or a few, into pieces.
@@ -90,11 +85,8 @@ const (
 )
 
 func newReader(r *profiler) *reader {
-	rd := &reader{profiler: r, byPID: map[int32]*piece{}, keeper: profile.NewKeeper(r.filter, r.syms), meets: trace.EachName(r.syms, kernelname.MeetsOthers)}
-	if args := r.src.Options.Args; args != nil && r.filter.Args != profile.ArgsNone {
-		rd.put = args.Appender()
-	}
-	return rd
+	return &reader{profiler: r, byPID: map[int32]*piece{}, put: r.filter.Appender(r.src.Options.Args), keeper: profile.NewKeeper(r.filter, r.syms),
+		meets: trace.EachName(r.syms, kernelname.MeetsOthers)}
 }
 
 // piece returns the piece of a process.
@@ -135,13 +127,10 @@ func (p *piece) row(key rowKey, fresh func() profile.Row) int32 {
 // saw extends the times of the piece, and counts the event.
 func (p *piece) saw(from, to trace.Time) {
 	p.total++
-	if isTime(from) && isTime(to) {
+	if profile.IsPossible(from) && profile.IsPossible(to) {
 		p.first, p.last = min(p.first, from), max(p.last, to)
 	}
 }
-
-// isTime reports whether a time is possible: damaged rows have times beyond 2043, or long before 1970.
-func isTime(t trace.Time) bool { return -1<<60 < t && t < 1<<61 }
 
 // category is the category of a table's events, and whether it is wanted.
 type category struct {
@@ -158,7 +147,7 @@ func (r *reader) category(name string) category {
 // keeps reports whether the filter keeps an event with a duration.
 func (r *reader) keeps(c category, name trace.Sym, from, to trace.Time) bool {
 	switch {
-	case !isTime(from) || !isTime(to):
+	case !profile.IsPossible(from) || !profile.IsPossible(to):
 		r.impossible(from, to)
 		return false
 	case to < from:
@@ -178,14 +167,11 @@ func (r *reader) keepsAny(c category, name trace.Sym, from, to trace.Time) bool 
 	return c.wanted && r.keeper.Within(name, from, to)
 }
 
-// nameless is drawn if the file has no name, or an empty one.
-const nameless = "(no name)"
-
 // add adds an event with the arguments in the reader's list.
 func (r *reader) add(p *piece, row int32, c category, e *profile.Event) int32 {
 	s := profile.Slice{Time: e.Start, Dur: e.Dur(), Correlation: int64(uint32(e.Correlation)), Name: e.Name, Cat: c.sym, Place: c.kind.On(row)}
 	if s.Name == 0 {
-		s.Name = r.syms.Intern(nameless)
+		s.Name = r.syms.Intern(profile.NoName)
 	}
 	if r.put != nil {
 		s.Args = r.put.Put(r.list)

@@ -46,7 +46,7 @@ func (r *reader) samples() {
 			return true
 		}
 		p := r.saw(&x.Event)
-		if !isTime(x.Start) {
+		if !profile.IsPossible(x.Start) {
 			r.impossible(x.Start, x.Start)
 			return true
 		}

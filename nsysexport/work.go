@@ -48,7 +48,7 @@ func (r *reader) place(at *rows.Place) {
 func (r *reader) work(c category, e *profile.Event, at *rows.Place, args func()) (p *piece, row, event int32) {
 	p = r.saw(e)
 	row, event = r.stream(p, at), profile.NoEvent
-	if r.filter.Fingerprint && isTime(e.Start) && isTime(e.End) {
+	if r.filter.Fingerprint && profile.IsPossible(e.Start) && profile.IsPossible(e.End) {
 		p.prints.add(profile.Fingerprint{Time: e.Start, Dur: e.Dur(), Name: e.Name, Row: row})
 	}
 	if r.keeps(c, e.Name, e.Start, e.End) {
@@ -133,21 +133,13 @@ func (r *reader) launched(k *rows.Kernel) trace.ArgList {
 	r.place(&k.Place)
 	if launches := r.src.Launches(); k.Launch != 0 && int(k.Launch) < len(launches) {
 		l := &launches[k.Launch]
-		r.dims(r.keys.grid, l.Grid)
-		r.dims(r.keys.block, l.Block)
+		r.list = r.list.Ints(r.keys.grid, int64(l.Grid[0]), int64(l.Grid[1]), int64(l.Grid[2]))
+		r.list = r.list.Ints(r.keys.block, int64(l.Block[0]), int64(l.Block[1]), int64(l.Block[2]))
 		if r.filter.Args == profile.ArgsAll {
 			r.list = r.list.Int(r.keys.registers, int64(l.Registers)).Int(r.keys.shared, int64(l.StaticShared)+int64(l.DynamicShared))
 		}
 	}
 	return r.list
-}
-
-func (r *reader) dims(key trace.Sym, v [3]uint32) {
-	var elems trace.ArgList
-	for _, n := range v {
-		elems = elems.Int(0, int64(n))
-	}
-	r.list = r.list.Array(key, elems)
 }
 
 // collective records a kernel that communicates; the calls may add more information later.

@@ -3,6 +3,7 @@ package otlpjson
 import (
 	"bytes"
 	"errors"
+	"io"
 
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/otlpjson/beside"
@@ -45,11 +46,7 @@ func index(in *format.Input, opt *format.Options) (*format.Source, error) {
 
 // prescan outlines a dump.
 func prescan(in *format.Input, o *spantable.Outline) error {
-	r, err := in.Open()
-	if err != nil {
-		return err
-	}
-	return errors.Join(Outline(o, in.Name, r), r.Close())
+	return in.Read(func(r io.Reader) error { return Outline(o, in.Name, r) })
 }
 
 // onlyOTLP reports whether a key occurs in OTLP only. The head of any dump has such a key, even if rotation

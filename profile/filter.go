@@ -61,6 +61,20 @@ func (f *Filter) Overlaps(from, to trace.Time) bool {
 	return (f.From == 0 || to >= f.From) && (f.To == 0 || from <= f.To)
 }
 
+// Appender returns what adds arguments to args; nil if they are omitted.
+func (f *Filter) Appender(args *trace.Args) *trace.ArgsAppender {
+	if args == nil || f.Args == ArgsNone {
+		return nil
+	}
+	return args.Appender()
+}
+
+// IsPossible reports whether an event can have a time: damaged rows have times beyond 2043, or long before 1970.
+func IsPossible(t trace.Time) bool { return -1<<60 < t && t < 1<<61 }
+
+// NoName is drawn for an event if the file has no name, or an empty one.
+const NoName = "(no name)"
+
 // A Keeper applies a filter to events, and tests each name and category only once. It is not safe for
 // concurrent use.
 type Keeper struct {

@@ -196,6 +196,15 @@ func (l ArgList) Array(key Sym, elems ArgList) ArgList {
 	return append(l, elems...)
 }
 
+// Ints appends an array of integers.
+func (l ArgList) Ints(key Sym, values ...int64) ArgList {
+	var elems ArgList
+	for _, v := range values {
+		elems = elems.Int(0, v)
+	}
+	return l.Array(key, elems)
+}
+
 // Dict appends a dictionary with the given entries.
 func (l ArgList) Dict(key Sym, entries ArgList) ArgList {
 	l = binary.AppendUvarint(l.head(key, ArgDict), uint64(len(entries)))

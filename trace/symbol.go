@@ -46,6 +46,13 @@ func (t *Symbols) Intern(s string) Sym {
 	return sym
 }
 
+// InternAll sets each symbol to that of its name.
+func (t *Symbols) InternAll(names map[*Sym]string) {
+	for sym, name := range names {
+		*sym = t.Intern(name)
+	}
+}
+
 // intern is Intern; known reports whether s was interned before.
 func (t *Symbols) intern(s string) (sym Sym, known bool) {
 	shard := t.shard(s)

@@ -35,28 +35,27 @@ func (r *clientReader) dynamo(b []byte) bool {
 	if string(x.event) != "request_end" || !x.isOfARequest {
 		return true
 	}
-	at := func(ms float64) trace.Time { return trace.Time(ms * 1e6) }
 	row := spantable.NewRequestRecord()
 	row.Who, row.Line, row.ID, row.Model = spantable.Server, uint32(r.at), x.id, x.model
 	row.Role, row.Fronted, row.Prompt, row.Completion, row.Cached = spantable.Unified, true, x.prompt, x.completion, x.cached
 	if x.received > 0 {
-		row.Start = at(x.received)
+		row.Start = ms(x.received)
 	}
 	switch {
 	case x.received > 0 && x.total >= 0:
-		row.End = row.Start + at(x.total)
+		row.End = row.Start + ms(x.total)
 	case x.ended > 0:
-		row.End = at(x.ended)
+		row.End = ms(x.ended)
 	}
 	if row.Start == 0 && row.End > 0 && x.total >= 0 {
-		row.Start = row.End - at(x.total)
+		row.Start = row.End - ms(x.total)
 	}
 	if row.Start <= 0 || row.End < row.Start {
 		return false
 	}
 	row.E2E = int64(row.End - row.Start)
 	if x.ttft >= 0 {
-		row.TTFT = int64(at(x.ttft))
+		row.TTFT = int64(ms(x.ttft))
 	}
 	x.phases(&row)
 	rank := x.decodeRank // a row has one place: the server that answers
@@ -72,9 +71,11 @@ func (r *clientReader) dynamo(b []byte) bool {
 	return r.rows.Add(row)
 }
 
+// ms converts milliseconds.
+func ms(v float64) trace.Time { return trace.Time(v * 1e6) }
+
 // phases places the phases for which the record has durations.
 func (x *dynamoRecord) phases(row *spantable.RequestRecord) {
-	ms := func(v float64) trace.Time { return trace.Time(v * 1e6) }
 	from := row.Start
 	if x.waited >= 0 && from+ms(x.waited) <= row.End {
 		row.Phases[spantable.Queue] = spantable.Phase{From: from, To: from + ms(x.waited)}

@@ -1,6 +1,7 @@
 package requestjson
 
 import (
+	"cmp"
 	"math"
 	"strconv"
 
@@ -169,10 +170,7 @@ func (r *clientReader) genAIPerf(b []byte) bool {
 	x := newRun(r.f.Set, r.at)
 	value := func(name string) float64 { return numberIn(within(b, name), "avg") }
 	config := within(b, "input_config")
-	x.Backend = "GenAI-Perf"
-	if kind := short(within(config, "endpoint", "type")); kind != "" {
-		x.Backend = kind
-	}
+	x.Backend = cmp.Or(short(within(config, "endpoint", "type")), "GenAI-Perf")
 	for _, path := range [][]string{{"loadgen"}, {"perf_analyzer", "stimulus"}, {}} {
 		offered := within(config, path...)
 		if math.IsNaN(x.Rate) {

@@ -32,21 +32,16 @@ type recorder struct {
 }
 
 // argKeys are the names of arguments, which are those of PyTorch's profiler where it has the same arguments.
-type argKeys struct{ device, stream, correlation, grid, block, registers, shared, bytes, category, node trace.Sym }
+type argKeys struct{ device, stream, correlation, grid, block, registers, shared, bytes, node trace.Sym }
 
 // newRecorder returns a recorder for an input.
 func newRecorder(in *format.Input, opt *format.Options) *recorder {
-	r := &recorder{in: in, opt: opt, keep: profile.NewKeeper(&opt.Filter, opt.Syms)}
-	if opt.Args != nil && opt.Filter.Args != profile.ArgsNone {
-		r.put = opt.Args.Appender()
-	}
-	for key, name := range map[*trace.Sym]string{
+	r := &recorder{in: in, opt: opt, put: opt.Filter.Appender(opt.Args), keep: profile.NewKeeper(&opt.Filter, opt.Syms)}
+	opt.Syms.InternAll(map[*trace.Sym]string{
 		&r.keys.device: "device", &r.keys.stream: "stream", &r.keys.correlation: "correlation", &r.keys.grid: "grid", &r.keys.block: "block",
-		&r.keys.registers: "registers per thread", &r.keys.shared: "shared memory", &r.keys.bytes: "bytes", &r.keys.category: "category",
+		&r.keys.registers: "registers per thread", &r.keys.shared: "shared memory", &r.keys.bytes: "bytes",
 		&r.keys.node: "graph node id",
-	} {
-		*key = opt.Syms.Intern(name)
-	}
+	})
 	return r
 }
 
@@ -158,15 +153,12 @@ type symbol struct {
 	registers int64
 }
 
-// nameless is the name of an event without one.
-const nameless = "(no name)"
-
 // name returns the symbol of a name, and counts missing ones.
 func (r *recorder) name(text string) trace.Sym {
 	if text == "" {
 		r.nameless++
 	}
-	return r.opt.Syms.Intern(cmp.Or(text, nameless))
+	return r.opt.Syms.Intern(cmp.Or(text, profile.NoName))
 }
 
 // kernel adds a kernel.
@@ -186,7 +178,7 @@ func (p *process) kernel(k *dispatch) {
 		keys := &p.r.keys
 		l = p.r.place(l, &k.at)
 		if !k.Flat {
-			l = p.r.dims(p.r.dims(l, keys.grid, blocks), keys.block, k.Group)
+			l = dims(dims(l, keys.grid, blocks), keys.block, k.Group)
 		}
 		if p.r.opt.Filter.Args == profile.ArgsAll {
 			l = l.Int(keys.registers, k.Registers).Int(keys.shared, k.Shared)
@@ -215,15 +207,11 @@ func (p *process) kernel(k *dispatch) {
 }
 
 // dims adds the dimensions of a grid or a block.
-func (r *recorder) dims(l trace.ArgList, key trace.Sym, v [3]int64) trace.ArgList {
+func dims(l trace.ArgList, key trace.Sym, v [3]int64) trace.ArgList {
 	if v == [3]int64{} {
 		return l
 	}
-	var elems trace.ArgList
-	for _, n := range v {
-		elems = elems.Int(0, n)
-	}
-	return l.Array(key, elems)
+	return l.Ints(key, v[:]...)
 }
 
 // place adds the arguments about where something ran.
@@ -341,7 +329,7 @@ func (p *process) count(device int32, name, unit trace.Sym, at trace.Time, value
 
 // saw extends the times of the process, and reports whether an event's times are possible.
 func (p *process) saw(from, to trace.Time) bool {
-	if !isTime(from) || !isTime(to) {
+	if !profile.IsPossible(from) || !profile.IsPossible(to) {
 		p.r.opt.Diags.Add(trace.RocmTime.Of(p.r.in.Name, from, to))
 		return false
 	}
@@ -349,9 +337,6 @@ func (p *process) saw(from, to trace.Time) bool {
 	p.p.First, p.p.Last = min(p.p.First, from), max(p.p.Last, from, to)
 	return true
 }
-
-// isTime reports whether a time is possible: damaged rows have times beyond 2043, or long before 1970.
-func isTime(t trace.Time) bool { return -1<<60 < t && t < 1<<61 }
 
 func dur(from, to trace.Time) int64 { return max(0, int64(to-from)) }
 

@@ -269,10 +269,13 @@ func (r *rocpdReader) counters() {
 
 // name returns the symbol of a string, and counts missing strings.
 func (r *rocpdReader) name(sym trace.Sym, ok bool) trace.Sym {
-	if !ok {
+	switch {
+	case !ok:
 		return r.to.name("")
+	case sym == 0:
+		return r.opt.Syms.Intern(profile.NoName)
 	}
-	return cmp.Or(sym, r.opt.Syms.Intern(nameless))
+	return sym
 }
 
 // category returns the category of an event, in capitals, without the prefix of rocprof-sys.

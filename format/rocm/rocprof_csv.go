@@ -14,6 +14,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/internal/lazyregexp"
+	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -291,7 +292,7 @@ func (r *csvReader) kernel(w *csvRow) {
 }
 
 func (r *csvReader) name(text string) trace.Sym {
-	return r.opt.Syms.Intern(cmp.Or(text, nameless))
+	return r.opt.Syms.Intern(cmp.Or(text, profile.NoName))
 }
 
 // counter records a counter of a kernel, which may have a trace, too.

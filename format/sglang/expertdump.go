@@ -1,6 +1,7 @@
 package sglang
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
@@ -64,12 +65,12 @@ func isMap(head []byte) bool {
 
 // indexExperts reads a dump.
 func indexExperts(in *format.Input, opt *format.Options) (*format.Source, error) {
-	r, err := in.Open()
+	var d *recorder.ExpertDump
+	err := in.Read(func(r io.Reader) (err error) {
+		d, err = readExperts(r, in.Path)
+		return err
+	})
 	if err != nil {
-		return nil, err
-	}
-	d, err := readExperts(r, in.Path)
-	if err = errors.Join(err, r.Close()); err != nil {
 		if d == nil || len(d.Passes) == 0 {
 			return nil, err
 		}
@@ -82,12 +83,11 @@ func indexExperts(in *format.Input, opt *format.Options) (*format.Source, error)
 
 // readExperts reads a dump of any form, which is at path. On an error, it returns what it read so far.
 func readExperts(r io.Reader, path string) (*recorder.ExpertDump, error) {
-	var head [4]byte
-	n, err := io.ReadFull(r, head[:])
+	all := bufio.NewReader(r)
+	head, err := all.Peek(4)
 	if err != nil {
 		return nil, err
 	}
-	all := io.MultiReader(bytes.NewReader(head[:n]), r)
 	switch {
 	case string(head[:2]) == "PK":
 		f, err := os.Open(path) // its directory is at its end

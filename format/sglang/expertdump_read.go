@@ -47,16 +47,8 @@ func readArchive(f *os.File) (*recorder.ExpertDump, error) {
 		return nil, err
 	}
 	data := a.files[a.dir+"data.pkl"]
-	p, err := data.Open()
-	if err != nil {
-		return nil, err
-	}
-	refs, _ := pickle.Scan(p) // so that no prompt is held; the next pass reports damage
-	if p, err = data.Open(); err != nil {
-		return nil, err
-	}
 	r := &expertReader{archive: a, dump: &recorder.ExpertDump{Rank: recorder.Unknown}}
-	root, err := pickle.Read(p, pickle.Options{Known: isKnownClass, Take: r.record, Refs: refs})
+	root, err := pickle.ReadScanned(data.Open, true, pickle.Options{Known: isKnownClass, Take: r.record}) // so that no prompt is held
 	if err == nil {
 		err = r.top(root)
 	}

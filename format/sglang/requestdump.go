@@ -40,7 +40,7 @@ var RequestDump = &format.Format{
 }
 
 func isRequestDump(head []byte) bool {
-	return len(head) > 1 && head[0] == 0x80 && head[1] <= 5 &&
+	return pickle.Begins(head) &&
 		(bytes.Contains(head, []byte("sglang.srt.server_args")) || bytes.Contains(head, []byte("sglang.srt.managers.io_struct")))
 }
 
@@ -68,18 +68,9 @@ type requestReader struct {
 
 // indexRequests reads a dump.
 func indexRequests(in *format.Input, opt *format.Options) (*format.Source, error) {
-	refs, err := scanRequests(in)
-	if err != nil {
-		return nil, err
-	}
-	content, err := in.Open()
-	if err != nil {
-		return nil, err
-	}
 	const longText = 300 // enough for an ID and a reason, and for no prompt worth the name
 	r := &requestReader{asked: map[any]*dumpedRequest{}, answered: map[any]*answered{}}
-	root, err := pickle.Read(content, pickle.Options{Take: r.take, LongText: longText, Refs: refs})
-	err = cmp.Or(err, content.Close())
+	root, err := pickle.ReadScanned(in.Open, in.Path != "", pickle.Options{Take: r.take, LongText: longText})
 	f := opt.Series.Fill(in.Name, "SGLang request dump")
 	n := r.rows(root, in.Name, f, opt.Records.Fill(f))
 	if err != nil {
@@ -89,23 +80,6 @@ func indexRequests(in *format.Input, opt *format.Options) (*format.Source, error
 		opt.Diags.Add(trace.InputDamaged.Of(in.Name, err))
 	}
 	return &format.Source{}, nil
-}
-
-// scanRequests finds what the pickle refers to later, so that prompts can be dropped at once. An input that can only be
-// read once is read without that.
-func scanRequests(in *format.Input) (*pickle.Refs, error) {
-	if in.Path == "" {
-		return nil, nil
-	}
-	content, err := in.Open()
-	if err != nil {
-		return nil, err
-	}
-	refs, err := pickle.Scan(content)
-	if err != nil { // cut off: read it without references
-		refs = nil
-	}
-	return refs, content.Close()
 }
 
 // take extracts the needed fields of a request or an answer from the dicts with prompts and answers.

@@ -1,15 +1,16 @@
 package torchdump
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
-	"errors"
 	"io"
 	"maps"
 	"slices"
 
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/internal/jsonscan"
+	"github.com/sgtrace/sgtrace/internal/pickle"
 	"github.com/sgtrace/sgtrace/profile/recorder"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -43,7 +44,7 @@ var FlightRecorder = &format.Format{
 func isRecorderDump(head []byte) bool {
 	has := func(text string) bool { return bytes.Contains(head, []byte(text)) }
 	switch {
-	case isPickle(head):
+	case pickle.Begins(head):
 		return has("pg_config") || has("profiling_name") || has("collective_seq_id")
 	case len(head) > 0 && (head[0] == '{' || head[0] == '['):
 		// PyTorch's profiler also writes pg_config.
@@ -55,16 +56,11 @@ func isRecorderDump(head []byte) bool {
 	return false
 }
 
-func isPickle(head []byte) bool { return len(head) > 1 && head[0] == 0x80 && head[1] <= 5 }
-
 // indexRecorder reads a dump.
 func indexRecorder(in *format.Input, opt *format.Options) (*format.Source, error) {
-	r, err := in.Open()
-	if err != nil {
-		return nil, err
-	}
-	d := &recorderReader{set: opt.Flight, dump: &recorder.FlightDump{File: in.Name, Rank: rankOf(in.Name)}, symbols: trace.NewSymbolCache(opt.Syms)}
-	err = errors.Join(d.read(r), r.Close())
+	d := &recorderReader{set: opt.Flight, dump: &recorder.FlightDump{File: in.Name, Rank: rankOf(in.Name)}, symbols: trace.NewSymbolCache(opt.Syms),
+		groups: map[string]int32{}, status: map[int64]groupStatus{}, shapes: map[string]recorder.Shape{}, stacks: map[string]int32{}, frames: map[any]recorder.Frame{}}
+	err := in.Read(d.read)
 	if err != nil {
 		if len(d.dump.Ops) == 0 && len(d.groups) == 0 {
 			return nil, err
@@ -79,13 +75,12 @@ func indexRecorder(in *format.Input, opt *format.Options) (*format.Source, error
 
 // read reads a dump of either form.
 func (d *recorderReader) read(r io.Reader) error {
-	var head [2]byte
-	n, err := io.ReadFull(r, head[:])
-	if err != nil {
+	all := bufio.NewReader(r)
+	head, err := all.Peek(2)
+	switch {
+	case err != nil:
 		return err
-	}
-	all := io.MultiReader(bytes.NewReader(head[:n]), r)
-	if isPickle(head[:]) {
+	case pickle.Begins(head):
 		return d.readPickle(all)
 	}
 	return d.readJSON(all)

@@ -57,14 +57,9 @@ func (d *recorderReader) member(key string, v pickle.Value) {
 
 // addProgress sets the progress of a group.
 func (d *recorderReader) addProgress(id string, enqueued, completed int64) {
-	n, err := strconv.ParseInt(id, 10, 64)
-	if err != nil || n < 0 {
-		return
+	if n, err := strconv.ParseInt(id, 10, 64); err == nil && n >= 0 {
+		d.status[n] = groupStatus{enqueued, completed}
 	}
-	if d.status == nil {
-		d.status = map[int64]groupStatus{}
-	}
-	d.status[n] = groupStatus{enqueued, completed}
 }
 
 // entry adds an entry.
@@ -144,16 +139,8 @@ func (d *recorderReader) shape(v pickle.Value) recorder.Shape {
 			sizes[i] = append(sizes[i], n.Int64(0))
 		}
 	}
-	return d.newShape(string(text), sizes)
-}
-
-// newShape stores a shape by its form in the file.
-func (d *recorderReader) newShape(key string, sizes [][]int64) recorder.Shape {
-	if d.shapes == nil {
-		d.shapes = map[string]recorder.Shape{}
-	}
 	s := d.set.Shape(sizes)
-	d.shapes[key] = s
+	d.shapes[string(text)] = s
 	return s
 }
 
@@ -175,9 +162,6 @@ func (d *recorderReader) types(n int, at func(i int) string) trace.Sym {
 
 // framesOf returns the index of a stack. Frames are shared by entries.
 func (d *recorderReader) framesOf(v pickle.Value) int32 {
-	if d.frames == nil {
-		d.frames = map[any]recorder.Frame{}
-	}
 	frames, key := d.ofStack[:0], d.keyOfStack[:0]
 	for _, x := range v.Items() {
 		f := order.Memo(d.frames, x.Key(), func() recorder.Frame {

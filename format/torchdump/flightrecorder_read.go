@@ -59,25 +59,15 @@ func rankOf(name string) int32 {
 
 // group returns the index of a group, adding it if it is new.
 func (d *recorderReader) group(name, desc string) int32 {
-	if i, ok := d.groups[name]; ok {
-		return i
-	}
-	if d.groups == nil {
-		d.groups = map[string]int32{}
-	}
 	if desc == "undefined" {
 		desc = ""
 	}
-	i := int32(len(d.dump.Groups))
-	d.groups[name] = i
-	d.dump.Groups = append(d.dump.Groups, recorder.NewGroup(name, desc))
-	return i
+	return order.At(d.groups, &d.dump.Groups, name, func() recorder.Group { return recorder.NewGroup(name, desc) })
 }
 
 // config reads a group of pg_config.
 func (d *recorderReader) config(name, desc, ranks string) {
-	g := &d.dump.Groups[d.group(name, desc)]
-	g.Ranks = ranksOf(ranks)
+	d.dump.Groups[d.group(name, desc)].Ranks = ranksOf(ranks)
 }
 
 // ranksOf parses "[0, 1]"; nil if it is something else.
@@ -171,8 +161,7 @@ func (d *recorderReader) finish() {
 
 // nameless adds the groups that only have a status.
 func (d *recorderReader) nameless() {
-	ids := slices.Sorted(maps.Keys(d.status))
-	for _, id := range ids {
+	for _, id := range slices.Sorted(maps.Keys(d.status)) {
 		s := d.status[id]
 		g := recorder.NewGroup("", "")
 		g.ID, g.Enqueued, g.Completed = id, s.enqueued, s.completed
@@ -210,14 +199,5 @@ func (d *recorderReader) stack(key []byte, frames []recorder.Frame) int32 {
 	if len(frames) == 0 {
 		return recorder.Unknown
 	}
-	if i, ok := d.stacks[string(key)]; ok {
-		return i
-	}
-	if d.stacks == nil {
-		d.stacks = map[string]int32{}
-	}
-	i := int32(len(d.dump.Stacks))
-	d.stacks[string(key)] = i
-	d.dump.Stacks = append(d.dump.Stacks, slices.Clone(frames))
-	return i
+	return order.At(d.stacks, &d.dump.Stacks, string(key), func() []recorder.Frame { return slices.Clone(frames) })
 }

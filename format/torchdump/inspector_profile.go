@@ -67,22 +67,17 @@ type builder struct {
 	opt   *format.Options
 	put   *trace.ArgsAppender // nil omits arguments
 	list  trace.ArgList
-	keys  struct{ op, bytes, bus, peer, seq, group trace.Sym }
+	keys  struct{ bytes, bus, peer, seq, group trace.Sym }
 	names *trace.PerName[trace.Sym] // of kernels, by operation: the Inspector has no kernel names
 	keep  *profile.Keeper
 }
 
 func newBuilder(opt *format.Options, name string, of process) *builder {
-	r := &builder{opt: opt, names: trace.Renamed(opt.Syms, func(op string) string { return "nccl:" + op }), keep: profile.NewKeeper(&opt.Filter, opt.Syms)}
+	r := &builder{opt: opt, put: opt.Filter.Appender(opt.Args), names: trace.Renamed(opt.Syms, func(op string) string { return "nccl:" + op }), keep: profile.NewKeeper(&opt.Filter, opt.Syms)}
 	r.p = &profile.Profile{Name: name, First: math.MaxInt64, Last: math.MinInt64,
 		Meta: profile.Meta{Origin: profile.OriginUnix, Rank: -1, WorldSize: -1, GPU: -1, Host: of.host, PID: of.pid, Backend: "nccl", OnGPU: true}}
-	if opt.Args != nil && opt.Filter.Args != profile.ArgsNone {
-		r.put = opt.Args.Appender()
-	}
-	for key, name := range map[*trace.Sym]string{&r.keys.op: "Collective name", &r.keys.bytes: "bytes", &r.keys.bus: "bus bandwidth (GB/s)", &r.keys.peer: "peer",
-		&r.keys.seq: "Seq", &r.keys.group: "Process Group Name"} {
-		*key = opt.Syms.Intern(name)
-	}
+	opt.Syms.InternAll(map[*trace.Sym]string{&r.keys.bytes: "bytes", &r.keys.bus: "bus bandwidth (GB/s)", &r.keys.peer: "peer",
+		&r.keys.seq: "Seq", &r.keys.group: "Process Group Name"})
 	return r
 }
 

@@ -3,11 +3,13 @@ package torchdump
 import (
 	"bytes"
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/format/inventory"
 	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/internal/pickle"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/profile/recorder"
 	"github.com/sgtrace/sgtrace/trace"
@@ -35,7 +37,7 @@ var MemorySnapshot = &format.Format{
 	Doc:  "snapshots of memory (*-memory*.pickle), as PyTorch and SGLang's activity MEM write them",
 	For:  "'sgtrace report --memory' or 'sgtrace merge'",
 	Sniff: func(head []byte) bool {
-		return len(head) > 1 && head[0] == 0x80 && head[1] <= 5 &&
+		return pickle.Begins(head) &&
 			(bytes.Contains(head, []byte("segments")) && bytes.Contains(head, []byte("total_size")) || bytes.Contains(head, []byte("device_traces")))
 	},
 	Index: indexSnapshot,
@@ -44,16 +46,12 @@ var MemorySnapshot = &format.Format{
 func indexSnapshot(in *format.Input, opt *format.Options) (*format.Source, error) {
 	x, err := readSnapshot(in, opt.Syms)
 	if err != nil {
-		if x == nil || len(x.Devices) == 0 {
+		if len(x.Devices) == 0 {
 			return nil, err
 		}
 		opt.Diags.Add(trace.InputDamaged.Of(in.Name, err))
 	}
-	told := false
-	for _, d := range x.Devices {
-		told = told || len(d.Entries) > 0
-	}
-	if !told && err == nil {
+	if err == nil && !slices.ContainsFunc(x.Devices, func(d *recorder.Device) bool { return len(d.Entries) > 0 }) {
 		opt.Diags.Add(trace.MemoryNoTrace.Of(in.Name))
 	}
 	if opt.Heap != nil {

@@ -29,26 +29,7 @@ type snapshotReader struct {
 // readSnapshot reads a pickle. On an error, it also returns what it read so far.
 func readSnapshot(in *format.Input, syms *trace.Symbols) (*recorder.Snapshot, error) {
 	r := &snapshotReader{syms: syms, devices: map[int32]*recorder.Device{}, places: map[snapshotFrame]trace.Sym{}, native: map[trace.Sym]bool{}, libraries: map[string]bool{}}
-	var refs *pickle.Refs
-	if in.Path != "" {
-		// Find references first, so that unreferenced values are not held. The next pass reports damage.
-		f, err := in.Open()
-		if err != nil {
-			return nil, err
-		}
-		refs, _ = pickle.Scan(f)
-		if err := f.Close(); err != nil {
-			return nil, err
-		}
-	}
-	f, err := in.Open()
-	if err != nil {
-		return nil, err
-	}
-	root, err := pickle.Read(f, pickle.Options{Take: r.take, Known: func(string) bool { return false }, Refs: refs})
-	if shut := f.Close(); err == nil && shut != nil {
-		err = shut
-	}
+	root, err := pickle.ReadScanned(in.Open, in.Path != "", pickle.Options{Take: r.take, Known: func(string) bool { return false }})
 	return r.finish(in.Name, root), err
 }
 
@@ -103,10 +84,7 @@ func (r *snapshotReader) segment(d pickle.Value) {
 }
 
 func (r *snapshotReader) device(number int32) *recorder.Device {
-	if r.devices[number] == nil {
-		r.devices[number] = &recorder.Device{Number: number}
-	}
-	return r.devices[number]
+	return order.Memo(r.devices, number, func() *recorder.Device { return &recorder.Device{Number: number} })
 }
 
 func (r *snapshotReader) entry(d pickle.Value) {

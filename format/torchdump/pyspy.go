@@ -1,6 +1,7 @@
 package torchdump
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"encoding/json"
@@ -11,6 +12,7 @@ import (
 	"github.com/sgtrace/sgtrace/format/logline"
 	"github.com/sgtrace/sgtrace/internal/jsonscan"
 	"github.com/sgtrace/sgtrace/internal/lazyregexp"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile/recorder"
 	"github.com/sgtrace/sgtrace/trace"
 	"github.com/sgtrace/sgtrace/trace/naming"
@@ -58,22 +60,18 @@ func sniffPySpy(head []byte) bool {
 
 // indexPySpy reads a file.
 func indexPySpy(in *format.Input, opt *format.Options) (*format.Source, error) {
-	content, err := in.Open()
-	if err != nil {
-		return nil, err
-	}
-	defer content.Close()
-	var set = recorder.NewInFlight(opt.Syms)
-	head := make([]byte, 1)
-	if _, err := io.ReadFull(content, head); err != nil {
-		return nil, err
-	}
-	all := io.MultiReader(bytes.NewReader(head), content)
-	if head[0] == '[' {
-		err = readJSON(all, in.Name, set)
-	} else {
-		err = readText(all, in.Name, set)
-	}
+	set := recorder.NewInFlight(opt.Syms)
+	err := in.Read(func(r io.Reader) error {
+		all := bufio.NewReader(r)
+		head, err := all.Peek(1)
+		switch {
+		case err != nil:
+			return err
+		case head[0] == '[':
+			return readJSON(all, in.Name, set)
+		}
+		return readText(all, in.Name, set)
+	})
 	if err != nil {
 		if len(set.Dumps) == 0 {
 			return nil, err
@@ -133,13 +131,11 @@ func readJSON(content io.Reader, name string, set *recorder.InFlight) error {
 		if err := j.Decode(&t); err != nil {
 			return err
 		}
-		d := of[t.PID]
-		if d == nil {
-			d = &recorder.FlightDump{File: name, By: recorder.PySpy, Rank: recorder.Unknown, Of: trace.NoRank, PID: t.PID}
-			of[t.PID] = d
+		addThread(order.Memo(of, t.PID, func() *recorder.FlightDump {
+			d := &recorder.FlightDump{File: name, By: recorder.PySpy, Rank: recorder.Unknown, Of: trace.NoRank, PID: t.PID}
 			set.Add(d)
-		}
-		addThread(d, &t, set)
+			return d
+		}), &t, set)
 		return nil
 	})
 	for _, d := range set.Dumps {

@@ -46,6 +46,30 @@ func (e *Error) Unwrap() error { return e.Err }
 
 var errStack = errors.New("takes more from the stack than there is")
 
+// Begins reports whether a file with this head is a pickle, of protocol 2 or later.
+func Begins(head []byte) bool { return len(head) > 1 && head[0] == opProto && head[1] <= newest }
+
+// ReadScanned is Read for what open opens: if it can do so twice, it finds first what the pickle refers to, so that
+// nothing else is held.
+func ReadScanned(open func() (io.ReadCloser, error), twice bool, opt Options) (Value, error) {
+	if twice {
+		r, err := open()
+		if err != nil {
+			return Value{}, err
+		}
+		opt.Refs, _ = Scan(r) // the next pass reports damage
+		if err := r.Close(); err != nil {
+			return Value{}, err
+		}
+	}
+	r, err := open()
+	if err != nil {
+		return Value{}, err
+	}
+	root, err := Read(r, opt)
+	return root, cmp.Or(err, r.Close())
+}
+
 // Read reads a pickle and returns its value. It may read past the pickle, but ignores what follows. With an
 // error, the value is a tuple of the values that are not in a container yet: for a dict that was cut off, the
 // dict, and then keys and values.
