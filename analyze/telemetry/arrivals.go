@@ -1,6 +1,10 @@
 package telemetry
 
-import "github.com/sgtrace/sgtrace/series"
+import (
+	"slices"
+
+	"github.com/sgtrace/sgtrace/series"
+)
 
 // takenIn returns the number of requests that a rank takes in, and the tokens of their prompts, by bucket. The lines
 // of a rank count some requests twice: the last request of a batch of the largest size, whose rest is in the next
@@ -28,31 +32,47 @@ func (l *Logged) takenIn(r *Rank) (seqs, tokens []float64) {
 	return seqs, tokens
 }
 
-// Arrivals returns the number of requests that come to a server with one rank, and the seconds in which they come, by
-// bucket. It uses scrapes: a request that comes either waits, gets a first token, or is given up. It returns nil if
-// the scrapes don't count these.
+// Arrivals returns the number of requests that come to a rank, and the seconds in which they come, by bucket; nil if
+// its own requests are not counted.
 func (l *Logged) Arrivals(r *Rank) (came, seconds []float64) {
-	first, queue := l.Scrapes(r.Server, series.TTFT).List, r.Points[series.Queued]
-	if len(first) == 0 || queue == nil {
+	if m, own := l.MeterOf(r); own {
+		return l.arrivals(m)
+	}
+	return nil, nil
+}
+
+// arrivals is Arrivals for a meter. It uses scrapes: a request that comes either waits, gets a first token, or is given up.
+func (l *Logged) arrivals(m Meter) (came, seconds []float64) {
+	first, queue := l.Scrapes(m, series.TTFT).List, make([]Point, l.Grid.N())
+	ranks := l.RanksOf(m)
+	for _, r := range ranks {
+		for b, p := range r.Points[series.Queued] {
+			if p.N > 0 {
+				queue[b].N, queue[b].Sum = queue[b].N+1, queue[b].Sum+p.Mean()
+			}
+		}
+	}
+	told := func(b int) bool { return queue[b].N == len(ranks) }
+	if len(first) == 0 || len(ranks) == 0 || !slices.ContainsFunc(queue, func(p Point) bool { return p.N == len(ranks) }) {
 		return nil, nil
 	}
 	came, seconds = make([]float64, l.Grid.N()), make([]float64, l.Grid.N())
 	for _, x := range first {
-		if b, end := l.Grid.Of(x.From), l.Grid.Of(x.To); b >= 0 && end < len(came) && queue[b].N > 0 && queue[end].N > 0 {
-			came[b] += x.N + queue[end].Mean() - queue[b].Mean()
+		if b, end := l.Grid.Of(x.From), l.Grid.Of(x.To); b >= 0 && end < len(came) && told(b) && told(end) {
+			came[b] += x.N + queue[end].Sum - queue[b].Sum
 			seconds[b] += float64(x.To-x.From) / 1e9
 		}
 	}
-	for b, n := range l.Aborted(r.Server) {
+	for b, n := range l.Aborted(m) {
 		came[b] += n
 	}
 	return came, seconds
 }
 
-// Aborted returns the number of requests of a server that ended because their clients gave up, by bucket; nil if
+// Aborted returns the number of requests of a meter that ended because their clients gave up, by bucket; nil if
 // nothing counts them.
-func (l *Logged) Aborted(server int32) []float64 {
-	return l.ByBucket(l.counter(server, func(x *series.Series) bool {
+func (l *Logged) Aborted(m Meter) []float64 {
+	return l.ByBucket(l.counter(m, func(x *series.Series) bool {
 		name := bare(l.Set.Metric(x.Metric).Name)
 		return name == "num_aborted_requests_total" || name == "request_success_total" && l.Set.HasLabel(x.Label, "finished_reason=abort")
 	}))

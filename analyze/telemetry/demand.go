@@ -26,7 +26,13 @@ type Demand struct {
 // Demands returns the requests per second, the prompt tokens per request, and the tokens per answer.
 func (l *Logged) Demands(r *Rank) []Demand {
 	if !r.Has(series.NewSeqs) || !r.Has(series.NewTokens) {
-		return l.demandsInMetrics(r)
+		if m, own := l.MeterOf(r); own {
+			if list := l.Metered(m); list != nil {
+				return list
+			}
+		}
+		n, of := Sums(r.Points[series.PrefillRate], 1) // in lines of vLLM
+		return []Demand{{n, of, ComputedTokens, "prompts of %s tokens a second are computed on %s, %s before", false}}
 	}
 	seqs, tokens := r.TakenIn()
 	rate, queue := r.Points[series.Generation], r.Points[series.Queued]
@@ -48,17 +54,16 @@ func (l *Logged) Demands(r *Rank) []Demand {
 	}
 }
 
-// demandsInMetrics returns the demands of a server with one rank from its histograms and counters.
-func (l *Logged) demandsInMetrics(r *Rank) []Demand {
-	came, seconds := l.Arrivals(r)
-	prompts, answers := l.Counted(r.Server, "prompt_tokens_total"), l.Counted(r.Server, "generation_tokens_total")
-	if came == nil || prompts == nil || answers == nil || !l.IsAlone(r) {
-		n, of := Sums(r.Points[series.PrefillRate], 1) // in lines of vLLM
-		return []Demand{{n, of, ComputedTokens, "prompts of %s tokens a second are computed on %s, %s before", false}}
+// Metered returns the demands that a meter counts; nil if it does not count all.
+func (l *Logged) Metered(m Meter) []Demand {
+	came, seconds := l.arrivals(m)
+	prompts, answers := l.Counted(m, "prompt_tokens_total"), l.Counted(m, "generation_tokens_total")
+	if came == nil || prompts == nil || answers == nil {
+		return nil
 	}
 	n := l.Grid.N()
-	seqs, ended := l.ByBucket(l.Scrapes(r.Server, series.TTFT).List), make([]float64, n)
-	for _, x := range l.Scrapes(r.Server, series.E2E).List {
+	seqs, ended := l.ByBucket(l.Scrapes(m, series.TTFT).List), make([]float64, n)
+	for _, x := range l.Scrapes(m, series.E2E).List {
 		if b := l.Grid.Of(x.From); b >= 0 && b < n {
 			ended[b] += x.N
 		}

@@ -107,14 +107,14 @@ func (l *Logged) scrapedStretches(place int32) []Stretch {
 	return out.list
 }
 
-// countedStretches returns the stretches of a server with one rank from its histograms and counters, if no throughput
+// countedStretches returns the stretches of a rank from the histograms and counters of its own, if no throughput
 // is reported: the sum of times between tokens is the sum of the times for which requests ran. Prompts are per
 // second.
-func (l *Logged) countedStretches(r *Rank) []Stretch {
+func (l *Logged) countedStretches(m Meter) []Stretch {
 	const few = 1 // requests
 	counted := func(name string) map[trace.Time]float64 {
 		n := map[trace.Time]float64{}
-		for _, x := range l.Intervals(r.Server, name) {
+		for _, x := range l.Intervals(m, name) {
 			n[x.To] += x.N
 		}
 		return n
@@ -122,7 +122,7 @@ func (l *Logged) countedStretches(r *Rank) []Stretch {
 	generated, prompts, cached := counted("generation_tokens_total"), counted("prompt_tokens_total"), counted("prefix_cache_hits_total")
 	drafts, accepted := counted("spec_decode_num_drafts_total"), counted("spec_decode_num_accepted_tokens_total")
 	out := thinned{each: 1}
-	for _, x := range l.Scrapes(r.Server, series.ITL).List {
+	for _, x := range l.Scrapes(m, series.ITL).List {
 		seconds := float64(x.To-x.From) / 1e9
 		one := Stretch{At: x.From + (x.To-x.From)/2, Token: x.Took / generated[x.To], Accepted: 1, Running: x.Took / seconds, Prompts: max(0, prompts[x.To]-cached[x.To]) / 1000 / seconds}
 		if drafts[x.To] > 0 {

@@ -32,8 +32,10 @@ type Logged struct {
 	byPlace [][]int // series of each place, as indexes into Set.List
 	// counts returns the histograms and counters of each server, which several findings use.
 	counts func() []counts
-	// scraped returns what the histograms of each server counted.
-	scraped func() []map[series.MetricID]scrapes
+	// meters returns the meters of each server.
+	meters func() [][]Meter
+	// scraped returns what the histograms of each meter counted.
+	scraped func() map[Meter]map[series.MetricID]scrapes
 	// stays returns the number of requests on all ranks, summed over buckets.
 	stays func() float64
 	// Within is the precision of time stamps, in ns.
@@ -92,7 +94,7 @@ const minBucket = 2 * time.Second
 // Measure sums up all inputs.
 func Measure(set *series.Set, opt Options) *Logged {
 	l := &Logged{Set: set, Opt: opt, counts: sync.OnceValue(func() []counts { return countsOf(set) })}
-	l.scraped, l.stays = sync.OnceValue(l.scrapesOf), sync.OnceValue(l.allRequests)
+	l.meters, l.scraped, l.stays = sync.OnceValue(l.metersOf), sync.OnceValue(l.scrapesOf), sync.OnceValue(l.allRequests)
 	l.bounds(opt)
 	l.grid(opt)
 	l.Names = set.Names()
@@ -251,8 +253,8 @@ func (l *Logged) measureRanks(opt Options) {
 		r.TakenIn = sync.OnceValues(func() (seqs, tokens []float64) { return l.takenIn(r) })
 		r.Holds = sync.OnceValues(r.poolSize)
 		r.Took = sync.OnceValue(func() float64 { return order.SumRows(r.Stretches, func(x *Stretch) float64 { return x.Token }) })
-		if r.Scraped && !r.Has(series.Generation) && l.IsAlone(r) {
-			r.Stretches = l.countedStretches(r)
+		if m, own := l.MeterOf(r); own && r.Scraped && !r.Has(series.Generation) {
+			r.Stretches = l.countedStretches(m)
 		}
 	}
 }

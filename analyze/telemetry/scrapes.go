@@ -61,7 +61,7 @@ func MeanOf(list []Scraped) float64 {
 	return took / n
 }
 
-// A scrapes is what a server's histograms of a metric counted, in order of time, and the place of one of them. About
+// A scrapes is what a meter's histograms of a metric counted, in order of time, and the place of one of them. About
 // says that the counter of total seconds is missing, so that each observation counts as the middle of its bucket.
 type scrapes struct {
 	List  []Scraped
@@ -72,30 +72,35 @@ type scrapes struct {
 // latencies are the metrics whose histograms findings use.
 var latencies = []series.MetricID{series.TTFT, series.ITL, series.TPOT, series.E2E, series.QueueTime}
 
-// scrapesOf returns what the histograms of each server counted, by metric.
-func (l *Logged) scrapesOf() []map[series.MetricID]scrapes {
-	of := make([]map[series.MetricID]scrapes, len(l.Set.Servers))
-	for server := range of {
-		of[server] = map[series.MetricID]scrapes{}
-		for _, metric := range latencies {
-			if x := l.scrapesOfOne(int32(server), metric); len(x.List) > 0 {
-				of[server][metric] = x
+// scrapesOf returns what the histograms of each meter counted, by metric.
+func (l *Logged) scrapesOf() map[Meter]map[series.MetricID]scrapes {
+	of := map[Meter]map[series.MetricID]scrapes{}
+	for server, meters := range l.meters() {
+		for _, m := range append(slices.Clone(meters), WholeOf(int32(server))) {
+			if of[m] != nil {
+				continue
+			}
+			of[m] = map[series.MetricID]scrapes{}
+			for _, metric := range latencies {
+				if x := l.scrapesOfOne(m, metric); len(x.List) > 0 {
+					of[m][metric] = x
+				}
 			}
 		}
 	}
 	return of
 }
 
-// Scrapes returns what the histograms of a server counted. It is shared and must not be modified.
-func (l *Logged) Scrapes(server int32, metric series.MetricID) scrapes {
-	return l.scraped()[server][metric]
+// Scrapes returns what the histograms of a meter counted. It is shared and must not be modified.
+func (l *Logged) Scrapes(m Meter, metric series.MetricID) scrapes {
+	return l.scraped()[m][metric]
 }
 
-func (l *Logged) scrapesOfOne(server int32, metric series.MetricID) (x scrapes) {
+func (l *Logged) scrapesOfOne(m Meter, metric series.MetricID) (x scrapes) {
 	var list []Scraped
-	for _, h := range l.counts()[server].histograms {
-		if h.Metric == metric {
-			one, about := l.observed(server, &h, secondsOf[metric])
+	for _, h := range l.counts()[m.Server].histograms {
+		if h.Metric == metric && m.holds(h.Place) {
+			one, about := l.observed(m, &h, secondsOf[metric])
 			list, x.Place, x.About = append(list, one...), h.Place, x.About || about
 		}
 	}
@@ -105,8 +110,8 @@ func (l *Logged) scrapesOfOne(server int32, metric series.MetricID) (x scrapes) 
 
 // observed returns what a histogram counted. seconds is the suffix of the counter with the total seconds; about
 // reports that there is no such counter.
-func (l *Logged) observed(server int32, h *series.Histogram, seconds string) (list []Scraped, about bool) {
-	sum := l.counter(server, func(x *series.Series) bool {
+func (l *Logged) observed(m Meter, h *series.Histogram, seconds string) (list []Scraped, about bool) {
+	sum := l.counter(m, func(x *series.Series) bool {
 		return x.Place == h.Place && x.Label == h.Label && strings.HasSuffix(l.Set.Metric(x.Metric).Name, seconds)
 	})
 	k := 0
@@ -152,14 +157,14 @@ type Part struct {
 var partsOf = []string{"per_stage_req_latency_seconds", "kv_transfer_latency_ms", "kv_transfer_alloc_ms", "kv_transfer_bootstrap_ms", "grammar_compilation_time_seconds",
 	"prefill_delayer_wait_seconds", "eviction_duration_seconds", "load_back_duration_seconds", "request_prefill_time_seconds", "request_decode_time_seconds", "nixl_xfer_time_seconds", "kv_transfer_latency_seconds"}
 
-// Parts returns the parts of requests that the histograms of a server measure, by stage if they have that label.
-func (l *Logged) Parts(server int32) (list []Part) {
-	for _, h := range l.counts()[server].histograms {
+// Parts returns the parts of requests that the histograms of a meter measure, by stage if they have that label.
+func (l *Logged) Parts(m Meter) (list []Part) {
+	for _, h := range l.counts()[m.Server].histograms {
 		name := l.Set.HistogramName(h.Metric)
-		if !slices.Contains(partsOf, bare(name)) {
+		if !slices.Contains(partsOf, bare(name)) || !m.holds(h.Place) {
 			continue
 		}
-		one, about := l.observed(server, &h, name+"_sum")
+		one, about := l.observed(m, &h, name+"_sum")
 		if strings.HasSuffix(name, "_ms") {
 			for i := range one {
 				one[i].Took /= 1e3
@@ -205,10 +210,10 @@ func middles(bounds, counts []float64) (took float64) {
 	return took
 }
 
-// counter returns the growth of some counters of a server between scrapes; nil if there are none.
-func (l *Logged) counter(server int32, is func(*series.Series) bool) (list []Scraped) {
-	for _, i := range l.counts()[server].counters {
-		if !is(&l.Set.List[i]) {
+// counter returns the growth of some counters of a meter between scrapes; nil if there are none.
+func (l *Logged) counter(m Meter, is func(*series.Series) bool) (list []Scraped) {
+	for _, i := range l.counts()[m.Server].counters {
+		if !m.holds(l.Set.List[i].Place) || !is(&l.Set.List[i]) {
 			continue
 		}
 		var last series.Sample
@@ -226,21 +231,21 @@ func (l *Logged) counter(server int32, is func(*series.Series) bool) (list []Scr
 // bare returns the name of a metric without the prefix of its engine, "sglang:" or "trtllm_".
 func bare(name string) string { return name[strings.IndexAny(name, ":_")+1:] }
 
-// Intervals returns the growth, between scrapes, of the counters of a server with this name, given without the prefix
+// Intervals returns the growth, between scrapes, of the counters of a meter with this name, given without the prefix
 // of the engine.
-func (l *Logged) Intervals(server int32, name string) []Scraped {
-	return l.counter(server, func(x *series.Series) bool { return bare(l.Set.Metric(x.Metric).Name) == name })
+func (l *Logged) Intervals(m Meter, name string) []Scraped {
+	return l.counter(m, func(x *series.Series) bool { return bare(l.Set.Metric(x.Metric).Name) == name })
 }
 
-// Counted returns the growth of the counters of a server with this name, by bucket.
-func (l *Logged) Counted(server int32, name string) (out []float64) {
-	return l.ByBucket(l.Intervals(server, name))
+// Counted returns the growth of the counters of a meter with this name, by bucket.
+func (l *Logged) Counted(m Meter, name string) (out []float64) {
+	return l.ByBucket(l.Intervals(m, name))
 }
 
 // CountedAt is Counted for one place, and only for counters with a label such as "category=idle"; "" is all.
 func (l *Logged) CountedAt(place int32, name, label string) (out []float64) {
-	return l.ByBucket(l.counter(l.Set.Places[place].Server, func(x *series.Series) bool {
-		return x.Place == place && bare(l.Set.Metric(x.Metric).Name) == name && (label == "" || l.Set.HasLabel(x.Label, label))
+	return l.ByBucket(l.counter(Meter{l.Set.Places[place].Server, place}, func(x *series.Series) bool {
+		return bare(l.Set.Metric(x.Metric).Name) == name && (label == "" || l.Set.HasLabel(x.Label, label))
 	}))
 }
 
@@ -270,10 +275,10 @@ func Within(list []Scraped, from, to trace.Time) []Scraped {
 	return list[a:b]
 }
 
-// Rates returns the growth per second of the counters of a server with this name, by bucket; NaN in buckets without
+// Rates returns the growth per second of the counters of a meter with this name, by bucket; NaN in buckets without
 // data, nil if there are no counters.
-func (l *Logged) Rates(server int32, name string) (out []float64) {
-	for _, x := range l.Intervals(server, name) {
+func (l *Logged) Rates(m Meter, name string) (out []float64) {
+	for _, x := range l.Intervals(m, name) {
 		if out == nil {
 			out = slices.Repeat([]float64{math.NaN()}, l.Grid.N())
 		}

@@ -89,18 +89,19 @@ func (c *adder) addStretches(r *telemetry.Rank) {
 	}
 }
 
-// addGaps adds how long tokens took from scrape to scrape, from the histogram of a server with one rank. The number of requests being
+// addGaps adds how long tokens took from scrape to scrape, from the histogram of its own requests. The number of requests being
 // decoded is the sum of their gaps over the time (Little's law): a gauge, read at one moment, does not fit a mean over that time.
 func (c *adder) addGaps(l *telemetry.Logged, r *telemetry.Rank) {
-	gaps := l.Scrapes(r.Server, series.ITL)
-	if gaps.About || !l.IsAlone(r) {
+	m, own := l.MeterOf(r)
+	gaps := l.Scrapes(m, series.ITL)
+	if gaps.About || !own {
 		return
 	}
 	prompts := map[trace.Time]float64{} // by scrape: prompt tokens computed since the scrape before
-	for _, x := range l.Intervals(r.Server, "prompt_tokens_total") {
+	for _, x := range l.Intervals(m, "prompt_tokens_total") {
 		prompts[x.To] += x.N
 	}
-	for _, x := range l.Intervals(r.Server, "cached_tokens_total") {
+	for _, x := range l.Intervals(m, "cached_tokens_total") {
 		prompts[x.To] -= x.N
 	}
 	for _, x := range gaps.List {

@@ -134,7 +134,7 @@ func answeredBy(l *telemetry.Logged) (n float64) {
 			continue
 		}
 		for _, name := range []string{"num_requests_total", "request_success_total"} {
-			for _, x := range l.Intervals(int32(server), name) {
+			for _, x := range l.Intervals(telemetry.WholeOf(int32(server)), name) {
 				n += x.N
 			}
 		}

@@ -105,7 +105,7 @@ func retractionsCounted(l *telemetry.Logged, server int32) (f finding.Finding, c
 	for _, name := range ThrownOut {
 		n, took := 0.0, trace.Time(0)
 		var in []telemetry.Scraped
-		all := l.Intervals(server, name)
+		all := l.Intervals(telemetry.WholeOf(server), name)
 		for _, x := range all {
 			if counted = true; x.N > 0 {
 				in, n, took = append(in, x), n+x.N, took+x.To-x.From

@@ -50,13 +50,13 @@ func (s *sums) within(from, to trace.Time) (n, took float64) {
 // they come and go on every server.
 var forTokens = []series.MetricID{series.ITL, series.TPOT, series.E2E}
 
-// sumsOfRoles returns the sums over all servers of each role.
+// sumsOfRoles returns the sums over all meters of each role.
 func sumsOfRoles(l *telemetry.Logged) map[roleMetric]*sums {
 	lists := map[roleMetric][]telemetry.Scraped{}
-	for server := range l.Set.Servers {
+	for _, m := range l.Meters() {
 		for _, metric := range forTokens {
-			if x := l.Scrapes(int32(server), metric); len(x.List) > 0 {
-				key := roleMetricOf(l, int32(server), x.Place, metric)
+			if x := l.Scrapes(m, metric); len(x.List) > 0 {
+				key := roleMetricOf(l, m.Server, x.Place, metric)
 				lists[key] = append(lists[key], x.List...)
 			}
 		}
@@ -68,15 +68,15 @@ func sumsOfRoles(l *telemetry.Logged) map[roleMetric]*sums {
 	return all
 }
 
-// roseAlone finds when a server takes longer for tokens, or for requests, relative to the others of its role at the
+// roseAlone finds when a meter takes longer for tokens, or for requests, relative to the others of its role at the
 // same time, which rules out that all are asked for more. A smaller rise is enough than without that comparison.
-func roseAlone(l *telemetry.Logged, server int32, roles map[roleMetric]*sums) (at int32, out []rise) {
+func roseAlone(l *telemetry.Logged, m telemetry.Meter, roles map[roleMetric]*sums) (out []rise) {
 	for _, metric := range forTokens {
-		x := l.Scrapes(server, metric)
+		x := l.Scrapes(m, metric)
 		if len(x.List) == 0 {
 			continue
 		}
-		role, own := roles[roleMetricOf(l, server, x.Place, metric)], sumsOf(x.List)
+		role, own := roles[roleMetricOf(l, m.Server, x.Place, metric)], sumsOf(x.List)
 		others := func(from, to trace.Time) (mean float64) {
 			n, took := role.within(from, to)
 			ownN, ownTook := own.within(from, to)
@@ -105,9 +105,9 @@ func roseAlone(l *telemetry.Logged, server int32, roles map[roleMetric]*sums) (a
 				r.After = telemetry.MeanOf(x.List[r.C.At:])
 			}
 			if r.After >= judge.MuchLonger*r.Before && r.C.To == len(x.List) && r.C.To-r.C.At >= judge.FewBuckets { // shorter ones are bursts
-				at, out = x.Place, append(out, r)
+				out = append(out, r)
 			}
 		}
 	}
-	return at, out
+	return out
 }

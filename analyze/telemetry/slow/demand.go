@@ -3,11 +3,14 @@ package slow
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/telemetry"
 	"github.com/sgtrace/sgtrace/analyze/telemetry/judge"
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/changepoint"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -20,14 +23,23 @@ const Demand = "demand"
 func Demands(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 	check := finding.Check{What: "logged arrivals, prompts, and answers", Of: "interval", Needed: 2 * judge.FewBuckets}
 	var out []finding.Finding
-	for i := range l.Ranks {
-		r := &l.Ranks[i]
-		told := false
-		for _, d := range l.Demands(r) {
-			list, n := grew(l, r, d)
+	search := func(at place.Location, ranks []*telemetry.Rank, demands []telemetry.Demand) (told bool) {
+		for _, d := range demands {
+			list, n := grew(l, at, ranks, d)
 			check.N = max(check.N, n)
 			out, told = append(out, list...), told || len(list) > 0
 		}
+		return told
+	}
+	counted := map[int32]bool{} // servers that count what comes to all of their ranks
+	for _, m := range l.Meters() {
+		if ranks := l.RanksOf(m); m.Place == telemetry.Whole && len(ranks) > 1 && !slices.ContainsFunc(ranks, func(r *telemetry.Rank) bool { return !r.Scraped }) {
+			counted[m.Server] = search(meteredAt(l, m), ranks, l.Metered(m))
+		}
+	}
+	for i := range l.Ranks {
+		r := &l.Ranks[i]
+		told := counted[r.Server] || search(r.Where, []*telemetry.Rank{r}, l.Demands(r))
 		if x, ok := risingQueue(l, r); ok && !told && x.asksMore() {
 			out = append(out, x.overload(l, r))
 		}
@@ -55,9 +67,25 @@ func cameTo(ranks []*telemetry.Rank) (came []float64) {
 	return came
 }
 
+// stayLonger returns the cost of requests that run for longer after a change in their answers, according to how many run, and the evidence.
+func stayLonger(l *telemetry.Logged, ranks []*telemetry.Rank, c changepoint.Change) (cost float64, shows finding.Evidence) {
+	running := added(l, ranks, series.Running)
+	if running == nil {
+		return 0, shows
+	}
+	before, after := judge.Mean(running[c.From:c.At]), judge.Mean(running[c.At:c.To])
+	if !(after >= judge.MuchMore*before) {
+		return 0, shows
+	}
+	for _, r := range ranks {
+		cost += (1 - before/after) * l.Running(r, func(b int) bool { return b >= c.At && b < c.To })
+	}
+	return cost, finding.Sentence("%s requests run at a time, %s before", words.ThreeDigits(after), words.ThreeDigits(before))
+}
+
 // grew finds the periods in which the mean of a demand is higher than usual before. intervals is the number of
 // intervals in which it is known.
-func grew(l *telemetry.Logged, r *telemetry.Rank, d telemetry.Demand) (out []finding.Finding, intervals int) {
+func grew(l *telemetry.Logged, at place.Location, ranks []*telemetry.Rank, d telemetry.Demand) (out []finding.Finding, intervals int) {
 	x := quotients(l, d.N, d.Of)
 	if len(x.values) < 2*judge.FewBuckets {
 		return nil, len(x.values)
@@ -77,20 +105,23 @@ func grew(l *telemetry.Logged, r *telemetry.Rank, d telemetry.Demand) (out []fin
 	}
 	for _, s := range judge.Higher(changes, judge.MuchMore, x.levels, func(_, to int) bool { return to >= judge.FewBuckets }) {
 		c, before, after := s.C, s.Before, s.After
-		if running := r.Points[series.Running]; d.Answers && running != nil {
+		if running := added(l, ranks, series.Running); d.Answers && running != nil {
 			taken := 0.0
 			for _, b := range x.buckets[c.At:c.To] {
 				taken += d.Of[b]
 			}
-			if taken < 3*running[x.buckets[c.At]].Mean() {
+			if taken < 3*running[x.buckets[c.At]] {
 				continue // the answers are of requests that ran before
 			}
 		}
-		cost, shows := suffer(l, []*telemetry.Rank{r}, c.Of(x.bucket), judge.MuchLonger)
+		cost, shows := suffer(l, ranks, c.Of(x.bucket), judge.MuchLonger)
+		if own, stays := stayLonger(l, ranks, c.Of(x.bucket)); d.Answers && own > cost {
+			cost, shows = own, append(shows, stays)
+		}
 		if shows == nil {
 			continue // it has more to do, and keeps up
 		}
-		f := finding.Finding{Subkind: Demand, At: r.Where, Since: l.Start(x.bucket(c.At)), Within: trace.Time(l.Grid.Bucket), P: finding.Chance(c.P), Cost: cost, Evidence: shows,
+		f := finding.Finding{Subkind: Demand, At: at, Since: l.Start(x.bucket(c.At)), Within: trace.Time(l.Grid.Bucket), P: finding.Chance(c.P), Cost: cost, Evidence: shows,
 			Metric: finding.Metric{Name: d.Name, Before: before, After: after}}
 		if math.IsNaN(c.P) {
 			f.Confidence = finding.Likely
@@ -98,7 +129,7 @@ func grew(l *telemetry.Logged, r *telemetry.Rank, d telemetry.Demand) (out []fin
 		if c.To < len(x.values) {
 			f.Until = l.Start(x.bucket(c.To))
 		}
-		f.Brief = fmt.Sprintf(d.Says, words.ThreeDigits(after), r.Where.String(), words.ThreeDigits(before))
+		f.Brief = fmt.Sprintf(d.Says, words.ThreeDigits(after), at.String(), words.ThreeDigits(before))
 		f.Text = lasts(f.Since, f.Until) + f.Brief
 		out = append(out, f)
 	}

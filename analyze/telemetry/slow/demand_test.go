@@ -40,6 +40,7 @@ func TestDemands(t *testing.T) {
 		{"twice as many come", later(func(s *second) { s.come, s.speed = 8, 40 }), "since 13:46:00, 8 requests a second come to TP0, 4 before"},
 		{"prompts are longer", later(func(s *second) { s.prompt, s.speed = 6000, 40 }), "since 13:46:00, a prompt has 6000 tokens on TP0, 1500 before"},
 		{"answers are longer", later(func(s *second) { s.answer, s.speed = 900, 40 }), "since 13:46:00, an answer has 900 tokens on TP0, 300 before"},
+		{"answers are longer, and tokens take as long", later(func(s *second) { s.answer = 900 }), "since 13:46:00, an answer has 900 tokens on TP0, 300 before"},
 		{"fewer come, and it is slower", later(func(s *second) { s.come, s.speed = 1, 30 }), ""},
 		{"requests are thrown out and taken in again", later(func(s *second) { s.retracted, s.speed = 6, 30 }), ""},
 		{"it is away for a while", func(i int) second {

@@ -135,6 +135,7 @@ func imbalance(l *telemetry.Logged, ranks []*telemetry.Rank) (f finding.Finding,
 			return slices.ContainsFunc(ranks, func(r *telemetry.Rank) bool { return !judge.Speaks(r, b) })
 		})
 	}
+	buckets = slices.DeleteFunc(buckets, func(b int) bool { return areFrozen(ranks, b) })
 	if len(buckets) < judge.FewBuckets {
 		return f, false
 	}
@@ -187,6 +188,13 @@ func imbalance(l *telemetry.Logged, ranks []*telemetry.Rank) (f finding.Finding,
 	cost, shows := suffers(l, ranks, worst, buckets[from:to], why)
 	f.Cost, f.Evidence = cost, append(f.Evidence, shows...)
 	return f, true
+}
+
+// areFrozen reports whether scrapes of some ranks show nothing but what the ones before did: a server that hangs still answers them.
+func areFrozen(ranks []*telemetry.Rank, b int) bool {
+	return b > 0 && !slices.ContainsFunc(ranks, func(r *telemetry.Rank) bool {
+		return !r.Scraped || slices.ContainsFunc(series.Ranked, func(m series.MetricID) bool { p := r.Points[m]; return p != nil && p[b].Mean() != p[b-1].Mean() })
+	})
 }
 
 // suffers returns the cost of rank i's higher load in some buckets, as a share of the time of all requests, and the
@@ -251,7 +259,7 @@ func gets(l *telemetry.Logged, ranks []*telemetry.Rank, i int, buckets []int, fr
 func arrived(l *telemetry.Logged, ranks []*telemetry.Rank, i int, buckets []int) (own, all float64) {
 	for k, r := range ranks {
 		came, _ := l.Arrivals(r)
-		if came == nil || !l.IsAlone(r) {
+		if came == nil {
 			return 0, 0
 		}
 		for _, b := range buckets {

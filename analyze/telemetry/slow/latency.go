@@ -111,12 +111,12 @@ func Latencies(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 	const least = 0.005 // of the time of requests: a short burst costs less
 	check := finding.Check{What: "latencies in metrics", Of: "interval", Needed: 4}
 	var out, own []finding.Finding
-	all := 0.0                                                                         // seconds of all requests
-	rises, at := make([][]rise, len(l.Set.Servers)), make([]int32, len(l.Set.Servers)) // by server
-	alone, roles := make([]bool, len(l.Set.Servers)), sumsOfRoles(l)
-	for server := range rises {
+	all := 0.0 // seconds of all requests
+	meters := l.Meters()
+	rises, alone, roles := make([][]rise, len(meters)), make([]bool, len(meters)), sumsOfRoles(l)
+	for k, m := range meters {
 		for _, metric := range []series.MetricID{series.TTFT, series.ITL, series.TPOT, series.E2E} {
-			x := l.Scrapes(int32(server), metric)
+			x := l.Scrapes(m, metric)
 			list := x.List
 			check.N = max(check.N, len(list))
 			if metric == series.E2E {
@@ -126,26 +126,26 @@ func Latencies(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 			}
 			for _, r := range rose(list, judge.MuchMore) {
 				r.metric, r.about = metric, x.About
-				at[server], rises[server] = x.Place, append(rises[server], r)
+				rises[k] = append(rises[k], r)
 			}
 		}
-		if len(rises[server]) == 0 {
-			at[server], rises[server] = roseAlone(l, int32(server), roles)
-			alone[server] = true
+		if len(rises[k]) == 0 {
+			rises[k] = roseAlone(l, m, roles)
+			alone[k] = true
 		}
 	}
-	for server := range rises {
+	for k, m := range meters {
 		ended := trace.Time(0) // end of the previous rises
-		for _, together := range spells(rises[server]) {
+		for _, together := range spells(rises[k]) {
 			if len(together) == 1 && together[0].byLength() {
 				continue
 			}
-			x := newLengthening(l, int32(server), together, ended)
-			f := x.finding(placeOf(l, int32(server), at[server]), all)
+			x := newLengthening(l, m, together, ended)
+			f := x.finding(meteredAt(l, m), all)
 			switch {
 			case !f.P.Known && f.Cost < least:
 				continue
-			case alone[server]:
+			case alone[k]:
 				own = append(own, f)
 			default:
 				out = append(out, f)
@@ -182,7 +182,7 @@ func spells(rises []rise) (out [][]rise) {
 // A lengthening is a period in which latencies of a server are higher.
 type lengthening struct {
 	l            *telemetry.Logged
-	server       int32
+	m            telemetry.Meter
 	rises        []rise     // the one that makes up most of the extra time of requests is first
 	first        *rise      // another rise if it begins clearly earlier, as requests may wait because of it; else rises[0]
 	ended        trace.Time // end of the previous lengthening; 0 if there is none
@@ -194,11 +194,11 @@ type lengthening struct {
 const fewIntervals = 3
 
 // newLengthening makes a lengthening of rises, which it reorders.
-func newLengthening(l *telemetry.Logged, server int32, rises []rise, ended trace.Time) lengthening {
+func newLengthening(l *telemetry.Logged, m telemetry.Meter, rises []rise, ended trace.Time) lengthening {
 	if isOfTokens(&rises[0], &rises[len(rises)-1]) {
 		rises[0], rises[1] = rises[1], rises[0]
 	}
-	x := lengthening{l: l, server: server, rises: rises, first: &rises[0], ended: ended, until: rises[0].until()}
+	x := lengthening{l: l, m: m, rises: rises, first: &rises[0], ended: ended, until: rises[0].until()}
 	for i := range rises {
 		if r := &rises[i]; r.metric != series.E2E && r.from()+fewIntervals*(r.list[r.C.At].To-r.from()) <= x.first.from() {
 			x.first = r
@@ -219,7 +219,7 @@ func isOfTokens(ttft, e2e *rise) bool {
 func (x *lengthening) extra() float64 {
 	r := &x.rises[0]
 	more := (r.After - r.Before) * r.count()
-	list := x.l.Scrapes(x.server, series.E2E).List
+	list := x.l.Scrapes(x.m, series.E2E).List
 	if len(list) == 0 {
 		return more
 	}
@@ -247,14 +247,14 @@ func (x *lengthening) finding(at place.Location, all float64) finding.Finding {
 	}
 	more := x.extra()
 	if f.Cost = more / all; !(f.Cost <= 1) { // the time of all requests is unknown
-		f.Cost = (1 - r.Before/r.After) * float64(r.C.To-r.C.At) / float64(len(r.list)) / float64(len(x.l.Set.Servers))
+		f.Cost = (1 - r.Before/r.After) * float64(r.C.To-r.C.At) / float64(len(r.list)) / float64(len(x.l.Meters()))
 	}
 	f.Brief = x.first.says(x.l.Set, f.At.String())
 	if x.first != r {
 		f.Brief += fmt.Sprintf(", and %s%s", since(r.from()), r.says(x.l.Set, ""))
 	}
 	f.Text = lasts(f.Since, f.Until) + f.Brief
-	if text, part := mostlyIn(x.l, x.server, x.ended, x.since, x.until, more); part > 0 {
+	if text, part := mostlyIn(x.l, x.m, x.ended, x.since, x.until, more); part > 0 {
 		f.Brief = fmt.Sprintf(text, f.At.String())
 		f.Text = fmt.Sprintf("%s%s; %s: %s %% of the difference is that", lasts(f.Since, f.Until), f.Brief, r.says(x.l.Set, ""), words.InPercent(min(1, part)))
 	}
@@ -276,21 +276,19 @@ func (x *lengthening) explain(f *finding.Finding) {
 		}
 		f.Evidence = append(f.Evidence, finding.Sentence("%s%s", later, r.says(l.Set, "")))
 	}
-	if list := l.Scrapes(x.server, series.QueueTime).List; len(list) > 0 && lead != series.ITL {
+	if list := l.Scrapes(x.m, series.QueueTime).List; len(list) > 0 && lead != series.ITL {
 		if before, after := telemetry.MeanOf(telemetry.Within(list, x.ended, x.since)), telemetry.MeanOf(telemetry.Within(list, x.since, x.until)); after > before {
 			f.Evidence = append(f.Evidence, finding.Sentence("requests wait %s in the queue, %s before", seconds(after), seconds(before)))
 		}
 	}
-	for i := range l.Ranks {
-		if r := &l.Ranks[i]; r.Server == x.server && lead == series.ITL && l.IsAlone(r) {
-			f.Evidence = append(f.Evidence, asMuchBetween(l, r, f.Since, f.Until)...)
-		}
+	if ranks := l.RanksOf(x.m); lead == series.ITL && len(ranks) == 1 {
+		f.Evidence = append(f.Evidence, asMuchBetween(l, ranks[0], f.Since, f.Until)...)
 	}
-	for _, q := range longerQueues(l, x.server, x.ended, x.since, x.until) {
+	for _, q := range longerQueues(l, x.m.Server, x.ended, x.since, x.until) {
 		f.Text += "; " + q
 		f.Evidence = append(f.Evidence, finding.Sentence("%s", q))
 	}
-	beside, asked, same := goesWith(l, x.server, x.ended, x.since, x.until)
+	beside, asked, same := goesWith(l, x.m, x.ended, x.since, x.until)
 	f.Evidence = append(f.Evidence, beside...)
 	if asked != "" {
 		f.Text += "; " + asked
@@ -302,9 +300,9 @@ func (x *lengthening) explain(f *finding.Finding) {
 
 // mostlyIn finds the part of requests that most of more, their extra seconds since a time, is spent in, if any. text
 // is the sentence about it, with %s for the server, and part its share of more.
-func mostlyIn(l *telemetry.Logged, server int32, from, since, until trace.Time, more float64) (text string, part float64) {
+func mostlyIn(l *telemetry.Logged, m telemetry.Meter, from, since, until trace.Time, more float64) (text string, part float64) {
 	const most, all = 0.5, 1.2 // most and all bound part, which may exceed 1, as each rank may count what all do together
-	for _, p := range l.Parts(server) {
+	for _, p := range l.Parts(m) {
 		behind := telemetry.Within(p.List, since, until)
 		before, after := telemetry.MeanOf(telemetry.Within(p.List, from, since)), telemetry.MeanOf(behind)
 		if x := (after - before) * telemetry.CountOf(behind) / more; x >= most && x <= all && x > part {
@@ -340,18 +338,16 @@ func longerQueues(l *telemetry.Logged, server int32, from, at, until trace.Time)
 	return list
 }
 
-// placeOf returns the location of a server: that of its only rank, or else that of its histograms.
-func placeOf(l *telemetry.Logged, server, histogram int32) place.Location {
-	at, n := l.Where(histogram), 0
-	for i := range l.Ranks {
-		if l.Ranks[i].Server == server {
-			at, n = l.Ranks[i].Where, n+1
-		}
+// meteredAt returns the location of a meter: that of its only rank, or else that of its server.
+func meteredAt(l *telemetry.Logged, m telemetry.Meter) place.Location {
+	if m.Place != telemetry.Whole {
+		return l.Where(m.Place)
 	}
-	if n != 1 {
-		return l.Where(histogram)
+	if ranks := l.RanksOf(m); len(ranks) == 1 {
+		return ranks[0].Where
 	}
-	return at
+	s := &l.Set.Servers[m.Server]
+	return place.At(telemetry.Role(s), telemetry.Host(s), trace.NoRank, l.Names)
 }
 
 // count returns the number of observations during a rise.
@@ -376,18 +372,13 @@ func about(it bool) string {
 	return ""
 }
 
-// goesWith says how other metrics of a server changed at a time, between from and until, and whether the demand grew.
+// goesWith says how other metrics of a meter changed at a time, between from and until, and whether the demand grew.
 // same reports that it stayed about the same, which is known only if requests are counted.
-func goesWith(l *telemetry.Logged, server int32, from, at, until trace.Time) (list []finding.Evidence, asked string, same bool) {
+func goesWith(l *telemetry.Logged, m telemetry.Meter, from, at, until trace.Time) (list []finding.Evidence, asked string, same bool) {
 	if l.Grid.N() == 0 {
 		return nil, "", false // a frontend has histograms, but no batches
 	}
-	var ranks []*telemetry.Rank
-	for i := range l.Ranks {
-		if l.Ranks[i].Server == server {
-			ranks = append(ranks, &l.Ranks[i])
-		}
-	}
+	ranks := l.RanksOf(m)
 	first, k, end := max(0, l.Grid.Of(from)), l.Grid.Of(at), l.Grid.N()
 	if until < l.Grid.Start(end) {
 		end = l.Grid.Of(until)
@@ -396,27 +387,27 @@ func goesWith(l *telemetry.Logged, server int32, from, at, until trace.Time) (li
 		return nil, "", false
 	}
 	queued := 0.0 // growth of the queue until the end
-	for _, m := range []series.MetricID{series.Queued, series.Running, series.KVUsage} {
-		curve := added(l, ranks, m)
-		if curve == nil || m == series.KVUsage && len(ranks) > 1 {
+	for _, level := range []series.MetricID{series.Queued, series.Running, series.KVUsage} {
+		curve := added(l, ranks, level)
+		if curve == nil || level == series.KVUsage && len(ranks) > 1 {
 			continue
 		}
-		if m == series.Queued {
+		if level == series.Queued {
 			queued = curve[end-1] - curve[k-1]
 		}
-		of := l.Set.Metric(m)
+		of := l.Set.Metric(level)
 		list = append(list, finding.Sentence("%s: %s on average, %s before", strings.TrimSpace(of.Name+" "+of.Unit), words.ThreeDigits(judge.Mean(curve[k:end])), words.ThreeDigits(judge.Mean(curve[first:k]))))
 	}
 	rate := func(of []float64, more float64) (before, after float64) {
 		s, last := float64(l.Grid.Bucket)/1e9, max(k+1, min(end, len(of)-1)) // nothing is known after the last scrape
 		return judge.Mean(of[first:k]) / s, judge.Mean(of[k:last])/s + more/s/float64(last-k)
 	}
-	came := l.ByBucket(l.Scrapes(server, series.TTFT).List)
-	prompts := l.Counted(server, "prompt_tokens_total")
+	came := l.ByBucket(l.Scrapes(m, series.TTFT).List)
+	prompts := l.Counted(m, "prompt_tokens_total")
 	if came == nil || prompts == nil {
 		return list, "", false
 	}
-	if aborted := l.Aborted(server); aborted != nil { // most aborted requests have no first token
+	if aborted := l.Aborted(m); aborted != nil { // most aborted requests have no first token
 		if x, y := rate(aborted, 0); y > judge.MuchMore*x {
 			list = append([]finding.Evidence{finding.Sentence("%s requests a second are aborted, %s before", words.ThreeDigits(y), words.ThreeDigits(x))}, list...)
 			for b, n := range aborted {

@@ -96,10 +96,11 @@ func generatedBy(l *telemetry.Logged, r *telemetry.Rank) []float64 {
 	if r.Has(series.Generation) {
 		return l.Curve(r, series.Generation)
 	}
-	if !l.IsAlone(r) {
+	m, own := l.MeterOf(r)
+	if !own {
 		return nil
 	}
-	return l.Rates(r.Server, "generation_tokens_total")
+	return l.Rates(m, "generation_tokens_total")
 }
 
 // ratesOf returns the rates in those of some buckets in which the rank had something to do.

@@ -293,20 +293,34 @@ func suffer(l *telemetry.Logged, ranks []*telemetry.Rank, c changepoint.Change, 
 			cost += (1 - x/y) * l.Running(r, in)
 			shows = append(shows, finding.Sentence("a token takes %s on %s, %s before", words.Nearly(int64(y*1e9)), r.Where.String(), words.Nearly(int64(x*1e9))))
 		}
-		if x, y := scrapedMeans(l, r, series.TTFT, c); y >= judge.MuchMore*x {
-			n := telemetry.CountOf(telemetry.Within(l.Scrapes(r.Server, series.TTFT).List, l.Start(c.At), l.Start(c.To)))
+	}
+	for _, m := range metersOf(l, ranks) {
+		if x, y := scrapedMeans(l, m, series.TTFT, c); y >= judge.MuchMore*x {
+			n := telemetry.CountOf(telemetry.Within(l.Scrapes(m, series.TTFT).List, l.Start(c.At), l.Start(c.To)))
 			cost = max(cost, l.PartOf((y-x)*n))
-			shows = append(shows, finding.Sentence("TTFT is %s on %s, %s before", seconds(y), r.Where.String(), seconds(x)))
+			at := meteredAt(l, m)
+			shows = append(shows, finding.Sentence("TTFT is %s on %s, %s before", seconds(y), at.String(), seconds(x)))
 		}
 	}
 	return cost, shows
+}
+
+// metersOf returns the meters that count the requests of some ranks.
+func metersOf(l *telemetry.Logged, ranks []*telemetry.Rank) (list []telemetry.Meter) {
+	for _, r := range ranks {
+		if m, _ := l.MeterOf(r); !slices.Contains(list, m) {
+			list = append(list, m)
+		}
+	}
+	return list
 }
 
 // tokenTimes returns the time per token before and after a change, in s, from lines of batches, or else from
 // histograms, or else from gauges; NaN if unknown.
 func tokenTimes(l *telemetry.Logged, r *telemetry.Rank, c changepoint.Change) (before, after float64) {
 	if r.Scraped {
-		if before, after = scrapedMeans(l, r, series.ITL, c); !math.IsNaN(before) && !math.IsNaN(after) {
+		m, _ := l.MeterOf(r)
+		if before, after = scrapedMeans(l, m, series.ITL, c); !math.IsNaN(before) && !math.IsNaN(after) {
 			return before, after
 		}
 	}
@@ -315,8 +329,8 @@ func tokenTimes(l *telemetry.Logged, r *telemetry.Rank, c changepoint.Change) (b
 }
 
 // scrapedMeans returns the means of a histogram before and after a change, in s.
-func scrapedMeans(l *telemetry.Logged, r *telemetry.Rank, m series.MetricID, c changepoint.Change) (before, after float64) {
-	list := l.Scrapes(r.Server, m).List
+func scrapedMeans(l *telemetry.Logged, of telemetry.Meter, m series.MetricID, c changepoint.Change) (before, after float64) {
+	list := l.Scrapes(of, m).List
 	return telemetry.MeanOf(telemetry.Within(list, l.Start(c.From), l.Start(c.At))), telemetry.MeanOf(telemetry.Within(list, l.Start(c.At), l.Start(c.To)))
 }
 

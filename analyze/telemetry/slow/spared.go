@@ -32,7 +32,7 @@ func values(l *telemetry.Logged, r *telemetry.Rank, w *series.Worsening) (n, of 
 		return besideOthers(l, r, w)
 	case w.Name == GraphedSteps:
 		return countedGraphs(l, r)
-	case w.Metric == series.AcceptLength && !r.Has(w.Metric) && l.IsAlone(r):
+	case w.Metric == series.AcceptLength && !r.Has(w.Metric):
 		return countedDrafts(l, r)
 	case len(w.Of) == 0:
 		return telemetry.Sums(r.Points[w.Metric], 1)
@@ -48,7 +48,7 @@ func values(l *telemetry.Logged, r *telemetry.Rank, w *series.Worsening) (n, of 
 				}
 			}
 		}
-		if w.Name == finding.CachedTokens && slices.Max(append(of, 0)) == 0 && l.IsAlone(r) { // a hit rate of 0 says nothing
+		if w.Name == finding.CachedTokens && slices.Max(append(of, 0)) == 0 { // a hit rate of 0 says nothing
 			return countedCached(l, r)
 		}
 		return n, of
@@ -62,10 +62,14 @@ func values(l *telemetry.Logged, r *telemetry.Rank, w *series.Worsening) (n, of 
 	return n, of
 }
 
-// countedCached returns the prompt tokens that a server found in its cache, and all prompt tokens, from its counters.
+// countedCached returns the prompt tokens that a rank found in its cache, and all prompt tokens, from its own counters.
 func countedCached(l *telemetry.Logged, r *telemetry.Rank) (n, of []float64) {
+	m, own := l.MeterOf(r)
+	if !own {
+		return nil, nil
+	}
 	for _, names := range [...][2]string{{"prefix_cache_hits_total", "prefix_cache_queries_total"}, {"gpu_prefix_cache_hits_total", "gpu_prefix_cache_queries_total"}, {"cached_tokens_total", "prompt_tokens_total"}} {
-		if n, of = l.Counted(r.Server, names[0]), l.Counted(r.Server, names[1]); n != nil && of != nil {
+		if n, of = l.Counted(m, names[0]), l.Counted(m, names[1]); n != nil && of != nil {
 			return n, of
 		}
 	}
@@ -75,7 +79,11 @@ func countedCached(l *telemetry.Logged, r *telemetry.Rank) (n, of []float64) {
 // countedDrafts returns the tokens that steps with drafts yield, which is one more than they accept, and the number
 // of these steps, from counters of vLLM.
 func countedDrafts(l *telemetry.Logged, r *telemetry.Rank) (n, of []float64) {
-	n, of = l.Counted(r.Server, "spec_decode_num_accepted_tokens_total"), l.Counted(r.Server, "spec_decode_num_drafts_total")
+	m, own := l.MeterOf(r)
+	if !own {
+		return nil, nil
+	}
+	n, of = l.Counted(m, "spec_decode_num_accepted_tokens_total"), l.Counted(m, "spec_decode_num_drafts_total")
 	if n == nil || of == nil {
 		return nil, nil
 	}
@@ -85,13 +93,14 @@ func countedDrafts(l *telemetry.Logged, r *telemetry.Rank) (n, of []float64) {
 	return n, of
 }
 
-// countedAborts returns the requests of a server that were aborted, and all that ended.
+// countedAborts returns the requests of a rank that were aborted, and all that ended.
 func countedAborts(l *telemetry.Logged, r *telemetry.Rank) (n, of []float64) {
-	if n = l.Aborted(r.Server); n == nil || !l.IsAlone(r) {
+	m, own := l.MeterOf(r)
+	if n = l.Aborted(m); n == nil || !own {
 		return nil, nil
 	}
-	if of = l.Counted(r.Server, "request_success_total"); of == nil {
-		of = l.Counted(r.Server, "num_requests_total")
+	if of = l.Counted(m, "request_success_total"); of == nil {
+		of = l.Counted(m, "num_requests_total")
 	}
 	for b := range of {
 		of[b] = max(of[b], n[b])

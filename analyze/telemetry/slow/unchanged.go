@@ -68,7 +68,8 @@ func longerIn(l *telemetry.Logged, r *telemetry.Rank, generated []float64, times
 	if queue := r.Points[series.Queued]; queue == nil || judge.Mean(l.Curve(r, series.Queued)[at:to]) >= 1 && !comeNoMore(l, r, from, at, to) {
 		return f, false // the demand exceeds what it can do
 	}
-	if prompts := l.Counted(r.Server, "prompt_tokens_total"); prompts != nil && judge.Mean(prompts[at:to]) > noMore*judge.Mean(prompts[from:at]) {
+	m, _ := l.MeterOf(r)
+	if prompts := l.Counted(m, "prompt_tokens_total"); prompts != nil && judge.Mean(prompts[at:to]) > noMore*judge.Mean(prompts[from:at]) {
 		return f, false
 	}
 	why, ok := unexplained(r, &x, &y, int64(l.Start(at)), int64(l.Start(to)))
@@ -85,7 +86,7 @@ func longerIn(l *telemetry.Logged, r *telemetry.Rank, generated []float64, times
 	f.Text = fmt.Sprintf("%s%s, although no more come out: %s a second (%s before), for which %s requests run (%s before)", lasts(f.Since, f.Until), f.Brief,
 		words.ThreeDigits(y.generated), words.ThreeDigits(x.generated), words.ThreeDigits(y.running), words.ThreeDigits(x.running))
 	f.Evidence = append(f.Evidence, why)
-	if r.Scraped && l.Counted(r.Server, "prompt_tokens_total") == nil {
+	if r.Scraped && l.Counted(m, "prompt_tokens_total") == nil {
 		f.Evidence = append(f.Evidence, finding.Sentence("the server is slower, or computes longer prompts between its steps, which these metrics do not show"))
 	}
 	return f, true
