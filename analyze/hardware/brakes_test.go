@@ -46,6 +46,22 @@ func TestAllGPUsOfAHostBrake(t *testing.T) {
 	}
 }
 
+// GPUs of a host that heat slows down together, while the others go on, are one finding.
+func TestHalfOfAHostBrakes(t *testing.T) {
+	var slow []plan
+	for gpu := 5; gpu < 8; gpu++ {
+		slow = append(slow, plan{host: 0, gpu: gpu, from: begin + 600*sec, to: begin + 1800*sec, clock: 1245, bits: 0x40})
+	}
+	found, _ := Clocks(scraped(1, slow, true, true), nil)
+	if len(found) != 1 || !strings.Contains(found[0].Text, "; the same goes for 2 others of its host") {
+		t.Fatal(found)
+	}
+	one, _ := Clocks(scraped(1, slow[:1], true, true), nil)
+	if found[0].Cost < 2.5*one[0].Cost {
+		t.Errorf("3 cost %.3f, one %.3f", found[0].Cost, one[0].Cost)
+	}
+}
+
 // If the power limit drops below what GPUs drew before, that is a finding. GPUs at the limit that they always had are just under load, and
 // a limit that leaves the clock as it was makes nothing slower.
 func TestLowerLimitOfPower(t *testing.T) {

@@ -102,6 +102,23 @@ func Slower(devices []*Device) (list []Slow) {
 	return list
 }
 
+// alike groups GPUs of a host that are slower at the same time for the same reason, unless it is known whose they are.
+func alike(slow []Slow) (by [][]*Slow) {
+	near := func(a, b, every trace.Time) bool { return max(a-b, b-a) <= every }
+	for i := range slow {
+		s := &slow[i]
+		k := slices.IndexFunc(by, func(same []*Slow) bool {
+			o, every := same[0], trace.Time(s.Every)
+			return s.Device.use == nil && o.Device.use == nil && s.Device.Host == o.Device.Host && s.Known == o.Known && s.Reasons == o.Reasons && near(s.Since, o.Since, every) && near(s.Until, o.Until, every)
+		})
+		if k < 0 {
+			k, by = len(by), append(by, nil)
+		}
+		by[k] = append(by[k], s)
+	}
+	return by
+}
+
 // peers returns the GPUs that a GPU is compared with: the others of its host and, if these are few,
 // those of recorded ranks on other hosts.
 func (d *Device) peers(devices []*Device) (list []*Device) {

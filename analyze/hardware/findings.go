@@ -55,8 +55,17 @@ func Clocks(set *series.Set, uses []Use) ([]finding.Finding, finding.Check) {
 	from, to, _ := set.Bounds()
 	var list []finding.Finding
 	slow := Slower(devices)
-	for _, s := range slow {
-		list = append(list, s.finding(len(devices), from, to))
+	for _, same := range alike(slow) {
+		f := same[0].finding(len(devices), from, to)
+		for _, s := range same[1:] {
+			other := s.finding(len(devices), from, to)
+			f.Cost = min(1, f.Cost+other.Cost)
+			f.Evidence = append(f.Evidence, finding.Sentence("%s", other.Text))
+		}
+		if n := len(same) - 1; n > 0 {
+			f.Text += fmt.Sprintf("; the same goes for %s of its host", words.Counted(n, "other"))
+		}
+		list = append(list, f)
 	}
 	for _, b := range Brakes(devices, slow) {
 		list = append(list, b.finding(len(devices), from, to))

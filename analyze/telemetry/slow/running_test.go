@@ -22,13 +22,15 @@ import (
 )
 
 // measured parses and measures the log of a server.
-func measured(t *testing.T, text string) *telemetry.Logged {
+func measured(t *testing.T, texts ...string) *telemetry.Logged {
 	t.Helper()
 	diags := &trace.Diags{}
 	set := series.New(trace.NewSymbols(), diags)
-	in := &format.Input{Name: "s.log", Open: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(text)), nil }}
-	if _, err := serverlog.Format.Index(in, &format.Options{Syms: set.Syms, Diags: diags, Series: set, Records: spantable.NewRequestRecords(set), Flight: recorder.NewInFlight(set.Syms)}); err != nil {
-		t.Fatal(err)
+	for i, text := range texts {
+		in := &format.Input{Name: fmt.Sprintf("s%d.log", i+1), Open: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(text)), nil }}
+		if _, err := serverlog.Format.Index(in, &format.Options{Syms: set.Syms, Diags: diags, Series: set, Records: spantable.NewRequestRecords(set), Flight: recorder.NewInFlight(set.Syms)}); err != nil {
+			t.Fatal(err)
+		}
 	}
 	set.Finish(series.Known{})
 	return telemetry.Measure(set, telemetry.Options{})
@@ -244,6 +246,28 @@ func TestSlowInACrowd(t *testing.T) {
 		if len(found) != 1 || !regexp.MustCompile(fmt.Sprintf(`DP5 TP5, 1\.(5[89]|6[012]) times as long as on the other %d of its role`, ranks-1)).MatchString(found[0].Text) {
 			t.Errorf("%d ranks: %v", ranks, found)
 		}
+	}
+}
+
+// If all ranks of a server are slow, it is compared with other servers, and they are one finding.
+func TestSlowServerOfSeveralRanks(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 5))
+	var logs []string
+	for server := range 3 {
+		var text strings.Builder
+		for i := range 120 * 4 {
+			running, speed := float64(30+r.IntN(5)), 40*(0.98+0.04*r.Float64())
+			if server == 1 && i/4 >= 60 {
+				speed /= 1.5
+			}
+			fmt.Fprintf(&text, "[%s DP%d TP%[2]d] Decode batch, #running-req: %.0f, #token: %.0f, token usage: 0.30, cuda graph: True, gen throughput (token/s): %.2f, #queue-req: 0, \n",
+				time.Date(2026, 6, 6, 13, 44, i/4, 0, time.UTC).Format(time.DateTime), i%4, running, 1800*running, running*speed)
+		}
+		logs = append(logs, text.String())
+	}
+	found, _ := slow.Slower(measured(t, logs...))
+	if len(found) != 1 || !regexp.MustCompile(`^since 13:45:0\d, a token takes 37\.?\d* ms on all 4 ranks of s2, 1\.(49|5\d?) times as long as on the 8 of other servers`).MatchString(found[0].Text) {
+		t.Error(found)
 	}
 }
 

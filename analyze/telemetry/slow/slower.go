@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/telemetry"
 	"github.com/sgtrace/sgtrace/analyze/telemetry/judge"
@@ -50,8 +51,13 @@ func Slower(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 	c := comparison{l: l}
 	each := make([]slowness, len(l.Ranks))
 	parallel.Each(len(l.Ranks), func(i int) { each[i] = c.slownessOf(&l.Ranks[i]) })
-	var all slowness
+	all := slowness{slow: c.slowServers()}
 	for i := range each {
+		if slices.ContainsFunc(all.slow, func(f finding.Finding) bool {
+			return f.At.Rank == trace.NoRank && f.At.Host == l.Ranks[i].Where.Host && f.At.Role == l.Ranks[i].Where.Role
+		}) {
+			each[i].slow = nil
+		}
 		check.N += l.Ranks[i].Decodes
 		all.again, all.slow, all.slower = append(all.again, each[i].again...), append(all.slow, each[i].slow...), append(all.slower, each[i].slower...)
 	}
@@ -254,12 +260,51 @@ func longerTokens(list []block) (parts [][]block) {
 
 // slowerThanPeers finds a rank whose tokens take longer than on its peers.
 func (c *comparison) slowerThanPeers(r *telemetry.Rank) (f finding.Finding, ok bool) {
-	l, ranks := c.l, likes(c.l, r)
+	ranks := likes(c.l, r)
 	peers := without(slices.Clone(ranks), r)
+	return c.slowerThan(r, ranks, peers, r.Where.String(), called(peers))
+}
+
+// slowServers finds servers of several ranks, all of which take longer for their tokens than the ranks of other servers.
+func (c *comparison) slowServers() (out []finding.Finding) {
+	var by order.Groups[int32, []*telemetry.Rank]
+	for i := range c.l.Ranks {
+		order.Add(&by, c.l.Ranks[i].Server, &c.l.Ranks[i])
+	}
+	found := make([]finding.Finding, len(by.List))
+	parallel.Each(len(by.List), func(k int) { found[k], _ = c.slowServer(by.List[k]) })
+	return order.Only(found, func(f finding.Finding) bool { return f.Text != "" })
+}
+
+// slowServer makes the finding of a server, of the costliest of its ranks.
+func (c *comparison) slowServer(own []*telemetry.Rank) (f finding.Finding, ok bool) {
+	if len(own) < 2 {
+		return f, false
+	}
+	s := &c.l.Set.Servers[own[0].Server]
+	on := fmt.Sprintf("all %d ranks of %s", len(own), telemetry.Host(s))
+	cost := 0.0
+	for _, r := range own {
+		ranks := likes(c.l, r)
+		elsewhere := order.Only(slices.Clone(ranks), func(o *telemetry.Rank) bool { return o.Server != r.Server })
+		one, ok := c.slowerThan(r, ranks, elsewhere, on, fmt.Sprintf("the %d of other servers", len(elsewhere)))
+		if !ok || f.Text != "" && !judge.Meet(&f, &one) {
+			return finding.Finding{}, false
+		}
+		if cost += one.Cost; one.Cost > f.Cost || f.Text == "" {
+			f = one
+		}
+	}
+	f.At, f.Cost = place.At(telemetry.Role(s), telemetry.Host(s), trace.NoRank, c.l.Names), min(1, cost)
+	return f, true
+}
+
+// slowerThan finds a rank whose tokens take longer than on its peers, which are among ranks. on names where, and others the peers.
+func (c *comparison) slowerThan(r *telemetry.Rank, ranks, peers []*telemetry.Rank, on, others string) (f finding.Finding, ok bool) {
 	if len(peers) == 0 {
 		return f, false
 	}
-	than := c.standardFor(ranks, peers)
+	l, than := c.l, c.standardFor(ranks, peers)
 	list := blocks(r.Stretches, &than.pace, &than.of)
 	if !than.ok || len(list) < judge.FewBuckets {
 		return f, false
@@ -299,12 +344,11 @@ func (c *comparison) slowerThanPeers(r *telemetry.Rank) (f finding.Finding, ok b
 		f.Cost += (1 - 1/telemetry.Middle(ratios(part))) * l.Running(r, l.Between(part[0].at, end))
 	}
 	f.Metric = finding.Metric{Name: TimePerToken, Unit: table.Duration, Before: usual * 1e9, After: took * 1e9}
-	others := called(peers)
-	f.Text = fmt.Sprintf("%sa token takes %s on %s, %s times as long as on %s with %s", lasts(f.Since, f.Until), words.Nearly(int64(took*1e9)), r.Where.String(), words.ThreeDigits(ratio), others, asMuch(r))
+	f.Text = fmt.Sprintf("%sa token takes %s on %s, %s times as long as on %s with %s", lasts(f.Since, f.Until), words.Nearly(int64(took*1e9)), on, words.ThreeDigits(ratio), others, asMuch(r))
 	for _, part := range parts[1:] {
 		f.Text += fmt.Sprintf(", %s times since %s", words.ThreeDigits(telemetry.Middle(ratios(part))), words.TimeOfDay(part[0].at))
 	}
-	f.Brief = fmt.Sprintf("a token takes %s times as long on %s as on %s", words.ThreeDigits(ratio), r.Where.String(), others)
+	f.Brief = fmt.Sprintf("a token takes %s times as long on %s as on %s", words.ThreeDigits(ratio), on, others)
 	f.Evidence = append(f.Evidence, finding.Sentence("it takes longer in %d of %d pieces of %d lines; compared by %s", long, len(part), fewStretches, comparedBy(&f, r)))
 	if from > 0 {
 		f.Evidence = append(f.Evidence, finding.Sentence("before, it took %s times as long as there", words.ThreeDigits(telemetry.Middle(ratios(list[:from])))))
