@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/table"
@@ -28,9 +29,14 @@ type pause struct {
 
 func (p *pause) lost() int64 { return int64(p.to-p.from) - p.usual }
 
+// held returns the seconds for which it held up requests, all of them together.
+func (p *pause) held() float64 { return float64(p.lost()) / 1e9 * p.running }
+
 const (
 	// fewTimes is the fewest intervals between lines that show what is usual.
 	fewTimes = 20
+	// noPause is longer than any client waits: a log with such a gap has two parts.
+	noPause = trace.Time(24 * time.Hour)
 	// longPause is the shortest pause, in ns, beyond the usual time and the precision of stamps.
 	longPause = 3_000_000_000
 	// longPrompts is the largest ratio of the time per token in a long prompt to that in others, because attention
@@ -77,7 +83,7 @@ func pauses(l *telemetry.Logged, r *telemetry.Rank) (list []pause, n int) {
 	}
 	var long []held       // candidates only, because there may be millions of lines
 	var took [2][]float64 // by what came before
-	var time, prompts float64
+	var spent, prompts float64
 	var before, last, x telemetry.LoggedLine
 	for lines := l.LinesOf(r.Place); lines.Next(&x); before, last = last, x {
 		after, tokens := 0, 0.0
@@ -88,7 +94,7 @@ func pauses(l *telemetry.Logged, r *telemetry.Rank) (list []pause, n int) {
 			}
 		}
 		decoded, ran := x.Has(telemetry.RateOf), last.Values[telemetry.RunningOf] >= 1 || after == 1
-		if last.At == 0 || !(x.Values[telemetry.RunningOf] >= 1) || decoded && !ran {
+		if last.At == 0 || !(x.Values[telemetry.RunningOf] >= 1) || decoded && !ran || x.At-last.At >= noPause {
 			continue
 		}
 		if n++; int64(x.At-last.At) > longPause+l.Within {
@@ -96,7 +102,7 @@ func pauses(l *telemetry.Logged, r *telemetry.Rank) (list []pause, n int) {
 		}
 		took[after] = memory.Append(took[after], float64(x.At-last.At))
 		if after == 1 {
-			time, prompts = time+float64(x.At-last.At)+float64(l.Within), prompts+tokens
+			spent, prompts = spent+float64(x.At-last.At)+float64(l.Within), prompts+tokens
 		}
 	}
 	var usual, nearlyAll [2]float64 // 19 of 20 take at most that
@@ -115,7 +121,7 @@ func pauses(l *telemetry.Logged, r *telemetry.Rank) (list []pause, n int) {
 		most := p.usual
 		if p.tokens > 0 && prompts > p.tokens { // the longest plausible time for that many tokens
 			own := float64(p.to-p.from) + float64(l.Within)
-			most = max(most, int64(longPrompts*(time-own)/(prompts-p.tokens)*p.tokens))
+			most = max(most, int64(longPrompts*(spent-own)/(prompts-p.tokens)*p.tokens))
 		}
 		if lost := float64(p.to - p.from - trace.Time(l.Within)); int64(p.to-p.from)-most > longPause+l.Within && lost > manyTimes*nearlyAll[p.after] && !restarted(l, r, &p.pause) {
 			p.why = meanwhile(l, r, &p.pause)
@@ -142,7 +148,7 @@ func slowBatch(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bo
 			paces = append(paces, running/rate)
 			continue
 		}
-		if n++; x.At-last.At > took && last.Values[telemetry.NewTokensOf] <= most && !restarted(l, r, &pause{from: last.At, to: x.At}) {
+		if n++; x.At-last.At > took && x.At-last.At < noPause && last.Values[telemetry.NewTokensOf] <= most && !restarted(l, r, &pause{from: last.At, to: x.At}) {
 			slow, took = last, x.At-last.At
 		}
 	}
@@ -181,24 +187,23 @@ func restarted(l *telemetry.Logged, r *telemetry.Rank, p *pause) bool {
 
 // pausing makes the finding of a rank's pauses. The longest is named.
 func pausing(l *telemetry.Logged, r *telemetry.Rank, list []pause) finding.Finding {
-	long, lost, told := &list[0], int64(0), 0
+	long, lost, held, told := &list[0], int64(0), 0.0, 0
 	for i := range list {
 		p := &list[i]
-		if lost += p.lost(); p.lost() > long.lost() {
+		if lost, held = lost+p.lost(), held+p.held(); p.lost() > long.lost() {
 			long = p
 		}
 		if p.why != "" {
 			told++
 		}
 	}
-	f := finding.Finding{Subkind: finding.Stalls, At: r.Where, Since: list[0].from, Until: list[len(list)-1].to, Confidence: finding.Likely,
-		Cost:   min(1, float64(lost)/max(1, float64(l.To-l.From))/float64(len(l.Ranks))),
+	f := finding.Finding{Subkind: finding.Stalls, At: r.Where, Since: list[0].from, Until: list[len(list)-1].to, Confidence: finding.Likely, CostBasis: finding.RequestTime, Cost: l.PartOf(held),
 		Metric: finding.Metric{Name: "length of stalls", Unit: table.Duration, Before: math.NaN(), After: float64(long.lost())}}
-	held := words.Counted(int(long.running), "request")
-	f.Text = fmt.Sprintf("%s stood still for %s at %s, with %s in its batch", r.Where.String(), words.Nearly(long.lost()), words.TimeOfDay(long.from), held)
+	requests := words.Counted(int(long.running), "request")
+	f.Text = fmt.Sprintf("%s stood still for %s at %s, with %s in its batch", r.Where.String(), words.Nearly(long.lost()), words.TimeOfDay(long.from), requests)
 	if len(list) > 1 {
 		f.Text = fmt.Sprintf("%s stood still %d times between %s and %s, for %s in total, the longest %s (at %s), with %s in its batch", r.Where.String(), len(list), words.TimeOfDay(f.Since), words.TimeOfDay(f.Until),
-			words.Nearly(lost), words.Nearly(long.lost()), words.TimeOfDay(long.from), held)
+			words.Nearly(lost), words.Nearly(long.lost()), words.TimeOfDay(long.from), requests)
 	}
 	if long.why != "" {
 		f.Text += ": " + long.why

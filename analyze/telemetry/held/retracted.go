@@ -125,6 +125,9 @@ func retractionsCounted(l *telemetry.Logged, server int32) (f finding.Finding, c
 		}
 		f.Text = fmt.Sprintf("%s retracts %s between %s and %s, by its own count: its KV cache is full", who, words.Counted(int(n), "request"), words.TimeOfDay(f.Since), words.TimeOfDay(f.Until))
 		f.Evidence = append(f.Evidence, finding.Sentence("in %s between scrapes, %s in total; retracted requests are computed again", words.Counted(len(in), "interval"), words.Nearly(int64(took))))
+		if answered := telemetry.CountOf(l.Scrapes(telemetry.WholeOf(server), series.TTFT).List); answered > 0 { // each time, one request is computed again
+			f.Cost = max(0.001, min(f.Cost, n/answered))
+		}
 		if len(all) < judge.FewBuckets { // too few scrapes to know for what part of the time it retracted
 			f.Cost = 0
 		}
