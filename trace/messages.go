@@ -48,6 +48,7 @@ var (
 var (
 	MetricsBadLine    = message("metrics-bad-line", DataLoss, "lines that are not samples were skipped: {n}, the first is line {n}", copyAgain)
 	MetricsUntimed    = message("metrics-untimed", Notice, "values without a time: {n}, taken as of {time}, when the file was written", "if the file was copied, its time may be that of the copy: save metrics with `query_range` of Prometheus, which has times")
+	MetricsNamed      = message("metrics-named", Info, "values without a time: {n}, taken as of {time}, the time in the name of the file", "nothing, if the file was saved then; otherwise rename it")
 	MetricsSummed     = message("metrics-summed", Notice, "no label names a server: what counts as one may be the sum or the mean of several", "ask for the series themselves, without `sum` or `avg`: `sglang:num_running_reqs`")
 	MetricsLegend     = message("metrics-legend", Notice, "nothing says which metric a column shows: {name}", "set the legend to Auto, so that columns are called by their series, or call the panel by its metric: Running requests, Queued requests, Token usage, or Generation throughput")
 	TablesUntimed     = message("tables-untimed", Notice, "printed without a time: {n} tables; the last one is taken as of {time}, when the file was written, and how it came to that is not judged", "print `date` before each table")

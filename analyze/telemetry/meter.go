@@ -46,6 +46,14 @@ func (l *Logged) metersOf() [][]Meter {
 // Meters returns the meters of all servers.
 func (l *Logged) Meters() []Meter { return slices.Concat(l.meters()...) }
 
+// Shared returns the meters that count the requests of several ranks, of which no lines tell.
+func (l *Logged) Shared() []Meter {
+	return order.Only(l.Meters(), func(m Meter) bool {
+		ranks := l.RanksOf(m)
+		return len(ranks) > 1 && !slices.ContainsFunc(ranks, func(r *Rank) bool { return !r.Scraped })
+	})
+}
+
 // MeterOf returns the meter that counts the requests of a rank. own reports that it counts no others.
 func (l *Logged) MeterOf(r *Rank) (m Meter, own bool) {
 	if m = (Meter{r.Server, r.Place}); slices.Contains(l.meters()[r.Server], m) {

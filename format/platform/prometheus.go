@@ -108,10 +108,11 @@ func indexPrometheus(in *format.Input, opt *format.Options) (*format.Source, err
 	case other != nil:
 		encoding = other.encoding
 	}
+	stopped := int64(-1)
 	d := newReader(opt.Series.Fill(in.Name, encoding), in.Name, opt.Diags)
 	switch {
 	case isRange(head):
-		err = d.readRange(b)
+		stopped, err = d.readRange(b)
 	case other != nil:
 		err = other.read(d, b)
 	default:
@@ -128,7 +129,7 @@ func indexPrometheus(in *format.Input, opt *format.Options) (*format.Source, err
 		return nil, errors.Join(err, r.Close())
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
-		opt.Diags.Add(trace.InputDamaged.Of(in.Name, err))
+		opt.Diags.Add(trace.InputDamaged.At(trace.Pos{File: in.Name, Offset: stopped}, err))
 	}
 	return &format.Source{}, r.Close()
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"io"
 	"math"
-	"path/filepath"
 	"sort"
 	"strings"
 	"time"
@@ -200,50 +199,4 @@ func dateOf(line []byte) (at trace.Time, local, ok bool) {
 		return 0, false, false
 	}
 	return stampOf(text)
-}
-
-// clockIn matches the time in the name of a saved file: a date, a time of day, or seconds since 1970.
-var clockIn = lazyregexp.New(`[-_.T ]?(?:20\d\d[-_]?\d\d[-_]?\d\d(?:[-_.T ]?\d\d[-_:]?\d\d(?:[-_:]?\d\d)?)?Z?|1[5-9]\d{8}(?:\d{3})?|\d{6}|\d\d[-_:]\d\d[-_:]\d\d)$`)
-
-// speaker returns the name of a server whose metrics were saved repeatedly: the name of the file or of its directory
-// without the time; "" if nothing remains, as then the files may be from any server.
-func speaker(path string) string {
-	base := bareName(path)
-	switch name := clockIn.ReplaceAllString(base, ""); name {
-	case base:
-		return ""
-	case "":
-		return filepath.Base(filepath.Dir(path))
-	default:
-		return name
-	}
-}
-
-// pathOfSpeaker returns the speaker of a file with its directories, which distinguish servers with equal file names: names
-// are shortened to their differences when all files are read. A generic file name adds nothing to a directory.
-func pathOfSpeaker(path string) string {
-	name := speaker(path)
-	dir := filepath.ToSlash(filepath.Dir(path))
-	for dir != "." && clockIn.ReplaceAllString(filepath.Base(dir), "") == "" { // a directory per day
-		dir = filepath.ToSlash(filepath.Dir(dir))
-	}
-	switch {
-	case name == "" || dir == ".":
-		return name
-	case name == filepath.Base(dir) || ofAnyServer.MatchString(name):
-		return dir
-	}
-	return strings.TrimSuffix(dir, "/") + "/" + name
-}
-
-// ofAnyServer matches generic names of files with metrics.
-var ofAnyServer = lazyregexp.New(`^(?:metrics?|scrapes?|prom|prometheus)$`)
-
-// bareName returns the name of a file without its extension.
-func bareName(path string) string {
-	base := filepath.Base(path)
-	if i := strings.LastIndexByte(base, '.'); i > 0 {
-		return base[:i]
-	}
-	return base
 }

@@ -11,15 +11,13 @@ import (
 	"github.com/sgtrace/sgtrace/internal/jsonscan"
 )
 
-// readRange reads consecutive responses of the API.
-func (d *reader) readRange(r io.Reader) error {
+// readRange reads consecutive responses of the API. at is where it stops.
+func (d *reader) readRange(r io.Reader) (at int64, err error) {
 	j := json.NewDecoder(r)
-	for j.More() {
-		if _, _, err := jsonscan.Each(j, func(key string) error { return d.member(j, key) }, nil); err != nil {
-			return err
-		}
+	for err == nil && j.More() {
+		_, _, err = jsonscan.Each(j, func(key string) error { return d.member(j, key) }, nil)
 	}
-	return nil
+	return j.InputOffset(), err
 }
 
 func (d *reader) member(j *json.Decoder, key string) error {

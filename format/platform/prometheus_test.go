@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/series"
@@ -178,6 +179,58 @@ func TestUntimed(t *testing.T) {
 	in := &format.Input{Name: name, Path: name, Open: func() (io.ReadCloser, error) { return os.Open(name) }}
 	if _, err := indexPrometheus(in, &format.Options{Syms: syms, Diags: diags, Series: set}); err != nil || set.Len() != 1 || len(diags.All()) != 1 || diags.All()[0].Code != "metrics-untimed" {
 		t.Errorf("%v, %d, %v", err, set.Len(), diags.All())
+	}
+}
+
+// The time in a file's name, or in that of its directory, is the time of its values, unless the file is older.
+func TestTimeInTheName(t *testing.T) {
+	written := trace.Time(time.Date(2026, 8, 18, 0, 0, 0, 0, time.UTC).UnixNano())
+	for path, want := range map[string]string{
+		"a/sglang-0_20260817_205320.prom":         "2026-08-17 20:53:20 local",
+		"a-2026-08-17T205320Z.prom":               "2026-08-17 20:53:20 UTC",
+		"metrics-2026-08-17T20:53.txt":            "2026-08-17 20:53:00 local",
+		"m.1787000000.txt":                        "2026-08-17 20:53:20 UTC",
+		"m_1787000000123.txt":                     "2026-08-17 20:53:20 UTC",
+		"2026-08-17/metrics_205320.txt":           "2026-08-17 20:53:20 local",
+		"incident_bundle_20260817_205320/metrics": "2026-08-17 20:53:20 local",
+		"2026-08-17/metrics.txt":                  "", // a day says too little
+		"metrics_205320.txt":                      "",
+		"model-20261231_000000.txt":               "", // that is no time to save it
+		"metrics.txt":                             "",
+	} {
+		at, local, ok := namedAt(path, written)
+		got := ""
+		if ok {
+			got = time.Unix(0, int64(at)).UTC().Format(time.DateTime) + map[bool]string{true: " local", false: " UTC"}[local]
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q", path, got, want)
+		}
+	}
+	name := filepath.Join(t.TempDir(), "s_20260101_100000.prom")
+	if err := os.WriteFile(name, []byte("# TYPE queue gauge\nqueue 5\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	syms, diags := trace.NewSymbols(), &trace.Diags{}
+	set := series.New(syms, diags)
+	in := &format.Input{Name: name, Path: name, Open: func() (io.ReadCloser, error) { return os.Open(name) }}
+	if _, err := indexPrometheus(in, &format.Options{Syms: syms, Diags: diags, Series: set}); err != nil || len(diags.All()) != 1 || diags.All()[0].Code != "metrics-named" || !set.Sources[0].Zone.Local {
+		t.Errorf("%v, %v, %+v", err, diags.All(), set.Sources)
+	}
+	for v := range set.Each(0) {
+		if v.Time != trace.Time(time.Date(2026, 1, 1, 10, 0, 0, 0, time.UTC).UnixNano()) {
+			t.Error(v.Time)
+		}
+	}
+}
+
+// Where a response is damaged is said.
+func TestDamagedRange(t *testing.T) {
+	const text = `{"status":"success","data":{"resultType":"matrix","result":[{"metric":{"__name__":"a"},"values":[[1787000000,"1"]]},!`
+	syms, diags := trace.NewSymbols(), &trace.Diags{}
+	in := &format.Input{Name: "m.json", Open: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(text)), nil }}
+	if _, err := indexPrometheus(in, &format.Options{Syms: syms, Diags: diags, Series: series.New(syms, diags)}); err != nil || len(diags.All()) != 1 || diags.All()[0].Pos.Offset != int64(len(text)-1) {
+		t.Errorf("%v, %+v", err, diags.All())
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 // written.
 func (d *reader) readText(r *bufio.Reader, written func() trace.Time) error {
 	t := textReader{reader: d, kinds: map[string]string{}, written: sync.OnceValue(written)}
+	t.named, t.local, _ = namedAt(d.name, t.written())
 	for {
 		line, err := readLine(r)
 		if err != nil && len(line) == 0 {
@@ -34,6 +35,8 @@ type textReader struct {
 	asked   string            // name of the values that follow, in the output of promtool
 	clock   trace.Time        // last time in the file; 0 is none
 	written func() trace.Time // time at which the file was written; 0 is unknown
+	named   trace.Time        // time in the name of the file; 0 is none
+	local   bool              // its zone is unknown
 
 	lines, untimed, bad, firstBad int
 }
@@ -82,7 +85,8 @@ func (t *textReader) sample(s *sample) {
 	at := cmp.Or(s.at, t.clock)
 	if at == 0 {
 		t.untimed++
-		at = t.written()
+		at = cmp.Or(t.named, t.written())
+		t.Source().Zone.Local = t.Source().Zone.Local || t.local && t.named != 0
 	}
 	if at != 0 && !math.IsInf(s.value, 0) {
 		family, _ := strings.CutSuffix(s.name, "_bucket")
@@ -93,11 +97,14 @@ func (t *textReader) sample(s *sample) {
 // end reports what was wrong with the lines.
 func (t *textReader) end() error {
 	if t.untimed > 0 {
-		at := t.written()
+		at, message, layout := t.named, trace.MetricsNamed, time.DateTime
+		if at == 0 {
+			at, message, layout = t.written(), trace.MetricsUntimed, time.RFC3339
+		}
 		if at == 0 {
 			return errUntimed
 		}
-		t.diags.Add(trace.MetricsUntimed.Of(t.name, t.untimed, time.Unix(0, int64(at)).UTC().Format(time.RFC3339)))
+		t.diags.Add(message.Of(t.name, t.untimed, time.Unix(0, int64(at)).UTC().Format(layout)))
 	}
 	t.Source().Lines = t.lines
 	if t.bad > 0 {

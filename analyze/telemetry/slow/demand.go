@@ -3,7 +3,6 @@ package slow
 import (
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/place"
@@ -32,10 +31,8 @@ func Demands(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 		return told
 	}
 	counted := map[int32]bool{} // servers that count what comes to all of their ranks
-	for _, m := range l.Meters() {
-		if ranks := l.RanksOf(m); m.Place == telemetry.Whole && len(ranks) > 1 && !slices.ContainsFunc(ranks, func(r *telemetry.Rank) bool { return !r.Scraped }) {
-			counted[m.Server] = search(meteredAt(l, m), ranks, l.Metered(m))
-		}
+	for _, m := range l.Shared() {
+		counted[m.Server] = search(meteredAt(l, m), l.RanksOf(m), l.Metered(m))
 	}
 	for i := range l.Ranks {
 		r := &l.Ranks[i]

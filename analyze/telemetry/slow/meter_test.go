@@ -6,13 +6,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/telemetry"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A ranksLoad is what a DP rank does in an interval of 15 s: requests that come, tokens of their prompts and answers, and the ms per token.
-type ranksLoad struct{ come, prompt, answer, token float64 }
+// A ranksLoad is what a DP rank does in an interval of 15 s: requests that come, tokens of their prompts, the share of them that is cached, tokens of their answers, and the ms per token.
+type ranksLoad struct{ come, prompt, cached, answer, token float64 }
 
 // ranksOf returns scrapes of a server with four DP ranks. Its counters name the engine, as those of vLLM do, or count for all ranks, as SGLang's do.
 func ranksOf(each bool, of func(rank, k int) ranksLoad) *telemetry.Logged {
@@ -41,7 +42,7 @@ func ranksOf(each bool, of func(rank, k int) ranksLoad) *telemetry.Logged {
 				counts[p] = map[string]float64{}
 			}
 			c := counts[p]
-			for name, n := range map[string]float64{"prompt_tokens_total": x.come * x.prompt, "generation_tokens_total": x.come * x.answer, "time_to_first_token_seconds_count": x.come, "time_to_first_token_seconds_sum": x.come * 0.1,
+			for name, n := range map[string]float64{"prompt_tokens_total": x.come * x.prompt, "cached_tokens_total": x.come * x.prompt * x.cached, "generation_tokens_total": x.come * x.answer, "time_to_first_token_seconds_count": x.come, "time_to_first_token_seconds_sum": x.come * 0.1,
 				"inter_token_latency_seconds_count": x.come * x.answer, "inter_token_latency_seconds_sum": x.come * lasts, "e2e_request_latency_seconds_count": x.come, "e2e_request_latency_seconds_sum": x.come * (lasts + 0.1)} {
 				c[name] += n
 			}
@@ -63,7 +64,7 @@ func ranksOf(each bool, of func(rank, k int) ranksLoad) *telemetry.Logged {
 
 // What counters say is said of the ranks that they count: of one engine of vLLM, of all of them, or of a server whose counters name none.
 func TestCountersNameTheirRanks(t *testing.T) {
-	usual := ranksLoad{come: 30, prompt: 1000, answer: 200, token: 15}
+	usual := ranksLoad{come: 30, prompt: 1000, cached: 0.5, answer: 200, token: 15}
 	later := func(change func(rank int, x *ranksLoad)) func(rank, k int) ranksLoad {
 		return func(rank, k int) ranksLoad {
 			x := usual
@@ -79,21 +80,24 @@ func TestCountersNameTheirRanks(t *testing.T) {
 		of        func(rank, k int) ranksLoad
 		latencies string // how their text begins; "" is none
 		demands   string
+		worsened  string
 	}{
-		{"nothing changes", true, later(func(int, *ranksLoad) {}), "", ""},
+		{"nothing changes", true, later(func(int, *ranksLoad) {}), "", "", ""},
 		{"one engine is slower", true, later(func(rank int, x *ranksLoad) {
 			if rank == 2 {
 				x.token *= 1.7
 			}
-		}), "since 22:23:05, ITL is 25.4 ms on average on DP2, 15 ms before; about as many requests come as before: 2 a second, 2 before", ""},
+		}), "since 22:23:05, ITL is 25.4 ms on average on DP2, 15 ms before; about as many requests come as before: 2 a second, 2 before", "", ""},
 		{"one engine is a little slower", true, later(func(rank int, x *ranksLoad) {
 			if rank == 2 {
 				x.token *= 1.4
 			}
-		}), "since 22:23:05, ITL is 21 ms on average on DP2, 15 ms before", ""},
-		{"all answers are longer", true, later(func(_ int, x *ranksLoad) { x.answer *= 2 }), "since 22:23:05, E2E is 6.1", "since 22:23:00, an answer has 400 tokens on DP"},
-		{"all answers are longer, and nothing names ranks", false, later(func(_ int, x *ranksLoad) { x.answer *= 2 }), "since 22:23:05, E2E is 6.1", "since 22:23:00, an answer has 400 tokens on unified, 200 before"},
-		{"more requests come, and nothing names ranks", false, later(func(_ int, x *ranksLoad) { x.come, x.token = 60, 20 }), "", "since 22:23:00, 16 requests a second come to unified, 8 before"},
+		}), "since 22:23:05, ITL is 21 ms on average on DP2, 15 ms before", "", ""},
+		{"all answers are longer", true, later(func(_ int, x *ranksLoad) { x.answer *= 2 }), "since 22:23:05, E2E is 6.1", "since 22:23:00, an answer has 400 tokens on DP", ""},
+		{"all answers are longer, and nothing names ranks", false, later(func(_ int, x *ranksLoad) { x.answer *= 2 }), "since 22:23:05, E2E is 6.1", "since 22:23:00, an answer has 400 tokens on unified, 200 before", ""},
+		{"more requests come, and nothing names ranks", false, later(func(_ int, x *ranksLoad) { x.come, x.token = 60, 20 }), "", "since 22:23:00, 16 requests a second come to unified, 8 before", ""},
+		{"nothing is cached anymore", true, later(func(_ int, x *ranksLoad) { x.cached = 0 }), "", "", "since 22:23:00, 0 % of the tokens of prompts are cached on DP0, 50 % before"},
+		{"nothing is cached anymore, and nothing names ranks", false, later(func(_ int, x *ranksLoad) { x.cached = 0 }), "", "", "since 22:23:00, 0 % of the tokens of prompts are cached on unified, 50 % before"},
 	} {
 		l := ranksOf(test.each, test.of)
 		for i := range l.Ranks {
@@ -103,8 +107,9 @@ func TestCountersNameTheirRanks(t *testing.T) {
 		}
 		latencies, _ := Latencies(l)
 		demands, _ := Demands(l)
-		for got, want := range map[string]string{texts(latencies): test.latencies, texts(demands): test.demands} {
-			if !strings.HasPrefix(got, want) || want == "" && got != "" {
+		worsened, _ := Worsened(l)
+		for i, want := range [...]string{test.latencies, test.demands, test.worsened} {
+			if got := texts([][]finding.Finding{latencies, demands, worsened}[i]); !strings.HasPrefix(got, want) || want == "" && got != "" {
 				t.Errorf("%s: %q, want %q", test.name, got, want)
 			}
 		}

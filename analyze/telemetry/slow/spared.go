@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/telemetry"
 	"github.com/sgtrace/sgtrace/analyze/telemetry/judge"
@@ -27,13 +28,13 @@ func values(l *telemetry.Logged, r *telemetry.Rank, w *series.Worsening) (n, of 
 	case w.BetweenBatches:
 		return busyWith(l, r, hostStages...)
 	case w.Name == series.AbortedShare:
-		return countedAborts(l, r)
+		return ownCount(l, r, countedAborts)
 	case len(w.Beside) > 0 && r.Has(w.Metric):
 		return besideOthers(l, r, w)
 	case w.Name == GraphedSteps:
 		return countedGraphs(l, r)
 	case w.Metric == series.AcceptLength && !r.Has(w.Metric):
-		return countedDrafts(l, r)
+		return ownCount(l, r, countedDrafts)
 	case len(w.Of) == 0:
 		return telemetry.Sums(r.Points[w.Metric], 1)
 	}
@@ -49,7 +50,7 @@ func values(l *telemetry.Logged, r *telemetry.Rank, w *series.Worsening) (n, of 
 			}
 		}
 		if w.Name == finding.CachedTokens && slices.Max(append(of, 0)) == 0 { // a hit rate of 0 says nothing
-			return countedCached(l, r)
+			return ownCount(l, r, countedCached)
 		}
 		return n, of
 	}
@@ -62,12 +63,19 @@ func values(l *telemetry.Logged, r *telemetry.Rank, w *series.Worsening) (n, of 
 	return n, of
 }
 
-// countedCached returns the prompt tokens that a rank found in its cache, and all prompt tokens, from its own counters.
-func countedCached(l *telemetry.Logged, r *telemetry.Rank) (n, of []float64) {
-	m, own := l.MeterOf(r)
-	if !own {
-		return nil, nil
+// ownCount returns what counters of a rank's own requests say; nil if they count others, too.
+func ownCount(l *telemetry.Logged, r *telemetry.Rank, counted func(*telemetry.Logged, telemetry.Meter) (n, of []float64)) (n, of []float64) {
+	if m, own := l.MeterOf(r); own {
+		return counted(l, m)
 	}
+	return nil, nil
+}
+
+// sharedCounts are counted for all ranks of a server that has no counters of each, by the name of the ratio.
+var sharedCounts = map[string]func(*telemetry.Logged, telemetry.Meter) (n, of []float64){finding.CachedTokens: countedCached, series.AbortedShare: countedAborts}
+
+// countedCached returns the prompt tokens that were found in a cache, and all prompt tokens.
+func countedCached(l *telemetry.Logged, m telemetry.Meter) (n, of []float64) {
 	for _, names := range [...][2]string{{"prefix_cache_hits_total", "prefix_cache_queries_total"}, {"gpu_prefix_cache_hits_total", "gpu_prefix_cache_queries_total"}, {"cached_tokens_total", "prompt_tokens_total"}} {
 		if n, of = l.Counted(m, names[0]), l.Counted(m, names[1]); n != nil && of != nil {
 			return n, of
@@ -78,11 +86,7 @@ func countedCached(l *telemetry.Logged, r *telemetry.Rank) (n, of []float64) {
 
 // countedDrafts returns the tokens that steps with drafts yield, which is one more than they accept, and the number
 // of these steps, from counters of vLLM.
-func countedDrafts(l *telemetry.Logged, r *telemetry.Rank) (n, of []float64) {
-	m, own := l.MeterOf(r)
-	if !own {
-		return nil, nil
-	}
+func countedDrafts(l *telemetry.Logged, m telemetry.Meter) (n, of []float64) {
 	n, of = l.Counted(m, "spec_decode_num_accepted_tokens_total"), l.Counted(m, "spec_decode_num_drafts_total")
 	if n == nil || of == nil {
 		return nil, nil
@@ -93,10 +97,9 @@ func countedDrafts(l *telemetry.Logged, r *telemetry.Rank) (n, of []float64) {
 	return n, of
 }
 
-// countedAborts returns the requests of a rank that were aborted, and all that ended.
-func countedAborts(l *telemetry.Logged, r *telemetry.Rank) (n, of []float64) {
-	m, own := l.MeterOf(r)
-	if n = l.Aborted(m); n == nil || !own {
+// countedAborts returns the requests that were aborted, and all that ended.
+func countedAborts(l *telemetry.Logged, m telemetry.Meter) (n, of []float64) {
+	if n = l.Aborted(m); n == nil {
 		return nil, nil
 	}
 	if of = l.Counted(m, "request_success_total"); of == nil {
@@ -152,13 +155,31 @@ func Worsened(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 	var out []finding.Finding
 	for k := range series.Worsenings {
 		var list []finding.Finding
-		for i := range l.Ranks {
-			f, n, ok := worsened(l, &l.Ranks[i], &series.Worsenings[k])
-			if !ok && series.Worsenings[k].Metric == series.AcceptLength {
-				f, ok = rejected(l, &l.Ranks[i], &series.Worsenings[k])
-			}
-			if check.N = max(check.N, n); ok {
+		w, counted := &series.Worsenings[k], map[int32]bool{} // servers that count for all of their ranks
+		search := func(u unit, n, of []float64) (ok bool) {
+			f, intervals, ok := u.worsened(l, w, n, of)
+			if check.N = max(check.N, intervals); ok {
 				list = append(list, f)
+			}
+			return ok
+		}
+		for _, m := range l.Shared() {
+			if count := sharedCounts[w.Name]; count != nil {
+				n, of := count(l, m)
+				counted[m.Server] = n != nil && of != nil
+				search(unit{meteredAt(l, m), l.RanksOf(m)}, n, of)
+			}
+		}
+		for i := range l.Ranks {
+			r := &l.Ranks[i]
+			if counted[r.Server] {
+				continue
+			}
+			n, of := values(l, r, w)
+			if ok := search(unit{r.Where, []*telemetry.Rank{r}}, n, of); !ok && w.Metric == series.AcceptLength {
+				if f, ok := rejected(l, r, w); ok {
+					list = append(list, f)
+				}
 			}
 		}
 		out = append(out, judge.Alike(list)...)
@@ -169,15 +190,20 @@ func Worsened(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 	return out, check
 }
 
-// worsened finds since when less work is saved on a rank. intervals is the number of intervals with data.
-func worsened(l *telemetry.Logged, r *telemetry.Rank, w *series.Worsening) (f finding.Finding, intervals int, ok bool) {
-	n, of := values(l, r, w)
+// A unit is a rank, or the ranks of a server, whose work is counted together.
+type unit struct {
+	at    place.Location
+	ranks []*telemetry.Rank
+}
+
+// worsened finds since when less work is saved, which is n of of, by bucket. intervals is the number of intervals with data.
+func (u unit) worsened(l *telemetry.Logged, w *series.Worsening, n, of []float64) (f finding.Finding, intervals int, ok bool) {
 	x := quotients(l, n, of)
 	if len(x.values) < judge.FewBuckets {
 		return f, len(x.values), false
 	}
 	for _, c := range x.losses(w) {
-		if f, ok = lost(l, r, w, x, &c); ok {
+		if f, ok = u.lost(l, w, x, &c); ok {
 			return f, len(x.values), true
 		}
 	}
@@ -223,19 +249,20 @@ func (x *course) losses(w *series.Worsening) (list []loss) {
 }
 
 // lost makes the finding of a loss. ok is false if it does not explain what requests suffer.
-func lost(l *telemetry.Logged, r *telemetry.Rank, w *series.Worsening, x *course, c *loss) (f finding.Finding, ok bool) {
-	unit := table.Number
+func (u unit) lost(l *telemetry.Logged, w *series.Worsening, x *course, c *loss) (f finding.Finding, ok bool) {
+	number := table.Number
 	if w.Part {
-		unit = table.Share
+		number = table.Share
 	}
+	r := u.ranks[0]
 	during := c.Of(x.bucket)
-	f = finding.Finding{Subkind: w.Name, At: r.Where, Since: l.Start(x.bucket(c.At)), P: finding.Chance(c.P), Metric: finding.Metric{Name: w.Name, Unit: unit, Before: c.before, After: c.after}}
+	f = finding.Finding{Subkind: w.Name, At: u.at, Since: l.Start(x.bucket(c.At)), P: finding.Chance(c.P), Metric: finding.Metric{Name: w.Name, Unit: number, Before: c.before, After: c.after}}
 	if c.To < len(x.values) {
 		f.Until = l.Start(x.bucket(c.To))
 	}
-	f.Brief = sentence(w, r.Where.String(), c.before, c.after)
+	f.Brief = sentence(w, u.at.String(), c.before, c.after)
 	f.Text = since(f.Since) + f.Brief
-	if f.Cost, f.Evidence = suffer(l, []*telemetry.Rank{r}, during, 1.1); w.BetweenBatches && (f.Evidence == nil || !explains(l, r, during, c.before, c.after)) {
+	if f.Cost, f.Evidence = suffer(l, u.ranks, during, 1.1); w.BetweenBatches && (f.Evidence == nil || !explains(l, r, during, c.before, c.after)) {
 		return f, false
 	} else if f.Evidence == nil && w.Name != TransferSpeed {
 		f.Severity = finding.Info
@@ -243,10 +270,14 @@ func lost(l *telemetry.Logged, r *telemetry.Rank, w *series.Worsening, x *course
 	}
 	if w.Name == series.AbortedShare {
 		f.Severity = finding.Warning
-		f.Cost = max(f.Cost, (c.after-c.before)*l.Running(r, l.Between(f.Since, f.Until)))
+		running := 0.0
+		for _, r := range u.ranks {
+			running += l.Running(r, l.Between(f.Since, f.Until))
+		}
+		f.Cost = max(f.Cost, (c.after-c.before)*running)
 		f.Evidence = append(f.Evidence, finding.Sentence("a request is aborted when its client disconnects before the answer, or when the server gives up on it: its counters do not say which"))
 	}
-	if w.Name == finding.CachedTokens {
+	if w.Name == finding.CachedTokens && len(u.ranks) == 1 {
 		if times := moreComes(l, r, during, c); times > (1-c.after)/(1-c.before) {
 			f.Severity, f.Cost = finding.Info, 0
 			f.Evidence = slices.Insert(f.Evidence, 0, finding.Sentence("%s times as many tokens of prompts come, which is most of what it computes more", words.ThreeDigits(times)))
