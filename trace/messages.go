@@ -61,6 +61,7 @@ var (
 	LogUptimes        = message("log-uptimes", Notice, "lines say how long the server had run; the last one is taken for {written}, when the file was written", "if the file was copied, its time may be that of the copy: keep logs with stamps, as docker, systemd, and Kubernetes do")
 	EventAges         = message("event-ages", Notice, "events have ages, not times; they count from {written}, when the file was written", "give the events as JSON: `kubectl get events -o json`")
 	LogLineLong       = message("log-line-long", Notice, "a line is longer than {n} MiB; the rest of it was passed over", "nothing: such a line holds a prompt")
+	LogBinary         = message("log-binary", DataLoss, "lines with binary data in place of text: {n%d}; what stood there is lost, the first is here", copyAgain)
 	LogDamaged        = message("log-damaged", DataLoss, "pieces of records cannot be read: several processes wrote over each other", "nothing; SGLang since 2026-02 writes one record after another")
 	RecordBad         = message("record-bad", DataLoss, "lines that are no records, or do not say when a request was, were left out: {n%d}", "look at the file: it may be cut off, or written by another version")
 	RecordTimeless    = message("record-timeless", DataLoss, "records say how long requests took, but not when; left out", "start the server with `--enable-metrics`")

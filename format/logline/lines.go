@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"io"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -14,13 +15,37 @@ import (
 const Longest = 16 << 20
 
 // Read calls do for each line of a file, like [Lines], and closes the file. It reports lines that were too
-// long.
+// long, and those with binary data, of which do gets the text behind that.
 func Read(in io.ReadCloser, name string, diags *trace.Diags, do func(line []byte, n int64)) (size int64, err error) {
-	size, long, err := Lines(in, do)
+	binary, first := 0, int64(0)
+	size, long, err := Lines(in, func(line []byte, n int64) {
+		if bytes.IndexByte(line, 0) >= 0 {
+			if n == 1 { // a log that was emptied while its writer had it open begins with a hole, and nothing is lost
+				line = bytes.TrimLeft(line, "\x00")
+			}
+			if isBinary(line) {
+				if binary++; binary == 1 {
+					first = n
+				}
+				line = line[bytes.LastIndexByte(line, 0)+1:]
+			}
+		}
+		do(line, n)
+	})
+	if binary > 0 {
+		diags.Add(trace.LogBinary.At(trace.Pos{File: name, Line: first, Offset: -1}, binary))
+	}
 	if long > 0 {
 		diags.Add(trace.LogLineLong.Of(name, Longest>>20).Times(long))
 	}
 	return size, cmp.Or(err, in.Close())
+}
+
+// isBinary reports whether a line has a hole, as a file has where a machine lost power or a disk an extent, or other binary data. A single
+// zero in a prompt is neither.
+func isBinary(line []byte) bool {
+	const hole = "\x00\x00\x00\x00\x00\x00\x00\x00"
+	return bytes.Contains(line, []byte(hole)) || bytes.IndexByte(line, 0) >= 0 && !utf8.Valid(line)
 }
 
 // Lines calls do for each line of a log, with its number from 1. It returns the number of bytes, and the number
