@@ -86,24 +86,30 @@ func TestNoTransferWithoutRoom(t *testing.T) {
 	compareCauses(t, "e2e", &a.E2E, &want)
 }
 
-// While the tokenizer of a prefill server is too busy to begin, the decode server waits for the KV cache, but no transfer is slow.
+// While the tokenizer of a prefill server is too busy to begin, the decode server waits for the KV cache, but no transfer is slow,
+// whether the span of the prefill server begins with its turn at the tokenizer, or when the request arrives.
 func TestNoTransferBeforeThePrefillServerBegins(t *testing.T) {
-	var d testset.Dump
-	const id = "00000000000000000000000000000004"
-	call := d.Add(testset.Span{Service: "smg", Trace: id, Name: "http_request", From: 0, To: 100_000, Attrs: testset.Attrs{"module": "smg", "status_code": "200"}})
-	d.AddEvent(0, "Sending concurrent requests", 1000, testset.Attrs{})
-	part := func(role, label, host string, pid int, from, to float64, stages ...testset.Span) {
-		root := testset.Span{Trace: id, Parent: call, Name: role + " Req 4444", From: from, To: to,
-			Attrs: testset.Attrs{"rid": "4444" + role, "module": "sglang::request", "bootstrap_room": "0x44"}}
-		d.Thread(root, d.Add(root), host, label, 0, pid, stages...)
+	for _, begins := range []float64{61_000, 1500} {
+		var d testset.Dump
+		const id = "00000000000000000000000000000004"
+		call := d.Add(testset.Span{Service: "smg", Trace: id, Name: "http_request", From: 0, To: 100_000, Attrs: testset.Attrs{"module": "smg", "status_code": "200"}})
+		d.AddEvent(0, "Sending concurrent requests", 1000, testset.Attrs{})
+		part := func(role, label, host string, pid int, from, to float64, stages ...testset.Span) (testset.Span, string) {
+			root := testset.Span{Trace: id, Parent: call, Name: role + " Req 4444", From: from, To: to,
+				Attrs: testset.Attrs{"rid": "4444" + role, "module": "sglang::request", "bootstrap_room": "0x44"}}
+			at := d.Add(root)
+			d.Thread(root, at, host, label, 0, pid, stages...)
+			return root, at
+		}
+		root, at := part("prefill", "Prefill Scheduler", testset.PrefillHost, 245, begins, 80_000,
+			testset.Span{Name: "prefill_forward", From: 61_000, To: 70_000}, testset.Span{Name: "prefill_transfer_kv_cache", From: 70_000, To: 74_000})
+		d.Thread(root, at, testset.PrefillHost, "PrefillTokenizer", -1, 244, testset.Span{Name: "tokenize", From: 60_500, To: 61_000})
+		part("decode", "Decode Scheduler", testset.DecodeHost, 713, 1000, 100_000,
+			testset.Span{Name: "decode_transferred", From: 1000, To: 74_000}, testset.Span{Name: "decode_forward", From: 74_000, To: 100_000})
+		a := NewAttributor(place.Of(d.Set(t))).All()[0]
+		want := inMicros(map[Cause]int64{Router: 1000, Dispatch: 60_000, Prefill: 9000, Transfer: 4000, Decode: 26_000})
+		compareCauses(t, "e2e", &a.E2E, &want)
 	}
-	part("prefill", "Prefill Scheduler", testset.PrefillHost, 245, 61_000, 80_000,
-		testset.Span{Name: "prefill_forward", From: 61_000, To: 70_000}, testset.Span{Name: "prefill_transfer_kv_cache", From: 70_000, To: 74_000})
-	part("decode", "Decode Scheduler", testset.DecodeHost, 713, 1000, 100_000,
-		testset.Span{Name: "decode_transferred", From: 1000, To: 74_000}, testset.Span{Name: "decode_forward", From: 74_000, To: 100_000})
-	a := NewAttributor(place.Of(d.Set(t))).All()[0]
-	want := inMicros(map[Cause]int64{Router: 1000, Dispatch: 60_000, Prefill: 9000, Transfer: 4000, Decode: 26_000})
-	compareCauses(t, "e2e", &a.E2E, &want)
 }
 
 // If neither steps nor a TTFT show when the first token came, decoding does not count as the first step.

@@ -1,6 +1,7 @@
 package cause
 
 import (
+	"cmp"
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -91,8 +92,9 @@ func (w *Walk) divide(r int, answer *request.Part, outer int) Attribution {
 		if part := &s.Parts[p]; part != answer {
 			beside := w.place(part, false)
 			w.beforeArrival(&beside, &first)
-			if sent != 0 && part.Role == request.Prefill && part.Root != request.None {
-				w.canvas.paint(layerDispatch, sent, part.Start+w.shift(s.ProcOf(part.Root))+beside.nudge)
+			if part.Role == request.Prefill && part.Root != request.None {
+				shift := w.shift(s.ProcOf(part.Root)) + beside.nudge
+				w.canvas.paint(layerDispatch, cmp.Or(sent, part.Start+shift), w.tokenized(part)+shift)
 			}
 			w.paintPart(&beside, false)
 		}
@@ -103,6 +105,16 @@ func (w *Walk) divide(r int, answer *request.Part, outer int) Attribution {
 		w.fillGaps(first.lead, w.shiftOfThread(first.lead)+first.nudge, req.Metrics.Retractions > 0)
 	}
 	return w.out
+}
+
+// tokenized returns when a server began to tokenize the prompt of a part, by its own clock; the part's start if that is unknown.
+func (w *Walk) tokenized(p *request.Part) trace.Time {
+	for _, t := range w.set.ThreadsOf(p) {
+		if stages := w.set.StagesOf(t); len(stages) > 0 && w.set.Row(int(stages[0])).Means == request.Tokenizing {
+			return max(p.Start, w.set.Row(int(stages[0])).Start)
+		}
+	}
+	return p.Start
 }
 
 // siblings returns when servers worked on the other requests of request r's call: several answers to

@@ -192,6 +192,9 @@ func showsIn(seen, load *finding.Finding) bool {
 // rises reports whether the metric of a finding rose.
 func rises(f, _ *finding.Finding) bool { return f.Metric.After > f.Metric.Before }
 
+// falls reports whether the metric of a finding fell.
+func falls(f, _ *finding.Finding) bool { return f.Metric.After < f.Metric.Before }
+
 // isSeen reports whether all users see that something takes longer.
 func isSeen(f *finding.Finding) bool {
 	return f.At.Scope == place.Everywhere && f.Metric.After > f.Metric.Before

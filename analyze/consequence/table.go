@@ -92,7 +92,9 @@ var Known = []finding.Consequence{
 	{Cause: finding.Front, CauseSubkind: serverlimit.Tokenizer, Effect: finding.Tail, Subkinds: []string{cause.Return.String()}}, // answers pass through it, too
 	{Cause: finding.Front, CauseSubkind: serverlimit.Answering, Effect: finding.Tail, Subkinds: []string{cause.Return.String()}},
 	{Cause: finding.Front, Effect: finding.Change, Subkinds: []string{""}, Around: true, Enough: showsIn},
+	{Cause: finding.Front, CauseSubkind: serverlimit.Tokenizer, Effect: finding.Change, Subkinds: []string{""}, Around: true, Enough: falls}, // what follows has less to wait for
 	{Cause: finding.Front, CauseSubkind: serverlimit.Tokenizer, Effect: finding.Load, Subkinds: []string{""}, AtPlaces: true, Around: true, Enough: pastBusy, Costs: true},
+	{Cause: finding.Front, CauseSubkind: serverlimit.Tokenizer, Effect: finding.Transfer, Subkinds: []string{finding.Waits}, Around: true, Enough: rises}, // for what precedes a transfer
 	{Cause: finding.Front, Effect: finding.Common, Subkinds: []string{tail.PlaceSubkind}, SameRequests: true},
 	{Cause: finding.Front, CauseSubkind: serverlimit.Tokenizer, Effect: finding.Common, Subkinds: []string{tail.PlaceSubkind}, Enough: mostlyOf(cause.Dispatch)},
 	{Cause: finding.Front, CauseSubkind: serverlimit.Answering, Effect: finding.Common, Subkinds: []string{tail.PlaceSubkind}, Enough: mostlyOf(cause.Return)},
