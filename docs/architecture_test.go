@@ -34,9 +34,9 @@ var (
 	base = []string{"analyze/words", "analyze/distribution", "analyze/table", "analyze/metric", "analyze/place", "analyze/finding", "analyze/document",
 		"analyze/load", "analyze/straggler", "analyze/cause", "analyze/profilewalk", "analyze/replay"}
 	// single packages each answer one question from tables alone; those in asking also use answers of other packages.
-	single = []string{"analyze/requests", "analyze/change/work", "analyze/tail", "analyze/lifecycle", "analyze/caches", "analyze/telemetry", "analyze/kernel", "analyze/gpu", "analyze/rank", "analyze/hang", "analyze/hardware", "analyze/diff/compare", "analyze/diff/setup",
+	single = []string{"analyze/requests", "analyze/change/work", "analyze/transfer", "analyze/lifecycle", "analyze/caches", "analyze/telemetry", "analyze/kernel", "analyze/gpu", "analyze/rank", "analyze/hang", "analyze/hardware", "analyze/diff/compare", "analyze/diff/setup",
 		"analyze/allocations", "analyze/routing", "analyze/inspect"}
-	asking = []string{"analyze/change", "analyze/serverlimit", "analyze/collective", "analyze/host", "analyze/gaps", "analyze/graphs", "analyze/operators", "analyze/gpuloss", "analyze/tokens", "analyze/overtime", "analyze/diff/pace", "analyze/diff/measured", "analyze/diff",
+	asking = []string{"analyze/tail", "analyze/change", "analyze/serverlimit", "analyze/collective", "analyze/host", "analyze/gaps", "analyze/graphs", "analyze/operators", "analyze/gpuloss", "analyze/tokens", "analyze/overtime", "analyze/diff/pace", "analyze/diff/measured", "analyze/diff",
 		"analyze/critical", "analyze/telemetry/failed", "analyze/telemetry/judge", "analyze/telemetry/held", "analyze/telemetry/shown", "analyze/telemetry/slow"}
 	questions = slices.Concat(single, asking)
 	// filled is what the reader of a profiler's format fills and builds on.
@@ -95,6 +95,7 @@ var layers = []layer{
 
 	{of: base, may: reported, chain: true, reason: sees + "; and what reports share is in this order"},
 	{of: single, may: slices.Concat(reported, base), reason: sees + "; and no question needs the answer to another"},
+	{of: []string{"analyze/tail"}, may: slices.Concat(reported, base, []string{"analyze/transfer"}), reason: sees + "; and which transfers are slow is below why requests are"},
 	{of: []string{"analyze/serverlimit"}, may: slices.Concat(reported, base, []string{"analyze/change/work"}), reason: sees + "; and what work usually takes is below what long prompts make it take"},
 	{of: []string{"analyze/change"}, may: slices.Concat(reported, base, []string{"analyze/change/work"}), reason: sees + "; and what work usually takes is below when servers changed"},
 	{of: []string{"analyze/telemetry/failed"}, may: slices.Concat(reported, base, []string{"analyze/telemetry"}), reason: sees + "; of the questions, it needs telemetry (what servers said)"},
@@ -109,7 +110,7 @@ var layers = []layer{
 	{of: []string{"analyze/overtime"}, may: slices.Concat(reported, base, []string{"analyze/gpu", "analyze/operators"}), reason: sees + "; of the questions, it needs gpu (what ran, and in which steps) and operators (how long each call took)"},
 	{of: []string{"analyze/diff/pace"}, may: slices.Concat(reported, base, []string{"analyze/diff/compare"}), reason: sees + "; and how an amount differs between captures is below what steps take"},
 	{of: []string{"analyze/diff/measured"}, may: slices.Concat(reported, base, []string{"analyze/telemetry", "analyze/diff/compare", "analyze/diff/pace"}), reason: sees + "; of the questions, it needs telemetry (what is asked of servers that log), and hands what their steps take to pace"},
-	{of: []string{"analyze/diff"}, may: slices.Concat(reported, base, []string{"analyze/requests", "analyze/change", "analyze/lifecycle", "analyze/serverlimit", "analyze/tail", "analyze/gpu", "analyze/gaps", "analyze/operators", "analyze/overtime", "analyze/diff/compare", "analyze/diff/pace", "analyze/diff/measured", "analyze/diff/setup"}), reason: sees + "; of the questions, it needs requests (what they are divided by), change (which metric changed), lifecycle, serverlimit, and tail (since when something is so) and those whose answers it compares: gpu, gaps, operators, overtime (which watches while gpu measures); and the packages in its folder are below it"},
+	{of: []string{"analyze/diff"}, may: slices.Concat(reported, base, []string{"analyze/requests", "analyze/change", "analyze/lifecycle", "analyze/serverlimit", "analyze/transfer", "analyze/gpu", "analyze/gaps", "analyze/operators", "analyze/overtime", "analyze/diff/compare", "analyze/diff/pace", "analyze/diff/measured", "analyze/diff/setup"}), reason: sees + "; of the questions, it needs requests (what they are divided by), change (which metric changed), lifecycle, serverlimit, and transfer (since when something is so) and those whose answers it compares: gpu, gaps, operators, overtime (which watches while gpu measures); and the packages in its folder are below it"},
 	{of: []string{"analyze/critical"}, may: slices.Concat(reported, base, []string{"analyze/gpu", "analyze/collective", "analyze/gaps"}), reason: sees + "; of the questions, it needs collective (for whom ranks wait), gpu and gaps (what hosts did then)"},
 	{of: []string{"analyze/page/chart"}, may: []string{"analyze/words", "analyze/distribution", "analyze/table", "trace", "internal/..."}, reason: "it draws numbers, and does not know what they are about"},
 	{of: []string{"analyze/consequence", "analyze/finders", "analyze/gate", "analyze/whatif", "analyze/overview", "analyze/page", "analyze/fleet"}, may: slices.Concat(reported, base, questions, []string{"analyze/page/chart"}), chain: true, reason: sees},

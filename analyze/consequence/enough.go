@@ -195,6 +195,16 @@ func rises(f, _ *finding.Finding) bool { return f.Metric.After > f.Metric.Before
 // falls reports whether the metric of a finding fell.
 func falls(f, _ *finding.Finding) bool { return f.Metric.After < f.Metric.Before }
 
+// withMore reports whether all KV transfers take longer while more requests arrive: servers are busy when one is through.
+func withMore(transfers, load *finding.Finding) bool {
+	return transfers.At.Scope == place.Everywhere && !withoutMore(load, transfers)
+}
+
+// withoutMore reports whether a change of the load is something else than more arrivals, which no server brings about.
+func withoutMore(load, _ *finding.Finding) bool {
+	return load.Metric.Name != change.Arrivals || load.Metric.After < load.Metric.Before
+}
+
 // isSeen reports whether all users see that something takes longer.
 func isSeen(f *finding.Finding) bool {
 	return f.At.Scope == place.Everywhere && f.Metric.After > f.Metric.Before

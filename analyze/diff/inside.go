@@ -14,7 +14,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/analyze/serverlimit"
-	"github.com/sgtrace/sgtrace/analyze/tail"
+	"github.com/sgtrace/sgtrace/analyze/transfer"
 	"github.com/sgtrace/sgtrace/internal/changepoint"
 	"github.com/sgtrace/sgtrace/internal/significance"
 	"github.com/sgtrace/sgtrace/request"
@@ -94,8 +94,9 @@ func outside(s *request.Set, peers *place.Groups, changes *change.Changes) (list
 	}
 	found, _ := lifecycle.Find(s).Findings()
 	add(found, finding.Lifecycle, func(f *finding.Finding) bool { return f.Subkind == lifecycle.Hang || f.Subkind == lifecycle.Death })
-	a := tail.New(peers, tail.Options{OnlyTransfers: true})
-	costs := cause.NewCosts(s, a.List, a.Usual)
+	times := cause.NewAttributor(peers).All()
+	cause.SplitSizes(s, times, peers.Len())
+	costs := cause.NewCosts(s, times, cause.UsualOf(times))
 	whatever := func(*finding.Finding) bool { return true }
 	found, _ = serverlimit.FindFront(s).Findings(costs)
 	add(found, finding.Front, whatever)
@@ -103,8 +104,7 @@ func outside(s *request.Set, peers *place.Groups, changes *change.Changes) (list
 	failures, _ := requests.FailureFindings(s)
 	givenUp, _ := requests.GiveUpFindings(s)
 	add(append(failures, givenUp...), finding.Errors, func(f *finding.Finding) bool { f.Confidence = finding.Certain; return true }) // they are counted
-	found, _ = a.TransferFindings(costs)
-	add(found, finding.Transfer, func(f *finding.Finding) bool { return f.Subkind == finding.SlowLink })
+	add(transfer.Find(s, times).Findings(costs), finding.Transfer, func(f *finding.Finding) bool { return f.Subkind == finding.SlowLink })
 	add(changes.Findings(costs), finding.Change, func(f *finding.Finding) bool { return f.Subkind == finding.Stalls && f.Cost >= compare.MinChange })
 	limits := serverlimit.Find(peers.Ranks)
 	found, _ = limits.Findings(costs)

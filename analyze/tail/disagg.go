@@ -11,6 +11,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/transfer"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/internal/order"
@@ -42,17 +43,6 @@ type FirstTokenShare struct {
 	Share, SlowShare float64
 }
 
-// disaggregated reports whether a was prefilled on one server and decoded on another, and the time to its first token
-// is known.
-func (t *Tail) disaggregated(a *cause.Attribution) bool {
-	prefill, decode := false, false
-	for _, p := range t.set.PartsOf(&t.set.Requests[a.Request]) {
-		prefill = prefill || t.set.Parts[p].Role == request.Prefill
-		decode = decode || t.set.Parts[p].Role == request.Decode
-	}
-	return prefill && decode && a.First.Total() > 0
-}
-
 func (t *Tail) disaggregation() *Disaggregation {
 	type first struct {
 		of    *cause.Attribution
@@ -60,7 +50,7 @@ func (t *Tail) disaggregation() *Disaggregation {
 	}
 	var list []first
 	for i := range cause.Each(t.List) {
-		if a := &t.List[i]; t.disaggregated(a) {
+		if a := &t.List[i]; transfer.Disaggregated(t.set, a) {
 			list = append(list, first{a, a.First.Total()})
 		}
 	}

@@ -3,7 +3,6 @@ package tail
 import (
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/cause"
 	"github.com/sgtrace/sgtrace/analyze/finding"
@@ -40,45 +39,7 @@ func kindOf(c cause.Cause) finding.Kind {
 // TransferFindings returns whether KV transfers are slow, and whether there are enough of them to say so.
 func (t *Tail) TransferFindings(b *cause.Costs) ([]finding.Finding, finding.Check) {
 	check := t.judgedSides("KV transfers", "KV transfer")
-	x := t.Transfers
-	if x == nil || len(x.Slow) == 0 {
-		return nil, check
-	}
-	worst := slices.MaxFunc(x.Pairs, func(p, q TransferPair) int { return p.Slow - q.Slow })
-	from, to := t.rankName(worst.From), t.rankName(worst.To)
-	evidence := finding.Sentence("%d of the slow ones go from %s to %s", worst.Slow, from, to)
-	pair, where := "", x.Where.nearlyAll()
-	there, elsewhere := x.to(worst.To)
-	const apart = 5 // times the share of slow transfers elsewhere
-	at := request.None
-	switch slow := float64(len(x.Slow)); {
-	case float64(worst.Slow) >= nearlyAll*slow && 2*worst.N <= x.N:
-		pair = fmt.Sprintf("%d of %d slow KV transfers go from %s to %s", worst.Slow, len(x.Slow), from, to)
-		where = fmt.Sprintf("; %d of them go from %s to %s", worst.Slow, from, to)
-	case float64(there.Slow) >= nearlyAll*slow && where == "" && elsewhere.N >= finding.FewCompared && there.share() >= apart*elsewhere.share(): // whoever the sender is: the receiver's link
-		where, at = fmt.Sprintf("; %d of them go to %s, from all of the prefill ranks", there.Slow, to), int(worst.To)
-		evidence = finding.Sentence("%d of the %s to %s are slow, and %d of the %d to the others",
-			there.Slow, words.Counted(there.N, "KV transfer"), to, elsewhere.Slow, elsewhere.N)
-	}
-	f := t.finding(cause.Transfer, x.Where, b.Beyond(x.requests(), cause.Transfer), x.Verdict()+where)
-	if pair != "" && x.Since != 0 { // a slow link with an onset explains what takes longer from then on
-		f.Subkind = finding.SlowLink
-		f.Text = fmt.Sprintf("KV transfers from %s to %s are slow%s: %d of %d take %s; the median of all is %s", from, to, x.since(), worst.Slow, worst.N, x.took(), words.Nearly(x.Median))
-		pair = fmt.Sprintf("KV transfers from %s to %s are slow", from, to)
-	}
-	if at != request.None {
-		f.At = t.placeOf(int32(at))
-	}
-	f.Brief, f.Since, f.Until = pair, x.Since, x.Until
-	f.Affected = finding.AffectedOf(t.set, x.requests())
-	f.Show = showTable("slowtransfers")
-	f.Metric = finding.Metric{Name: "longest KV transfer", Unit: table.Duration, Before: float64(x.Median), After: float64(x.Longest)}
-	f.Evidence = []finding.Evidence{evidence.In("transfers", finding.Row("from", from, "to", to), "slow", float64(worst.Slow))}
-	found := b.Price([]finding.Finding{f})
-	if len(x.Slow) < finding.FewDelayed && found[0].Cost < 1.0/finding.DelayedOneIn {
-		return nil, check // a link is busy now and then
-	}
-	return found, check
+	return t.Transfers.Findings(b), check
 }
 
 // showTable returns the arguments that show one table of the tail.

@@ -35,10 +35,7 @@ func (t *Tail) Reports() []*table.Table {
 		out = append(out, t.firstTokenReport(d), t.sidesReport(d))
 	}
 	if x := t.Transfers; x != nil {
-		out = append(out, t.transfersReport())
-		if len(x.Slow) > 0 {
-			out = append(out, t.slowTransfersReport())
-		}
+		out = append(out, x.Tables()...)
 	}
 	return out
 }

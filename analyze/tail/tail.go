@@ -13,6 +13,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/metric"
 	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/analyze/transfer"
 	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/request"
@@ -50,19 +51,17 @@ type Options struct {
 	Metrics []*metric.Metric // nil is Metrics
 	Slowest int              // number of requests listed per metric; 0 is 10
 	All     bool             // every cause has a row; else minor causes share one
-	// OnlyTransfers skips everything that [Tail.TransferFindings] does not need.
-	OnlyTransfers bool
 }
 
 // A Tail explains why the slow requests of a set are slow: how they differ, cause by cause, from those around the
 // median, and which of them something delayed.
 type Tail struct {
 	Options        Options
-	Comparisons    []*Comparison   // one per metric
-	Delays         *Delays         // nil if there are too few requests
-	Disaggregation *Disaggregation // nil without prefill/decode disaggregation
-	Transfers      *Transfers      // nil if there are too few KV transfers
-	Stalls         *Stalls         // nil if no gaps between tokens were compared
+	Comparisons    []*Comparison       // one per metric
+	Delays         *Delays             // nil if there are too few requests
+	Disaggregation *Disaggregation     // nil without prefill/decode disaggregation
+	Transfers      *transfer.Transfers // nil if there are too few KV transfers
+	Stalls         *Stalls             // nil if no gaps between tokens were compared
 	Common         *Traits
 	// Sizes is how long prefill and decode usually take by number of tokens.
 	Sizes cause.Sizes
@@ -106,15 +105,11 @@ func New(peers *place.Groups, o Options) *Tail {
 	t.Usual = cause.UsualOf(t.List) // after SplitSizes, which changes them
 	t.oneHome = oneHomes(t.List)
 	t.Comparisons = make([]*Comparison, len(o.Metrics))
-	if o.OnlyTransfers {
-		t.Transfers = t.transfers()
-		return t
-	}
 	steps := []func(){
 		func() { t.Delays = t.delays() },
 		func() { t.Disaggregation = t.disaggregation() },
 		func() { t.Common = findTraits(s, t.List, peers) },
-		func() { t.Transfers = t.transfers() },
+		func() { t.Transfers = transfer.Find(s, t.List) },
 		func() { t.Unanswered = a.Unanswered(&t.Sizes) },
 	}
 	for i, m := range o.Metrics {

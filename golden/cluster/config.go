@@ -75,6 +75,7 @@ type Costs struct {
 	Prefill, PerToken       time.Duration // a prefill, and each of its tokens
 	Decode, PerJob, PerKV   time.Duration // a decode step, each of its requests, and each 1000 tokens of their KV
 	Transfer, TransferPerKV time.Duration // of KV, and of 1000 tokens of it
+	InTurn                  bool          // a prefill server sends the KV of one request after the other
 }
 
 // Models that a pool may have.

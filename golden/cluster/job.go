@@ -112,6 +112,10 @@ func (j *job) transfer() {
 	takes := float64(c.Transfer) + float64(c.TransferPerKV)*float64(j.req.Prompt)/1000
 	takes *= 1 + 0.2*float64(j.req.draws.between(0, 1000))/1000
 	t := h.TransferStart + int64(takes)
+	if c.InTurn {
+		t = max(t, j.server.sending+int64(takes))
+		j.server.sending = t
+	}
 	for _, slow := range s.slowWay {
 		t += slow(j.server, j.peer.server)
 	}

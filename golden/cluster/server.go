@@ -32,6 +32,7 @@ type server struct {
 	jobs         []*job  // of its current life, not ended
 	tokenizing   int64   // until when the tokenizer is busy
 	slow         float64 // factor of tokenizing
+	sending      int64   // until when its link is busy
 	late         int64   // additional ns from the last step until the response is sent
 
 	busy      bool
