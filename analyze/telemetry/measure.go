@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"cmp"
+	"iter"
 	"math"
 	"slices"
 	"strings"
@@ -251,7 +252,7 @@ func (l *Logged) measureRanks(opt Options) {
 	for i := range l.Ranks {
 		r := &l.Ranks[i]
 		r.TakenIn = sync.OnceValues(func() (seqs, tokens []float64) { return l.takenIn(r) })
-		r.Holds = sync.OnceValues(r.poolSize)
+		r.Holds = sync.OnceValues(func() (least, most float64) { return l.poolSize(r) })
 		r.Took = sync.OnceValue(func() float64 { return order.SumRows(r.Stretches, func(x *Stretch) float64 { return x.Token }) })
 		if m, own := l.MeterOf(r); own && r.Scraped && !r.Has(series.Generation) {
 			r.Stretches = l.countedStretches(m)
@@ -385,15 +386,42 @@ func (r *Rank) Pool() string {
 	return "KV cache"
 }
 
-// poolSize returns bounds on the size of a rank's KV cache, in thousands of tokens, from the number of tokens in it
-// and the usage in whole percent.
-func (r *Rank) poolSize() (least, most float64) {
+// poolSize returns bounds on the size of a rank's KV cache, in thousands of tokens, from the most tokens in it and the usage in whole percent
+// at that moment. Lines of prefills have only the usage, so its highest value may be of another moment.
+func (l *Logged) poolSize(r *Rank) (least, most float64) {
 	const half = 0.5 // of a percent
-	kv, usage := r.Most(series.KVTokens), r.Most(series.KVUsage)
-	if !(usage > half) || !(kv > 0) {
+	var kv series.Sample
+	usage := math.NaN()
+	for x := range l.samplesOf(r, series.KVTokens) {
+		if x.Value > kv.Value {
+			kv = x
+		}
+	}
+	for x := range l.samplesOf(r, series.KVUsage) {
+		if x.Time == kv.Time && x.Line() == kv.Line() {
+			usage = x.Value
+		}
+	}
+	if !(usage > half) || !(kv.Value > 0) {
 		return 0, math.Inf(1)
 	}
-	return kv / (usage + half) / 10 * 0.95, kv / (usage - half) / 10 * 1.05
+	return kv.Value / (usage + half) / 10 * 0.95, kv.Value / (usage - half) / 10 * 1.05
+}
+
+// samplesOf yields the samples of a rank's metric.
+func (l *Logged) samplesOf(r *Rank, m series.MetricID) iter.Seq[series.Sample] {
+	return func(yield func(series.Sample) bool) {
+		for _, i := range l.byPlace[r.Place] {
+			if s := &l.Set.List[i]; s.Metric != m || s.Label != 0 {
+				continue
+			}
+			for x := range l.Set.Each(i) {
+				if l.Opt.Inside(x.Time) && !yield(x) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // Zero returns v, or 0 if it is unknown.

@@ -166,8 +166,10 @@ func imbalance(l *telemetry.Logged, ranks []*telemetry.Rank) (f finding.Finding,
 				return f, false // it is only slower
 			}
 		}
-	} else if len(peers(l, r)) > 0 && isSlow(l, r) {
+	} else if len(peers(l, r)) > 0 && (isSlow(l, r) || len(longerForSame(l, r)) > 0) {
 		return f, false
+	} else if own, all := arrived(l, ranks, worst, buckets[from:to]); all > 0 && own*n <= judge.MuchMore*all {
+		return f, false // each request stays longer there, for which other findings have the reason
 	}
 	what := "running requests"
 	if r.Where.Role == request.Prefill {

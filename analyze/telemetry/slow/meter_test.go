@@ -88,6 +88,11 @@ func TestCountersNameTheirRanks(t *testing.T) {
 				x.token *= 1.7
 			}
 		}), "since 22:23:05, ITL is 25.4 ms on average on DP2, 15 ms before; about as many requests come as before: 2 a second, 2 before", "", ""},
+		{"one engine is much slower", true, later(func(rank int, x *ranksLoad) {
+			if rank == 2 {
+				x.token *= 2.2
+			}
+		}), "since 22:23:05, ITL is 32.9 ms on average on DP2, 15 ms before", "", ""},
 		{"one engine is a little slower", true, later(func(rank int, x *ranksLoad) {
 			if rank == 2 {
 				x.token *= 1.4
@@ -107,6 +112,9 @@ func TestCountersNameTheirRanks(t *testing.T) {
 		}
 		latencies, _ := Latencies(l)
 		demands, _ := Demands(l)
+		if found, _ := Imbalances(l); len(found) > 0 {
+			t.Errorf("%s: %q", test.name, texts(found))
+		}
 		worsened, _ := Worsened(l)
 		for i, want := range [...]string{test.latencies, test.demands, test.worsened} {
 			if got := texts([][]finding.Finding{latencies, demands, worsened}[i]); !strings.HasPrefix(got, want) || want == "" && got != "" {

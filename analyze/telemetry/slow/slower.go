@@ -56,7 +56,7 @@ func Slower(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 		if slices.ContainsFunc(all.slow, func(f finding.Finding) bool {
 			return f.At.Rank == trace.NoRank && f.At.Host == l.Ranks[i].Where.Host && f.At.Role == l.Ranks[i].Where.Role
 		}) {
-			each[i].slow = nil
+			each[i].slow, each[i].slower = nil, nil
 		}
 		check.N += l.Ranks[i].Decodes
 		all.again, all.slow, all.slower = append(all.again, each[i].again...), append(all.slow, each[i].slow...), append(all.slower, each[i].slower...)
