@@ -25,7 +25,8 @@ import (
 //
 // # What is odd
 //
-//   - A table has ages, "2m37s" or "2m37s (x22 over 6m45s)", and no times: they count back from when the file was written.
+//   - A table has ages, "2m37s" or "2m37s (x22 over 6m45s)", and no times: they count back from when the file was written, or from the stamp
+//     that a CI system puts before its lines.
 //   - An event that repeats is one, with a count and its first and last time. Events of events.k8s.io have a series instead.
 //   - OOMKilling, Evicted and NodeNotReady may be of type Normal. No event reports that a pod is healthy again.
 //   - The same event is listed for the pod and, by another controller, for its set.
@@ -53,7 +54,13 @@ var (
 	kinds  = lazyregexp.New(`"kind": ?"(?:Event(?:List)?|Pod)"|"involvedObject": ?\{|"regarding": ?\{`)
 )
 
+// stamped matches the time that a CI system, such as GitHub's, GitLab's, or Jenkins, or kubectl logs --timestamps puts before each line.
+var stamped = lazyregexp.New(`(?m)^\[?(20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z)\]?(?: \d\d[OE][+ ]?)? `)
+
 func isEvents(head []byte) bool {
+	if stamped.Match(head) {
+		head = []byte(stamped.ReplaceAllString(string(head), ""))
+	}
 	if text := bytes.TrimLeft(head, "\xef\xbb\xbf \t\r\n"); len(text) > 0 && text[0] == '{' {
 		return bytes.Contains(head, []byte(`"apiVersion"`)) && (bytes.Contains(head, []byte(`"reason"`)) || bytes.Contains(head, []byte(`"Pod"`))) && kinds.Match(head)
 	}
@@ -79,7 +86,8 @@ type event struct {
 // An eventReader reads one file.
 type eventReader struct {
 	f       *series.Filler
-	written time.Time // when the file was written; ages count from then
+	written time.Time // when the file was written, or the table was printed; ages count from then
+	printed bool      // a stamp says when it was printed
 	n, kept int
 	of      event  // for rows of a table that do not name their object
 	file    string // of the file: the name for events without one
@@ -108,7 +116,7 @@ func indexEvents(in *format.Input, opt *format.Options) (*format.Source, error) 
 	case yamls.Match(head):
 		err = r.yaml(all)
 	default:
-		if err = r.table(all); r.kept > 0 {
+		if err = r.table(all); r.kept > 0 && !r.printed {
 			opt.Diags.Add(trace.EventAges.Of(in.Name, r.written.UTC().Format("2006-01-02 15:04:05")))
 		}
 	}

@@ -34,7 +34,7 @@ func (r *eventReader) table(content io.Reader) error {
 	_, _, err := logline.Lines(content, func(b []byte, n int64) {
 		last = n
 		r.f.Source().Lines = int(n)
-		line := strings.TrimRight(string(b[:min(len(b), 4096)]), "\r ")
+		line := r.unstamped(strings.TrimRight(string(b[:min(len(b), 4096)]), "\r "))
 		r.describedLine(line, n)
 		switch {
 		case header.MatchString(line):
@@ -65,6 +65,18 @@ func (r *eventReader) table(content io.Reader) error {
 		r.describedEnds(last, 0)
 	}
 	return err
+}
+
+// unstamped removes the stamp of a CI system, which says when a table was printed, from a line.
+func (r *eventReader) unstamped(line string) string {
+	m := stamped.FindStringSubmatch(line)
+	if m == nil {
+		return line
+	}
+	if at, err := time.Parse(time.RFC3339Nano, m[1]); err == nil {
+		r.written, r.printed = at, true
+	}
+	return line[len(m[0]):]
 }
 
 // row reads a row of a table: kubectl aligns columns, so that each begins where its title does.

@@ -121,6 +121,19 @@ llm         58s (x2 over 2m22s)    Warning   BackOff    pod/decode-0   Back-off 
 	}
 }
 
+// The stamps of CI systems before the lines of a table say when it was printed, so that its ages are times.
+func TestStampedTable(t *testing.T) {
+	table := []string{"LAST SEEN   TYPE      REASON       OBJECT          MESSAGE", "7m16s       Warning   Unhealthy    pod/decode-0    Readiness probe failed: statuscode: 503"}
+	for _, before := range []string{"2026-03-01T10:41:05.1234567Z ", "2026-03-01T10:41:05.123456Z 00O ", "[2026-03-01T10:41:05.123Z] "} {
+		text := before + "$ kubectl get events\n" + before + table[0] + "\n" + before + table[1] + "\n"
+		set, diags := readEvents(t, text)
+		const want = "10:33:49 /decode-0 1 pod: Unhealthy: Readiness probe failed: statuscode: 503\n"
+		if got := describe(set); !isEvents([]byte(text)) || got != want || len(diags.All()) > 0 {
+			t.Errorf("%s: %q, %v", before, got, diags.All())
+		}
+	}
+}
+
 // kubectl's YAML gives the same as its JSON. The layout is kubectl's: sorted keys, quoted
 // timestamps, and long messages over several lines.
 func TestYAML(t *testing.T) {

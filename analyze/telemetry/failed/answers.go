@@ -201,13 +201,17 @@ type count struct {
 	from, to trace.Time
 }
 
-// counts returns what the counters of each server whose name has an ending counted.
-func counts(l *telemetry.Logged, ending string) []count {
+// counts returns what some counters of each server counted: those with one of these names, which may end in a label.
+func counts(l *telemetry.Logged, names ...string) []count {
 	sums := make([]count, len(l.Set.Servers))
 	begin, _, _ := l.Set.Bounds()
 	for i := range l.Set.List {
 		s := &l.Set.List[i]
-		if m := l.Set.Metric(s.Metric); m.Kind != series.Counter || !strings.HasSuffix(m.Name, ending) {
+		m := l.Set.Metric(s.Metric)
+		if m.Kind != series.Counter || !slices.ContainsFunc(names, func(name string) bool {
+			name, label, labeled := strings.Cut(name, "{")
+			return strings.HasSuffix(m.Name, name) && (!labeled || l.Set.HasLabel(s.Label, label))
+		}) {
 			continue
 		}
 		sum := &sums[l.Set.Places[s.Place].Server]
@@ -225,7 +229,7 @@ func counts(l *telemetry.Logged, ending string) []count {
 // abortions finds servers that aborted more than a few of the requests that they counted, even with a single scrape.
 func abortions(l *telemetry.Logged) []finding.Finding {
 	out := abortedWaiting(l)
-	abortedBy, allOf := counts(l, "num_aborted_requests_total"), counts(l, "num_requests_total")
+	abortedBy, allOf := counts(l, "num_aborted_requests_total", "vllm:request_success_total{finished_reason=abort"), counts(l, "num_requests_total", "vllm:request_success_total")
 	for server := range l.Set.Servers {
 		aborted, all := abortedBy[server], allOf[server]
 		if aborted.n < finding.FewDelayed || finding.DelayedOneIn*aborted.n < all.n || all.n == 0 {

@@ -93,19 +93,29 @@ func every(s, end int) (list []int) {
 // A single scrape reveals a server that aborted requests, if these are more than one in a hundred; one that aborted most is worse.
 func TestOneScrapeOfAborts(t *testing.T) {
 	for aborted, want := range map[float64]string{157: "warning: a aborted 157 requests since it was started, and counts 217 in all, at 22:13:20", 100: "info: a aborted 100 requests since it was started, and counts 217 in all, at 22:13:20", 2: ""} {
-		set := series.New(trace.NewSymbols(), &trace.Diags{})
-		f, p := fillServer(set, 0)
-		for name, n := range map[string]float64{"sglang:num_requests_total": 217, "sglang:num_aborted_requests_total": aborted} {
-			f.Add(f.Series(f.Metric(series.Metric{Name: name, Kind: series.Counter}), p), 1_700_000_000e9, n)
-		}
-		set.Finish(series.Known{})
-		found, _ := Failures(telemetry.Measure(set, telemetry.Options{}))
-		var got string
-		for _, f := range found {
-			got += string(f.Severity) + ": " + f.Text
-		}
-		if got != want {
-			t.Errorf("%g: %q", aborted, got)
+		for _, counters := range []map[string]float64{
+			{"sglang:num_requests_total": 217, "sglang:num_aborted_requests_total": aborted},
+			{"vllm:request_success_total finished_reason=stop": 217 - aborted, "vllm:request_success_total finished_reason=abort": aborted},
+		} {
+			set := series.New(trace.NewSymbols(), &trace.Diags{})
+			f, p := fillServer(set, 0)
+			for name, n := range counters {
+				name, label, _ := strings.Cut(name, " ")
+				x := series.Series{Metric: f.Metric(series.Metric{Name: name, Kind: series.Counter}), Place: p}
+				if label != "" {
+					x.Label = set.Syms.Intern(label)
+				}
+				f.Add(f.SeriesOf(x), 1_700_000_000e9, n)
+			}
+			set.Finish(series.Known{})
+			found, _ := Failures(telemetry.Measure(set, telemetry.Options{}))
+			var got string
+			for _, f := range found {
+				got += string(f.Severity) + ": " + f.Text
+			}
+			if got != want {
+				t.Errorf("%g, %v: %q", aborted, counters, got)
+			}
 		}
 	}
 }
