@@ -192,6 +192,9 @@ func showsIn(seen, load *finding.Finding) bool {
 // rises reports whether the metric of a finding rose.
 func rises(f, _ *finding.Finding) bool { return f.Metric.After > f.Metric.Before }
 
+// riseBoth reports whether the metrics of both findings rose.
+func riseBoth(f, cause *finding.Finding) bool { return rises(f, nil) && rises(cause, nil) }
+
 // falls reports whether the metric of a finding fell.
 func falls(f, _ *finding.Finding) bool { return f.Metric.After < f.Metric.Before }
 

@@ -146,6 +146,8 @@ var Known = []finding.Consequence{
 	{Cause: finding.Slower, Effect: finding.Change, Subkinds: []string{change.Pace}, OnRanks: true, Costs: true},
 	{Cause: finding.Change, CauseSubkind: finding.CachedTokens, Effect: finding.Limit, Subkinds: held.LimitSubkinds, Later: true, Costs: true},
 	{Cause: finding.Change, CauseSubkind: finding.CachedTokens, Effect: finding.Load, Subkinds: []string{finding.Waits}, Later: true, Costs: true},
+	{Cause: finding.Change, CauseSubkind: finding.CachedTokens, Effect: finding.Transfer, Subkinds: []string{finding.Waits}, Around: true, Enough: rises},
+	{Cause: finding.Change, CauseSubkind: change.PromptLength, Effect: finding.Transfer, Subkinds: []string{finding.Waits}, Around: true, Enough: riseBoth},
 	{Cause: finding.Change, CauseSubkind: finding.CachedTokens, Effect: finding.Common, Enough: ofCachedTokens, Costs: true},
 	{Cause: finding.Change, CauseSubkind: finding.CachedTokens, Effect: finding.Load, Subkinds: []string{serverlimit.LongPrompts, finding.LonePrompts}, Enough: ofSameRequests, Costs: true},
 	{Cause: finding.Change, CauseSubkind: finding.CachedTokens, Effect: finding.Slower, Subkinds: []string{""}, Later: true, Enough: ofTokens},

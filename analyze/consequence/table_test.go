@@ -341,6 +341,11 @@ func TestFollowsAtOtherPlaces(t *testing.T) {
 	other := lost
 	other.Metric.Name, other.Text, other.At = series.TransferFailed.String(), "timed out", at(request.Decode, "e")
 	fewer := finding.Finding{Kind: finding.Change, Subkind: finding.CachedTokens, At: at(request.Unified, "a"), Since: 103 * second, Text: "fewer cached", Metric: finding.Metric{Before: 0.8, After: 0.2}}
+	waits := finding.Finding{Kind: finding.Transfer, Subkind: finding.Waits, At: at(request.Decode, "d"), Since: 103 * second, Text: "waits for KV", Metric: finding.Metric{Before: 1, After: 2}}
+	links := finding.Finding{Kind: finding.Transfer, Subkind: finding.SlowLink, Since: 102 * second, Text: "links", Metric: finding.Metric{Before: 1, After: 2}}
+	longer := finding.Finding{Kind: finding.Change, Subkind: change.PromptLength, Since: 100 * second, Text: "longer prompts", Metric: finding.Metric{Before: 1, After: 2}}
+	shorter := longer
+	shorter.Text, shorter.Metric.Before = "shorter prompts", 3
 	for _, x := range []struct {
 		name  string
 		found []finding.Finding
@@ -361,6 +366,12 @@ func TestFollowsAtOtherPlaces(t *testing.T) {
 			{Kind: finding.Lifecycle, Subkind: failed.Stop, At: at(request.Unified, "t"), Since: 301 * second, Text: "was told later"},
 			{Kind: finding.Lifecycle, Subkind: failed.Hang, At: at(request.Unified, "s"), Since: 70 * second, Text: "was busy"},
 			{Kind: finding.Lifecycle, Subkind: failed.Hang, At: at(request.Unified, "t"), Since: 70 * second, Cost: 0.1, Text: "hung"}}, []string{"killed", "was told later", "hung"}},
+		{"prompts became longer", []finding.Finding{longer, waits}, []string{"longer prompts"}},
+		{"prompts became shorter", []finding.Finding{shorter, waits}, []string{"shorter prompts", "waits for KV"}},
+		{"a tokenizer is too busy", []finding.Finding{{Kind: finding.Front, Subkind: serverlimit.Tokenizer, At: at(request.Prefill, "p"), Since: 100 * second, Text: "tokenizer"}, waits,
+			{Kind: finding.Change, At: at(request.Prefill, "p"), Since: 101 * second, Text: "less to wait for", Metric: finding.Metric{Before: 2, After: 1}}}, []string{"tokenizer"}},
+		{"more requests, and all links", []finding.Finding{{Kind: finding.Load, Since: 100 * second, Text: "more", Metric: finding.Metric{Name: change.Arrivals, Before: 1, After: 2}}, links}, []string{"more"}},
+		{"fewer requests, and all links", []finding.Finding{{Kind: finding.Load, Since: 100 * second, Text: "fewer", Metric: finding.Metric{Name: change.Arrivals, Before: 2, After: 1}}, links}, []string{"links"}},
 		{"a router began anew", []finding.Finding{{Kind: finding.Lifecycle, Subkind: failed.Router, Since: 100 * second, Text: "anew"}, fewer}, []string{"anew"}},
 		{"a router began anew later", []finding.Finding{{Kind: finding.Lifecycle, Subkind: failed.Router, Since: 200 * second, Text: "anew"}, fewer}, []string{"anew", "fewer cached"}},
 	} {
