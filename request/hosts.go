@@ -9,10 +9,19 @@ import (
 	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
+// host returns what tells the server of a proc from others: its host, or the name of its service if it records no host, as vLLM.
+func (s *Set) host(proc int) string {
+	p := &s.Procs[proc]
+	if p.Host == "" && p.Label == p.Service && slices.Contains(ServingRoles, p.Role) {
+		return p.Service
+	}
+	return p.Host
+}
+
 // Place returns the place of a proc, from which names of ranks are made.
 func (s *Set) Place(proc int) naming.Place {
 	p := &s.Procs[proc]
-	return naming.Place{Role: p.Role.String(), Host: p.Host, Server: s.Server(proc), Rank: p.Rank}
+	return naming.Place{Role: p.Role.String(), Host: s.host(proc), Server: s.Server(proc), Rank: p.Rank}
 }
 
 // Places returns the places of the ranks: schedulers, or the servers of a role that has none. Other
@@ -26,7 +35,7 @@ func (s *Set) Places() []naming.Place {
 	for i := range s.Procs {
 		p := &s.Procs[i]
 		if places[i] = s.Place(i); !p.Schedules && (schedules[p.Role] || !slices.Contains(ServingRoles, p.Role)) {
-			places[i] = naming.Place{Host: p.Host, Rank: trace.NoRank}
+			places[i] = naming.Place{Host: s.host(i), Rank: trace.NoRank}
 		}
 	}
 	return places
@@ -48,10 +57,10 @@ func (s *Set) ProcName(proc int) string { return s.Names.Process(s.Place(proc), 
 func (s *Set) ProcOn(proc int) string { return s.Names.ProcessOn(s.Place(proc), s.Procs[proc].Label) }
 
 // HostOf names the host of a proc.
-func (s *Set) HostOf(proc int) string { return s.Names.Host(s.Procs[proc].Host) }
+func (s *Set) HostOf(proc int) string { return s.Names.Host(s.host(proc)) }
 
 // ServerOf names the server of a proc: its host, with a number if the host has several.
-func (s *Set) ServerOf(proc int) string { return s.Names.Server(s.Procs[proc].Host, s.Server(proc)) }
+func (s *Set) ServerOf(proc int) string { return s.Names.Server(s.host(proc), s.Server(proc)) }
 
 // HostClocks relate the clocks of a set's hosts. In reports, all times of a clock are moved by one offset,
 // which holds in the middle of the set, so that durations stay as recorded; [HostClocks.Drifted] returns

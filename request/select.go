@@ -296,7 +296,7 @@ func (s *Set) matches(proc int, sel *Selection) bool {
 }
 
 // IsOnHost reports whether text is a prefix of the name or ID of a proc's host.
-func (s *Set) IsOnHost(proc int, text string) bool { return s.Names.IsHost(s.Procs[proc].Host, text) }
+func (s *Set) IsOnHost(proc int, text string) bool { return s.Names.IsHost(s.host(proc), text) }
 
 // IsRank reports whether a proc is a wanted rank.
 func (s *Set) IsRank(proc int, w naming.Want) bool { return s.Names.Is(s.Place(proc), w) }

@@ -9,7 +9,6 @@ import (
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
-	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
 // How long a server with something to do must show no sign for that to be more than a pause: longer
@@ -187,7 +186,7 @@ func (o *observer) deaths(hangs []end) (list []end) {
 // isRemnant reports whether a server consists only of rows without a host, while others of its role
 // have hosts: rows that a process left behind when it died, which is reported for its host.
 func (o *observer) isRemnant(x *server) bool {
-	return x.at.Host == naming.Unknown && slices.ContainsFunc(o.servers, func(s *server) bool { return s.role == x.role && s.at.Host != naming.Unknown })
+	return x.stray && slices.ContainsFunc(o.servers, func(s *server) bool { return s.role == x.role && !s.stray })
 }
 
 // death judges one life.

@@ -15,6 +15,7 @@ import (
 type server struct {
 	at    place.Location // all of its ranks
 	host  string
+	stray bool // its rows have no host
 	role  request.Role
 	lives []*life // in order
 }
@@ -155,7 +156,7 @@ func (o *observer) findLives() {
 		procs := of.List[i]
 		at := place.NewLocation(s, procs[0]).Team()
 		at.Rank.DP = -1
-		x := &server{at: at, host: s.HostOf(procs[0]), role: key.role}
+		x := &server{at: at, host: s.HostOf(procs[0]), stray: s.Procs[procs[0]].Host == "", role: key.role}
 		o.servers = append(o.servers, x)
 		slices.SortStableFunc(procs, func(p, q int) int { return cmp.Compare(first[p], first[q]) })
 		o.divide(x, procs, first, last)

@@ -30,6 +30,9 @@ func TestServersOfStagesOnly(t *testing.T) {
 		if got, want := ranks.Places[rank].String(), fmt.Sprint("vllm-", (n-1)%2); got != want {
 			t.Errorf("part %d is on %q, want %q", n, got, want)
 		}
+		if at, want := ranks.Places[rank], fmt.Sprint("vllm-", (n-1)%2); at.ServerName() != want || at.DP() != "unified ("+want+")" { // the service is all that is known
+			t.Errorf("part %d is on %q, %q, want %q", n, at.ServerName(), at.DP(), want)
+		}
 	}
 }
 

@@ -205,7 +205,7 @@ func (c *collector) places() {
 		return c.set.RankName(int(proc))
 	}
 	host := func(proc int32) string {
-		if proc == request.None {
+		if proc == request.None || c.set.Procs[proc].Host == "" {
 			return ""
 		}
 		return c.set.HostOf(int(proc))

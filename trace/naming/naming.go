@@ -202,8 +202,12 @@ func (n *Names) Process(p Place, label string) string {
 }
 
 // ProcessOn is Process followed by the server in parentheses, "PrefillTokenizer (node7)": for a rank if its
-// name is not unique, and for any other process if the server is known.
+// name is not unique, and for any other process if the server is known. A process that only its service tells from others is
+// that server, "vllm-1".
 func (n *Names) ProcessOn(p Place, label string) string {
+	if p.Rank == trace.NoRank && p.Host != "" && p.Host == label {
+		return n.Server(p.Host, p.Server)
+	}
 	on := n.where(p)
 	if p.Rank == trace.NoRank && p.Host != "" {
 		on = "(" + n.Server(p.Host, p.Server) + ")"
