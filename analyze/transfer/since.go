@@ -54,9 +54,9 @@ func (x *Transfers) findSlower(all []moved, in stretch) bool {
 	by, sums := map[ranks][]float64{}, map[int]int64{}
 	for i := in.from; i < in.to; i++ {
 		m := &all[i]
-		key := ranks{m.of.Prefill, m.of.Answer}
+		key := ranks{m.from, m.to}
 		ratios, by[key] = append(ratios, m.ratio()), append(by[key], m.ratio())
-		sums[m.of.Request] = max(0, m.took-m.expects)
+		sums[m.request] = max(0, m.took-m.expects)
 	}
 	times := order.Median(ratios)
 	for _, of := range by {
@@ -66,7 +66,7 @@ func (x *Transfers) findSlower(all []moved, in stretch) bool {
 	}
 	took := func(list []moved) int64 { return median(list, func(m *moved) int64 { return m.took }) }
 	before, after := took(all[:in.from]), took(all[in.from:in.to])
-	if after-before < median(all[in.from:in.to], func(m *moved) int64 { return x.set.Requests[m.of.Request].Metrics.TPOT }) {
+	if after-before < median(all[in.from:in.to], func(m *moved) int64 { return x.set.Requests[m.request].Metrics.TPOT }) {
 		return false
 	}
 	x.Slower = &Slower{times, before, after, sums}

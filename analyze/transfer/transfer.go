@@ -62,8 +62,10 @@ type Slow struct {
 
 // A moved is the KV transfer of a request.
 type moved struct {
-	of            *cause.Attribution
+	request       int
+	from, to      int32      // lead ranks, indexes into Set.Procs
 	at            trace.Time // start of the request
+	first         int64      // ns until its first token
 	begins, ends  trace.Time // of sending, by the clock of the prefill server; both 0 if unknown
 	tokens        int64
 	took, expects int64 // ns: what it took according to both ends, as either may be busy when it is through; and what sizes explain
@@ -103,7 +105,7 @@ func collect(s *request.Set, list []cause.Attribution) (all []moved) {
 			continue
 		}
 		r := &s.Requests[a.Request]
-		m := moved{of: a, at: r.Start, tokens: max(0, r.Metrics.PromptTokens), took: a.First[cause.Transfer]}
+		m := moved{request: a.Request, from: a.Prefill, to: a.Answer, at: r.Start, first: a.First.Total(), tokens: max(0, r.Metrics.PromptTokens), took: a.First[cause.Transfer]}
 		for _, p := range s.PartsOf(r) {
 			if s.Parts[p].Role != request.Prefill {
 				continue
@@ -148,11 +150,11 @@ func (x *Transfers) fit(usual, all []moved) {
 		if m.ends == 0 {
 			continue
 		}
-		l := links[m.of.Prefill]
+		l := links[m.from]
 		m.expects += int64(max(0, l.free-m.begins))
 		l.ended = max(l.ended, m.ends)
 		l.free = min(m.begins+trace.Time(m.expects), l.ended)
-		links[m.of.Prefill] = l
+		links[m.from] = l
 	}
 }
 
@@ -164,7 +166,7 @@ func (x *Transfers) setLimit(usual []moved) {
 	for i, ns := range beyond {
 		beyond[i] = max(ns-middle, middle-ns)
 	}
-	x.Limit = max(deviations*distribution.LowerMedian(beyond), median(usual, func(m *moved) int64 { return m.of.First.Total() }))
+	x.Limit = max(deviations*distribution.LowerMedian(beyond), median(usual, func(m *moved) int64 { return m.first }))
 }
 
 func (x *Transfers) isSlow(m *moved) bool { return m.took-m.expects >= x.Limit }
@@ -175,7 +177,7 @@ func (x *Transfers) group(all []moved) {
 	pairs, took, by := map[ranks]*Pair{}, map[ranks][]int64{}, map[int32]int64{}
 	for i := range all {
 		m := &all[i]
-		key := ranks{m.of.Prefill, m.of.Answer}
+		key := ranks{m.from, m.to}
 		p := order.Memo(pairs, key, func() *Pair { return &Pair{From: key.from, To: key.to} })
 		took[key] = append(took[key], m.took)
 		if !x.isSlow(m) {
@@ -185,7 +187,7 @@ func (x *Transfers) group(all []moved) {
 			x.Least = m.took
 		}
 		x.Longest = max(x.Longest, m.took)
-		x.Slow = append(x.Slow, Slow{m.of.Request, key.from, key.to, m.took, m.took - m.expects})
+		x.Slow = append(x.Slow, Slow{m.request, key.from, key.to, m.took, m.took - m.expects})
 		by[key.from] += m.took
 	}
 	slices.SortStableFunc(x.Slow, func(p, q Slow) int { return slices.Compare([]int32{p.From, p.To}, []int32{q.From, q.To}) })
