@@ -254,7 +254,10 @@ func (l *Logged) measureRanks(opt Options) {
 		r.TakenIn = sync.OnceValues(func() (seqs, tokens []float64) { return l.takenIn(r) })
 		r.Holds = sync.OnceValues(func() (least, most float64) { return l.poolSize(r) })
 		r.Took = sync.OnceValue(func() float64 { return order.SumRows(r.Stretches, func(x *Stretch) float64 { return x.Token }) })
-		if m, own := l.MeterOf(r); own && r.Scraped && !r.Has(series.Generation) {
+		if !r.Scraped || r.Has(series.Generation) {
+			continue
+		}
+		if m, own := l.MeterOf(r); own {
 			r.Stretches = l.countedStretches(m)
 		}
 	}

@@ -58,9 +58,6 @@ var (
 var stamped = lazyregexp.New(`(?m)^\[?(20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z)\]?(?: \d\d[OE][+ ]?)? `)
 
 func isEvents(head []byte) bool {
-	if stamped.Match(head) {
-		head = []byte(stamped.ReplaceAllString(string(head), ""))
-	}
 	if text := bytes.TrimLeft(head, "\xef\xbb\xbf \t\r\n"); len(text) > 0 && text[0] == '{' {
 		return bytes.Contains(head, []byte(`"apiVersion"`)) && (bytes.Contains(head, []byte(`"reason"`)) || bytes.Contains(head, []byte(`"Pod"`))) && kinds.Match(head)
 	}
@@ -70,7 +67,13 @@ func isEvents(head []byte) bool {
 	if (bytes.Contains(head, []byte("Warning  ")) || bytes.Contains(head, []byte("Normal  "))) && bare.Match(head) {
 		return !logs.Match(head)
 	}
-	return slices.ContainsFunc([]string{"REASON", "Reason", "RESTARTS"}, func(word string) bool { return bytes.Contains(head, []byte(word)) }) && header.Match(head) && !logs.Match(head)
+	if !slices.ContainsFunc([]string{"REASON", "Reason", "RESTARTS"}, func(word string) bool { return bytes.Contains(head, []byte(word)) }) {
+		return false // as of most files, for which expressions take long
+	}
+	if stamped.Match(head) {
+		head = []byte(stamped.ReplaceAllString(string(head), ""))
+	}
+	return header.Match(head) && !logs.Match(head)
 }
 
 // An event is an event in any of the forms.
