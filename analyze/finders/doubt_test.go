@@ -75,22 +75,28 @@ func TestLostEventsOfOneRun(t *testing.T) {
 	}
 }
 
-// If work of a rank is missing in a recording, idle time is only likely. Other findings stay certain.
+// If work of a rank is missing in a recording, idle time is only likely, and so is that nothing hides copies or communication: the
+// missing work may have. Other findings stay certain.
 func TestLostWorkIsNoIdleTime(t *testing.T) {
 	for _, test := range []struct {
 		cuts    []gpu.Cut
 		from    trace.Time
 		subkind string
+		metric  string
 		want    finding.Confidence
 	}{
-		{[]gpu.Cut{{Rank: "TP2"}}, 0, gpuloss.HostSubkind, finding.Likely},
-		{[]gpu.Cut{{Rank: "TP2"}}, 0, "copies", finding.Certain},
-		{[]gpu.Cut{{Rank: "TP2"}}, 5, gpuloss.HostSubkind, finding.Certain},
-		{nil, 0, gpuloss.HostSubkind, finding.Certain},
+		{[]gpu.Cut{{Rank: "TP2"}}, 0, gpuloss.HostSubkind, gpuloss.IdleMetric, finding.Likely},
+		{[]gpu.Cut{{Rank: "TP2"}}, 0, "copies", "exposed copies in the run of 2052-02-21 23:59:59", finding.Likely},
+		{[]gpu.Cut{{Rank: "TP2"}}, 0, "communication", gpuloss.ExposedMetric + " in decode", finding.Likely},
+		{[]gpu.Cut{{Rank: "TP2"}}, 0, gpuloss.WaitSubkind, gpuloss.WaitMetric, finding.Certain},
+		{[]gpu.Cut{{Rank: "TP2"}}, 5, gpuloss.HostSubkind, gpuloss.IdleMetric, finding.Certain},
+		{[]gpu.Cut{{Rank: "TP2"}}, 5, "copies", "exposed copies", finding.Certain},
+		{nil, 0, gpuloss.HostSubkind, gpuloss.IdleMetric, finding.Certain},
+		{nil, 0, "copies", "exposed copies", finding.Certain},
 	} {
 		m := Measured{GPUs: &gpu.GPUs{Cuts: test.cuts}}
 		m.Of.Devices.From = test.from
-		f := finding.Finding{Kind: finding.GPU, Subkind: test.subkind, CostBasis: finding.GPUTime, Confidence: finding.Certain, Evidence: []finding.Evidence{finding.Sentence("idle by reason")}}
+		f := finding.Finding{Kind: finding.GPU, Subkind: test.subkind, Metric: finding.Metric{Name: test.metric}, CostBasis: finding.GPUTime, Confidence: finding.Certain, Evidence: []finding.Evidence{finding.Sentence("idle by reason")}}
 		m.doubt(&f)
 		if f.Confidence != test.want || (len(f.Evidence) == 2) != (test.want == finding.Likely) {
 			t.Errorf("%+v: %+v", test, f)

@@ -162,11 +162,16 @@ func (m *Measured) doubt(f *finding.Finding) {
 	if f.CostBasis != finding.GPUTime {
 		return
 	}
-	if gpuloss.AboutIdle(f) {
-		if lost := m.lostWork(); len(lost) > 0 {
-			f.Confidence = finding.Likely
-			f.Evidence = slices.Insert(f.Evidence, min(1, len(f.Evidence)), finding.Sentence("work of %s is missing, which looks like idle time", strings.Join(lost, ", ")))
-		}
+	looks := ""
+	switch {
+	case gpuloss.AboutIdle(f):
+		looks = "which looks like idle time"
+	case gpuloss.AboutExposed(f):
+		looks = "and may have run at the same time"
+	}
+	if lost := m.lostWork(); looks != "" && len(lost) > 0 {
+		f.Confidence = finding.Likely
+		f.Evidence = slices.Insert(f.Evidence, min(1, len(f.Evidence)), finding.Sentence("work of %s is missing, %s", strings.Join(lost, ", "), looks))
 	}
 	if m.Of.Diags == nil {
 		return

@@ -103,6 +103,9 @@ func MinExposed(g *gpu.GPUs) float64 {
 // decode" follows.
 const ExposedMetric = "exposed communication"
 
+// copiesMetric is the metric of findings about copies while no kernel runs. For one of several runs, its time follows.
+const copiesMetric = "exposed copies"
+
 // exposureFinding says how much communication nothing hides.
 func exposureFinding(g *gpu.GPUs, t *gpuTime) finding.Finding {
 	share := t.part(t.comm)
@@ -132,9 +135,12 @@ func ExposedCopies(g *gpu.GPUs) ([]finding.Finding, finding.Check) {
 	text := fmt.Sprintf("%s %.0f %% of the time%s copying memory while no kernel runs (normal in serving: under 5 %%)", GPUsSpend(g), 100*share, outlier(g, copied))
 	if !slices.ContainsFunc(g.GPUs, func(d gpu.GPU) bool { return d.Kernels > 0 }) {
 		text = "no kernel was recorded: " + devices(g) + " only copied or filled memory"
+		if len(g.Cuts) > 0 {
+			text = fmt.Sprintf("no kernel was recorded, though calls launched some: %s %.0f %% of the time copying or filling memory", GPUsSpend(g), 100*share)
+		}
 	}
 	evidence := append(largestCopies(g), spread(g, "exposed_copy_ns", copied))
-	return []finding.Finding{shareFinding("copies", "exposed copies", share, text, evidence...)}, check
+	return []finding.Finding{shareFinding("copies", copiesMetric, share, text, evidence...)}, check
 }
 
 // shareFinding returns a finding about a share of GPU time. It drops empty evidence.
@@ -206,6 +212,11 @@ func AboutIdle(f *finding.Finding) bool {
 		return f.Kind == finding.GPU
 	}
 	return false
+}
+
+// AboutExposed reports whether a finding says that no other work hides communication or copies.
+func AboutExposed(f *finding.Finding) bool {
+	return f.Kind == finding.GPU && (strings.HasPrefix(f.Metric.Name, ExposedMetric) || strings.HasPrefix(f.Metric.Name, copiesMetric))
 }
 
 // idleFinding says why devices are idle.

@@ -297,3 +297,16 @@ func TestNearlyAllIdle(t *testing.T) {
 		t.Errorf("%+v", found)
 	}
 }
+
+// Devices without kernels only copied, unless calls launched kernels that were not recorded.
+func TestCopiesWithoutKernels(t *testing.T) {
+	for want, cuts := range map[string][]gpu.Cut{
+		"no kernel was recorded: the GPU only copied or filled memory":                                                  nil,
+		"no kernel was recorded, though calls launched some: the GPU spends 97 % of the time copying or filling memory": {{Rank: "TP0"}},
+	} {
+		found, _ := ExposedCopies(&gpu.GPUs{GPUs: []gpu.GPU{gpuOf(0, 97, nil)}, Cuts: cuts})
+		if len(found) != 1 || found[0].Text != want || !AboutExposed(&finding.Finding{Kind: finding.GPU, Metric: found[0].Metric}) {
+			t.Errorf("%+v, want %s", found, want)
+		}
+	}
+}
