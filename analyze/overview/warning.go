@@ -51,6 +51,9 @@ func (o *Overview) warnings() []document.Warning {
 		if o.Collectives != nil {
 			d = append(d, lossWarnings(o.Collectives, o.GPUs)...)
 		}
+		if o.GPUs.Ran() && o.Devices.From == 0 && o.Devices.To == 0 {
+			d = append(d, hostOnlyWarnings(o.Profiles, o.GPUs)...)
+		}
 	}
 	slices.SortStableFunc(d, func(x, y document.Warning) int { return cmp.Compare(y.Severity, x.Severity) })
 	return d
@@ -438,4 +441,37 @@ func lossWarnings(c *collective.Collectives, g *gpu.GPUs) (d []document.Warning)
 		}
 	}
 	return d
+}
+
+// hostOnlyWarnings are about ranks of which only the host was recorded, while devices of others were. Profilers write kernels
+// last, so a file that was cut off may have none, and tables of devices leave its rank out.
+func hostOnlyWarnings(set *profile.Set, g *gpu.GPUs) []document.Warning {
+	silent := map[int32]bool{}
+	for i, number := range set.Numbers {
+		if number >= 0 && !slices.ContainsFunc(g.GPUs, func(d gpu.GPU) bool { return d.RankIndex == int32(i) }) {
+			silent[int32(i)] = true
+		}
+	}
+	var hosts []int32
+	for _, s := range set.Streams {
+		if len(silent) == 0 {
+			break
+		}
+		s.Frames(func(f *profile.Frame) bool {
+			if silent[f.Rank] {
+				hosts = append(hosts, f.Rank)
+				delete(silent, f.Rank)
+			}
+			return len(silent) > 0
+		})
+	}
+	slices.Sort(hosts)
+	ranks := order.EachRow(hosts, func(i *int32) string { return set.Ranks[*i] })
+	switch len(ranks) {
+	case 0:
+		return nil
+	case 1:
+		return []document.Warning{notice(fmt.Sprintf("the capture of %s has no kernels or copies, unlike those of other ranks: what its GPU did is not known", ranks[0]))}
+	}
+	return []document.Warning{notice(fmt.Sprintf("the captures of %s have no kernels or copies, unlike those of other ranks: what their GPUs did is not known", words.Some(ranks, 4)))}
 }

@@ -39,6 +39,33 @@ func TestAbsenceWarnings(t *testing.T) {
 	}
 }
 
+// Ranks whose captures lack kernels are named if the host was recorded; processes that are not ranks are not.
+func TestRanksWithoutKernels(t *testing.T) {
+	g := &gpu.GPUs{GPUs: []gpu.GPU{{Rank: "TP0", RankIndex: 0, Rows: 9, Called: 9}}}
+	for _, c := range []struct {
+		hosts []int32 // indices of the ranks with operators
+		want  string
+	}{
+		{nil, ""}, {[]int32{0, 0}, ""}, {[]int32{3}, ""},
+		{[]int32{0, 1, 1}, "the capture of TP1 has no kernels or copies, unlike those of other ranks: what its GPU did is not known"},
+		{[]int32{2, 1}, "the captures of TP1, TP2 have no kernels or copies, unlike those of other ranks: what their GPUs did is not known"},
+	} {
+		s := &testset.RowStream{}
+		for _, rank := range c.hosts {
+			s.FrameRows = append(s.FrameRows, profile.Frame{Event: profile.Event{Rank: rank}})
+		}
+		set := testset.SetOf(trace.NewSymbols(), []string{"TP0", "TP1", "TP2", "tokenizer"}, s)
+		set.Numbers = []int32{0, 1, 2, -1}
+		var text string
+		for _, w := range hostOnlyWarnings(set, g) {
+			text += w.Text
+		}
+		if text != c.want {
+			t.Errorf("%v: %q, want %q", c.hosts, text, c.want)
+		}
+	}
+}
+
 // Captures of several runs are listed separately, and clocks with another epoch are pointed out.
 func TestCapturesOfSeveralRuns(t *testing.T) {
 	second := trace.Time(time.Second)
