@@ -35,22 +35,22 @@ type savings struct {
 	cut    []trace.Time // starts of aborted requests, whose answers might have had any length
 }
 
-// A saving is the value of one request, n of all, which is about the time from at to until.
+// A saving is the value of one request, n of all, which is about the time from at to until. The request has its first token at first.
 type saving struct {
-	at, until trace.Time
-	n, all    int64
+	at, first, until trace.Time
+	n, all           int64
 }
 
 // observeSavings records what a request asks for, and what it is spared.
 func (w *observer) observeSavings(r *request.Request) {
+	m := &r.Metrics
+	first := r.Start + trace.Time(max(0, m.TTFT))
 	add := func(k int, of Metric, from, until trace.Time, n, all int64) *savings {
 		s := &w.savings[k]
 		s.metric = of
-		s.values = memory.Append(s.values, saving{from, max(from, until), n, all})
+		s.values = memory.Append(s.values, saving{from, first, max(from, until), n, all})
 		return s
 	}
-	m := &r.Metrics
-	first := r.Start + trace.Time(max(0, m.TTFT))
 	if m.CachedTokens >= 0 && m.PromptTokens > 0 {
 		s := add(0, CachedChanged, r.Start, first, min(m.CachedTokens, m.PromptTokens), m.PromptTokens)
 		s.ranks = memory.Append(s.ranks, w.rankOf(r, request.Decode))
@@ -60,7 +60,7 @@ func (w *observer) observeSavings(r *request.Request) {
 		s.ranks = memory.Append(s.ranks, w.rankOf(r, request.Prefill))
 	}
 	if m.CompletionTokens > 0 && r.Status == request.Finished { // others are cut short
-		add(2, OutputChanged, r.Start, r.Start, m.CompletionTokens, 1)
+		add(2, OutputChanged, r.Start, r.End, m.CompletionTokens, 1)
 	}
 	if m.PromptTokens > 0 {
 		s := add(3, PromptChanged, r.Start, r.Start, m.PromptTokens, 1)
@@ -156,12 +156,15 @@ func (s *savings) searchAll(level, begins float64) []Shift {
 	longest := slices.Max(values)
 	means := func(from, k, to int) (before, after float64) {
 		// Aborted requests may have been as long as any. Count them so, as far as that evens out the two sides.
-		most := func(from, to int, other float64) float64 {
+		most := func(from, to int, mean, other float64) float64 {
 			cut, n := load.CountWithin(s.cut, at(from), at(to)), float64(to-from)
-			return max(s.mean(from, to), min(other, distribution.Ratio(s.mean(from, to)*n+longest*cut, n+cut)))
+			return max(mean, min(other, distribution.Ratio(mean*n+longest*cut, n+cut)))
 		}
 		before, after = s.mean(from, k), s.mean(k, to)
-		return most(from, k, after), most(k, to, before)
+		if s.metric == OutputChanged && after < before {
+			before = max(after, before-2*(before-s.inTime(from, k, to))) // twice, as what is missing is known only roughly
+		}
+		return most(from, k, before, after), most(k, to, after, before)
 	}
 	changes := changepoint.Levels(values, changepoint.Options{Alpha: level, Keep: func(from, k, to int) bool {
 		before, after := means(from, k, to)
@@ -206,10 +209,10 @@ func (s *savings) searchAll(level, begins float64) []Shift {
 		switch s.metric {
 		case OutputChanged, PromptChanged:
 			y = math.Log(y)
-		case CachedChanged: // a request's cached share is of an instant, not of a stretch of time
-			return observation(s.values[0].at, v.at, v.at, y)
+		case YieldChanged:
+			return observation(s.values[0].at, v.at, v.until, y)
 		}
-		return observation(s.values[0].at, v.at, v.until, y)
+		return observation(s.values[0].at, v.at, v.at, y) // of an instant, not of a stretch of time
 	})
 	return falls(found)
 }
@@ -257,6 +260,28 @@ func (s *savings) mean(from, to int) float64 {
 		n, all = n+v.n, all+v.all
 	}
 	return distribution.Ratio(float64(n), float64(all))
+}
+
+// inTime returns how long the answers before k would be on average if they had come when those from k on did: each of those has
+// only the time from its first token to the end of the files, and longer answers are not in them.
+func (s *savings) inTime(from, k, to int) float64 {
+	last, lengths, sums, sum := trace.Time(0), make([]int64, 0, k-from), make([]float64, 1, k-from+1), 0.0
+	for i := range s.values {
+		last = max(last, s.values[i].until)
+	}
+	for _, v := range s.values[from:k] {
+		lengths = append(lengths, v.n)
+	}
+	slices.Sort(lengths)
+	for _, n := range lengths {
+		sums = append(sums, sums[len(sums)-1]+float64(n))
+	}
+	pace := order.Nth(order.EachRow(s.values[k:to], func(v *saving) int64 { return int64(v.until-v.first) / v.n }), (to-k)/2)
+	for _, v := range s.values[k:to] {
+		most, _ := slices.BinarySearch(lengths, int64(last-v.first)/max(1, pace)+1)
+		sum += distribution.Ratio(sums[most], float64(max(1, most)))
+	}
+	return sum / float64(to-k)
 }
 
 func (s *savings) level(from, to int) Level {

@@ -1,6 +1,7 @@
 package change
 
 import (
+	"math"
 	"math/rand/v2"
 	"testing"
 
@@ -68,5 +69,31 @@ func TestFewRunawayAnswers(t *testing.T) {
 	found := s.search(1e-4, 1e-4)
 	if len(found) != 1 || found[0].After.Rate < 1.4*found[0].Before.Rate || found[0].Time < 780e9 || found[0].Time > 870e9 || found[0].Limit < 100 {
 		t.Errorf("%+v", found)
+	}
+}
+
+// Requests that wait for 30 s have little time left before the files end, so that only those with short answers are in them. Answers that are
+// really shorter from the middle on are found.
+func TestAnswersCutOffByTheEnd(t *testing.T) {
+	const second = trace.Time(1e9)
+	for _, shorter := range []bool{false, true} {
+		r, s := rand.New(rand.NewPCG(3, 4)), savings{metric: OutputChanged}
+		for i := range 4000 {
+			at := trace.Time(i) * second / 25
+			wait := max(0, at-60*second) / 3
+			n := int64(150 * math.Exp(0.7*r.NormFloat64()))
+			if shorter {
+				wait = 0
+				if i >= 2000 {
+					n = n * 2 / 3
+				}
+			}
+			if until := at + wait + trace.Time(n)*second/10; n > 0 && until < 180*second {
+				s.values = append(s.values, saving{at: at, first: at + wait, until: until, n: n, all: 1})
+			}
+		}
+		if found := s.searchAll(1e-4, 1e-4); len(found) != 0 && !shorter || shorter && (len(found) == 0 || max(found[0].Time-80*second, 80*second-found[0].Time) > 5*second) {
+			t.Errorf("shorter %v: %+v", shorter, found)
+		}
 	}
 }
