@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/serverlimit"
 	"github.com/sgtrace/sgtrace/golden/cluster"
 	"github.com/sgtrace/sgtrace/testkit/testset"
 )
@@ -203,6 +204,24 @@ func TestWhatLeads(t *testing.T) {
 					t.Errorf("%s, seed %d: %q does not name %s", want.scenario.Name, seed, f.Text, host)
 				}
 			}
+		}
+	}
+}
+
+// Requests that arrive at once make each other's batches larger: that is most of the extra time, beside what waits cost.
+func TestCrowdCosts(t *testing.T) {
+	s := cluster.Find("healthy")
+	for seed := range uint64(2) {
+		c := s.Config(seed + 1)
+		for i := range c.Pools {
+			c.Pools[i].Rate *= 3
+		}
+		c.Faults = []cluster.Fault{{Name: "burst", At: 60 * time.Second, Every: time.Second / 2, Size: 300}}
+		set, truth := testset.ClusteredAs(t, s, c)
+		result := New(Input{Requests: set})
+		f, rest := &result.Findings[0], result.Sum.Unexplained()
+		if others := float64(truth.ExtraNs) / float64(truth.TotalNs); f.Subkind != serverlimit.Crowd || f.Cost < others || f.Cost < 2*rest {
+			t.Errorf("seed %d: %q costs %v, those of others %v, unexplained %v", seed, f.Text, f.Cost, others, rest)
 		}
 	}
 }

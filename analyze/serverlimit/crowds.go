@@ -220,13 +220,24 @@ func (c *Crowds) Findings(b *cause.Costs) []finding.Finding {
 		until = max(until, c.set.Requests[r].End)
 	}
 	f := finding.Finding{Subkind: Crowd, At: place.Location{Scope: place.Everywhere}, Since: c.list[0].from, Until: until, Confidence: finding.Certain, Text: c.text(came), CostBasis: finding.RequestTime,
-		Claim: b.Beyond(requests, cause.QueueCauses...), Affected: finding.AffectedOf(c.set, requests),
+		Claim: c.claim(b, requests), Affected: finding.AffectedOf(c.set, requests),
 		Metric:   finding.Metric{Name: "arrivals per second", Unit: table.Number, Before: c.otherwise, After: c.rate(came)},
 		Evidence: []finding.Evidence{finding.Sentence("%d other requests arrived before all of these were answered", behind)}}
 	if c.p > 0 {
 		f.P, f.Confidence = finding.Chance(c.p), finding.Likely
 	}
 	return order.Only(b.Price([]finding.Finding{f}), func(f finding.Finding) bool { return f.Cost >= minCost })
+}
+
+// claim returns the time that requests waited behind crowds, and by how much longer servers took for a token until they were answered.
+func (c *Crowds) claim(b *cause.Costs, requests []int) finding.Claim {
+	const few = 16
+	claim := b.Beyond(requests, cause.QueueCauses...)
+	for i := range c.list[:min(few, len(c.list))] {
+		x := &c.list[i]
+		claim = claim.And(b.Risen(cause.Span{From: x.from, Until: x.over, At: place.Location{Scope: place.Everywhere}}, b.BySize, cause.Decode))
+	}
+	return claim
 }
 
 // rate returns the number of requests per second in crowds.

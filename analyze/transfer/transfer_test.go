@@ -3,6 +3,7 @@ package transfer
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sgtrace/sgtrace/analyze/cause"
 	"github.com/sgtrace/sgtrace/analyze/finding"
@@ -64,9 +65,11 @@ func TestMostOfTheSlow(t *testing.T) {
 }
 
 // found returns what is said about the transfers of a scenario, and when its fault sets in.
-func found(t *testing.T, scenario string, seed uint64) (*Transfers, []finding.Finding, *cluster.Truth) {
+func found(t *testing.T, scenario string, seed uint64, change func(c *cluster.Config)) (*Transfers, []finding.Finding, *cluster.Truth) {
 	s := cluster.Find(scenario)
-	set, truth := testset.ClusteredAs(t, s, s.Config(seed))
+	c := s.Config(seed)
+	change(&c)
+	set, truth := testset.ClusteredAs(t, s, c)
 	peers := place.Of(set)
 	times := cause.NewAttributor(peers).All()
 	cause.SplitSizes(set, times, peers.Len())
@@ -77,7 +80,10 @@ func found(t *testing.T, scenario string, seed uint64) (*Transfers, []finding.Fi
 // A transfer is not slow because the ones before it are long: the prefill server sends one after the other.
 func TestTransfersInTurn(t *testing.T) {
 	for seed := range uint64(3) {
-		if x, said, _ := found(t, "transfers_in_turn", seed+1); x.N < 1000 || len(said) > 0 {
+		if x, said, _ := found(t, "healthy_pd", seed+1, func(c *cluster.Config) {
+			p := &c.Pools[0]
+			p.Costs.TransferPerKV, p.Costs.InTurn, p.Rate = 20*time.Millisecond, true, 4*p.Rate
+		}); x.N < 1000 || len(said) > 0 {
 			t.Errorf("seed %d: of %d transfers: %+v", seed+1, x.N, said)
 		}
 	}
@@ -86,7 +92,7 @@ func TestTransfersInTurn(t *testing.T) {
 // If all transfers take longer, that is said of all, with what it costs.
 func TestAllTransfersSlower(t *testing.T) {
 	for seed := range uint64(3) {
-		_, said, truth := found(t, "slow_links", seed+1)
+		_, said, truth := found(t, "slow_links", seed+1, func(*cluster.Config) {})
 		if len(said) != 1 || said[0].Subkind != finding.SlowLink || !strings.HasPrefix(said[0].Text, "KV transfers take ") {
 			t.Fatalf("seed %d: %+v", seed+1, said)
 		}

@@ -228,11 +228,6 @@ var ways = []Scenario{
 		c.disaggregate(2, 2)
 		c.Faults = []Fault{{Name: "slow link", Server: All, At: since(c, vary), Size: 0.4}}
 	}},
-	{Name: "transfers_in_turn", Doc: "the KV of requests is sent one after the other, and that of long prompts takes 0.3 s", Healthy: true, plant: func(c *Config, _ *rand.Rand) {
-		c.disaggregate(2, 2)
-		p := &c.Pools[0]
-		p.Costs.TransferPerKV, p.Costs.InTurn, p.Rate = 20*time.Millisecond, true, 4*p.Rate
-	}},
 	{Name: "clock_step", Doc: "the clock of a server's host is set by 1 s", Healthy: true, Says: "clock[^.]*(step|jump|set )|(step|jump)[^.]*clock", plant: func(c *Config, vary *rand.Rand) {
 		c.Faults = []Fault{{Name: "clock step", Server: vary.IntN(3), At: since(c, vary), Size: 1 - 2*float64(vary.IntN(2))}}
 	}},
