@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/analyze/change"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/gpuloss"
@@ -99,6 +100,22 @@ func TestLostWorkIsNoIdleTime(t *testing.T) {
 		f := finding.Finding{Kind: finding.GPU, Subkind: test.subkind, Metric: finding.Metric{Name: test.metric}, CostBasis: finding.GPUTime, Confidence: finding.Certain, Evidence: []finding.Evidence{finding.Sentence("idle by reason")}}
 		m.doubt(&f)
 		if f.Confidence != test.want || (len(f.Evidence) == 2) != (test.want == finding.Likely) {
+			t.Errorf("%+v: %+v", test, f)
+		}
+	}
+}
+
+// If nobody recorded how many tokens were cached, slower prefills are only likely: fewer cached tokens look the same.
+func TestUnknownCachesDoubtPrefills(t *testing.T) {
+	for _, test := range []struct {
+		cached int64
+		metric string
+		want   finding.Confidence
+	}{{request.Unknown, "prefill time", finding.Likely}, {request.Unknown, "decode time per token", finding.Certain}, {0, "prefill time", finding.Certain}} {
+		m := Measured{}
+		m.Of.Requests = &request.Set{Requests: []request.Request{{Metrics: request.Metrics{CachedTokens: request.Unknown}}, {Metrics: request.Metrics{CachedTokens: test.cached}}}}
+		f := finding.Finding{Kind: finding.Change, Subkind: change.Pace, Metric: finding.Metric{Name: test.metric, Before: 1, After: 2}, Confidence: finding.Certain}
+		if m.doubt(&f); f.Confidence != test.want || (len(f.Evidence) == 1) != (test.want == finding.Likely) {
 			t.Errorf("%+v: %+v", test, f)
 		}
 	}

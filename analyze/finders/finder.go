@@ -8,6 +8,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/cause"
 	"github.com/sgtrace/sgtrace/analyze/change"
+	"github.com/sgtrace/sgtrace/analyze/change/work"
 	"github.com/sgtrace/sgtrace/analyze/consequence"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/gpuloss"
@@ -156,9 +157,13 @@ func (m *Measured) tellHidden(f *finding.Finding) {
 	}
 }
 
-// doubt lowers the confidence of a finding about GPU time if the profiler or the file lost
-// rows, since missing work looks like idle time.
+// doubt lowers the confidence of a finding that something else may look like: GPU time if the profiler or the file lost rows, since
+// missing work looks like idle time; and slower prefills if nobody recorded how much of the prompts was cached.
 func (m *Measured) doubt(f *finding.Finding) {
+	if (f.Kind == finding.Slower || f.Subkind == change.Pace) && work.Of(&f.Metric) == "prefill" && f.Metric.After > f.Metric.Before && m.cacheUnknown() {
+		f.Confidence = finding.Likely
+		f.Evidence = slices.Insert(f.Evidence, min(1, len(f.Evidence)), finding.Sentence("how many tokens of prompts were cached was not recorded, and fewer of them look the same"))
+	}
 	if f.CostBasis != finding.GPUTime {
 		return
 	}
@@ -177,6 +182,17 @@ func (m *Measured) doubt(f *finding.Finding) {
 		return
 	}
 	gpuloss.DoubtDamaged(f, m.GPUs, m.Of.Diags.All())
+}
+
+// cacheUnknown reports whether no request tells how many of its tokens were cached.
+func (m *Measured) cacheUnknown() bool {
+	s := m.Of.Requests
+	for i := range s.AllRequests() {
+		if s.Requests[i].Metrics.CachedTokens >= 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // lostWork returns the ranks much of whose device work is missing from the files; nil if only a window of the capture is analyzed.
