@@ -8,6 +8,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/internal/changepoint"
 	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -124,13 +125,16 @@ func (w *observer) pulsing(p *work.Pace, pulses *changepoint.Pulses) Stalling {
 	at := w.ranks.Places[p.Rank]
 	s := Stalling{set: w.set, Period: pulses.Every, P: pulses.P, Length: int64(pulses.Length * 1e9), held: map[int]int64{}, behind: map[int]int64{}, waiting: map[int]bool{}, halt: w.haltOf(p, pulses),
 		shift: Shift{Location: at, Metric: PaceChanged, Ranks: []int32{p.Rank}, Steps: []PaceStep{{Location: at}}, Before: newLevel(0), After: newLevel(0)}}
+	lengths := w.inOne(p, pulses) // of what holds up pieces
+	if 2*len(lengths) > len(pulses.Seen) {
+		s.halt = still
+	}
 	s.shift.Name = at.DP()
 	s.shift.Before.P50, s.shift.After.P50 = int64(p.Usual/pulses.Level), int64(p.Usual/max(pulses.Level-pulses.Size, 0.05*pulses.Level))
 	for _, k := range pulses.Seen {
 		s.Times = append(s.Times, w.time(pulses.Begin(k)))
 	}
 	s.First, s.Last = s.Times[0], s.Times[0]
-	var lengths []int64 // of pieces held up by a whole pulse
 	for i := range p.Pieces {
 		x := &p.Pieces[i]
 		by := w.pulsed(x, pulses)
@@ -209,6 +213,26 @@ func (w *observer) haltOf(p *work.Pace, pulses *changepoint.Pulses) halt {
 		return still
 	}
 	return unclear
+}
+
+// inOne returns how much longer one batch of prefills took in each pulse that is mostly that, while no other prefill began or ended: the
+// rank stands still in it, and has a backlog to work off after that.
+func (w *observer) inOne(p *work.Pace, pulses *changepoint.Pulses) (lengths []int64) {
+	const mostly, margin = 0.6, 0.1
+	lost := pulses.Length * min(1, pulses.Size/pulses.Level)
+	for _, k := range pulses.Seen {
+		begin := pulses.Begin(k)
+		within := order.OnlyRows(p.Pieces, func(x *work.Piece) bool { return w.seconds(x.To) > begin && w.seconds(x.From) < begin+pulses.Length })
+		alone := func(x work.Piece) bool {
+			off := trace.Time(margin * float64(x.To-x.From))
+			inside := func(at trace.Time) bool { return at > x.From+off && at < x.To-off }
+			return float64(x.To-x.From) >= mostly*lost*1e9 && !slices.ContainsFunc(within, func(o work.Piece) bool { return inside(o.From) || inside(o.To) })
+		}
+		if i := slices.IndexFunc(within, alone); p.Sized && i >= 0 {
+			lengths = append(lengths, int64(within[i].Extra()))
+		}
+	}
+	return lengths
 }
 
 // speeds returns the speed of every piece of a rank's work, or, if ofTimes, its time relative to the usual time.

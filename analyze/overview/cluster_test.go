@@ -189,6 +189,10 @@ func TestWhatLeads(t *testing.T) {
 				}
 			}},
 			{cluster.Find("slow_pair"), finding.Transfer, func(*cluster.Config) {}},
+			{cluster.Find("slow_pair"), finding.Change, func(c *cluster.Config) { // a prefill server that stands still, and works off a backlog
+				c.Pools[0].Rate *= 4
+				c.Faults = []cluster.Fault{{Name: "stalls", Server: 1, Every: 12 * time.Second, Size: 1.2}}
+			}},
 		} {
 			c := want.scenario.Config(seed + 1)
 			want.change(&c)
