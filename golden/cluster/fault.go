@@ -248,7 +248,13 @@ func longPrompts(s *sim, f *Fault) {
 	})
 }
 
-func coldCache(s *sim, f *Fault) { f.later(s, func(q *Request) { q.Cached = 0 }) }
+func coldCache(s *sim, f *Fault) {
+	s.arrives = append(s.arrives, func(v *server, q *Request) {
+		if s.Agenda.Now >= f.since(s) && v.role != Decode && (f.Server == All || f.Server == v.index) {
+			q.Cached = 0
+		}
+	})
+}
 
 func rejectedDrafts(s *sim, f *Fault) {
 	s.drafts = append(s.drafts, func() float64 {

@@ -25,6 +25,7 @@ type sim struct {
 	holds   []func(q *Request) int64
 	reads   []func(q *Request) int64              // extra time that clients need to read a response
 	slowWay []func(from, to *server) int64        // KV transfers
+	arrives []func(v *server, q *Request)         // on a server
 	drafts  []func() float64                      // factors of the number accepted
 	skews   []func(q *Request, k turnKey) *server // choose a server out of turn
 	lots    *rand.Rand                            // for routers that draw at random
@@ -176,6 +177,9 @@ func (s *sim) end(q *Request, at int64, how Outcome) {
 func (v *server) newJob(q *Request) *job {
 	h := &Half{Server: v.index, Life: len(v.sim.run.Servers[v.index].Lives) - 1, RID: simulator.HexDigits(q.draws.rng, 32)}
 	q.Halves = append(q.Halves, h)
+	for _, change := range v.sim.arrives {
+		change(v, q)
+	}
 	j := &job{req: q, half: h, server: v, left: q.Prompt - q.Cached}
 	v.jobs = append(v.jobs, j)
 	return j
