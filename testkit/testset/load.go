@@ -64,6 +64,7 @@ func LoadFile(t testing.TB, path string) *request.Set {
 func BuildSet(t testing.TB, name string, r io.Reader) *request.Set {
 	t.Helper()
 	a := assemble(t, name, r)
+	a.Unstep()
 	a.OnOneClock(a.Set.HostClocks())
 	return a.Set
 }
