@@ -42,8 +42,11 @@ func (s *Set) Places() []naming.Place {
 }
 
 // RankName names the rank of a proc, "decode DP1 TP0"; a process that is not a rank is named by label and
-// host.
+// host. It returns "" for None, as HostOf does.
 func (s *Set) RankName(proc int) string {
+	if proc == None {
+		return ""
+	}
 	if !s.Procs[proc].Schedules {
 		return s.ProcOn(proc)
 	}
@@ -57,7 +60,12 @@ func (s *Set) ProcName(proc int) string { return s.Names.Process(s.Place(proc), 
 func (s *Set) ProcOn(proc int) string { return s.Names.ProcessOn(s.Place(proc), s.Procs[proc].Label) }
 
 // HostOf names the host of a proc.
-func (s *Set) HostOf(proc int) string { return s.Names.Host(s.host(proc)) }
+func (s *Set) HostOf(proc int) string {
+	if proc == None {
+		return ""
+	}
+	return s.Names.Host(s.host(proc))
+}
 
 // ServerOf names the server of a proc: its host, with a number if the host has several.
 func (s *Set) ServerOf(proc int) string { return s.Names.Server(s.host(proc), s.Server(proc)) }

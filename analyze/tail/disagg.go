@@ -169,7 +169,7 @@ func (t *Tail) sidesReport(d *Disaggregation) *table.Table {
 	type R = SideRank
 	return table.New("sgtrace.report.sides/v1", "Prefill and decode ranks", d.Ranks, []table.Field[R]{
 		table.TextColumn("side", "role of the server: prefill or decode", func(x *R) string { return x.Role.String() }),
-		table.TextColumn("rank", "host and lead rank", func(x *R) string { return t.rankName(int32(x.Proc)) }),
+		table.TextColumn("rank", "host and lead rank", func(x *R) string { return t.set.RankName(x.Proc) }),
 		table.CountColumn("requests", "number of requests that it worked on", func(x *R) int64 { return int64(x.Requests) }),
 		table.ShareColumn("busy", "prefill: share of time spent on prefill; decode: average decoding requests divided by the most at once on any rank of the side", func(x *R) float64 { return x.Busy }),
 		{Column: table.Column{Name: "waiting", Unit: table.Count, Tenths: true, Doc: "average number of requests waiting for it"}, Cell: func(x *R) table.Cell { return table.Cell{N: int64(math.Round(10 * x.Waiting))} }},

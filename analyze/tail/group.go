@@ -249,7 +249,7 @@ func (t *Tail) where(c cause.Cause, g *tailGroup) Place {
 	if best == request.None {
 		return Place{Proc: request.None}
 	}
-	return Place{int(best), t.rankName(best), float64(byProc[best]) / float64(whole), t.oneHome[c]}
+	return Place{int(best), t.set.RankName(int(best)), float64(byProc[best]) / float64(whole), t.oneHome[c]}
 }
 
 // oneHomes returns the causes that all requests have on the same rank. Never a slow rank, which by definition is one
@@ -264,22 +264,6 @@ func oneHomes(list []cause.Attribution) (one [cause.Count]bool) {
 		}
 	}
 	return one
-}
-
-// rankName names the rank of a proc; "" for None.
-func (t *Tail) rankName(proc int32) string {
-	if proc == request.None {
-		return ""
-	}
-	return t.set.RankName(int(proc))
-}
-
-// hostName names the machine of a proc; "" for None.
-func (t *Tail) hostName(proc int32) string {
-	if proc == request.None {
-		return ""
-	}
-	return t.set.HostOf(int(proc))
 }
 
 // A Point is the value of a metric for one request, and why it is larger than usual.

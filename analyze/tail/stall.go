@@ -434,7 +434,7 @@ func (t *Tail) stallsReport() *table.Table {
 	out := table.New("sgtrace.report.stalls/v1", title, rows, []table.Field[R]{
 		table.TextColumn("stall", "number of the stall, by cost", func(r *R) string { return strconv.Itoa(r.number) }).InDetail(),
 		table.TimeColumn("time", "last token before the stall, Unix time", func(r *R) trace.Time { return r.From }),
-		table.TextColumn("where", "host and rank of the cause", func(r *R) string { return t.rankName(int32(r.Proc)) }),
+		table.TextColumn("where", "host and rank of the cause", func(r *R) string { return t.set.RankName(r.Proc) }),
 		table.CountColumn("held", "number of decoding requests held up", func(r *R) int64 { return int64(len(r.Held)) }),
 		table.NsColumn("longest", "longest time that one of them was held up", func(r *R) int64 { return r.Longest }).OnScale("duration"),
 		table.NsColumn("total", "total time that they were held up", func(r *R) int64 { return r.Total }).OnScale("duration"),

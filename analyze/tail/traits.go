@@ -198,12 +198,7 @@ func isSpread(numbers []float64) bool {
 
 // places adds where requests were prefilled and answered.
 func (c *collector) places() {
-	rank := func(proc int32) string {
-		if proc == request.None {
-			return ""
-		}
-		return c.set.RankName(int(proc))
-	}
+	rank := func(proc int32) string { return c.set.RankName(int(proc)) }
 	host := func(proc int32) string {
 		if proc == request.None || c.set.Procs[proc].Host == "" {
 			return ""

@@ -122,7 +122,7 @@ func (t *Tail) slowRequest(c *Comparison, a *cause.Attribution) SlowRequest {
 		Request: a.Request, Cause: main.Cause, Took: times[main.Cause], Usual: main.Around, Share: shareOf(more, c.added(times)),
 	}
 	proc := a.ProcOf(main.Cause)
-	out.Where = Place{int(proc), t.rankName(proc), 1, t.oneHome[main.Cause]}
+	out.Where = Place{int(proc), t.set.RankName(int(proc)), 1, t.oneHome[main.Cause]}
 	return out
 }
 

@@ -54,11 +54,11 @@ func (x *Transfers) slower(b *cause.Costs) finding.Finding {
 // someSlow says that some transfers are slow, and where.
 func (x *Transfers) someSlow(b *cause.Costs) finding.Finding {
 	worst := slices.MaxFunc(x.Pairs, func(p, q Pair) int { return p.Slow - q.Slow })
-	from, to := x.rankName(worst.From), x.rankName(worst.To)
+	from, to := x.set.RankName(int(worst.From)), x.set.RankName(int(worst.To))
 	evidence := finding.Sentence("%d of the slow ones go from %s to %s", worst.Slow, from, to)
 	pair, where, at := "", "", int32(request.None)
 	if x.From.Share >= nearlyAll && !x.From.Only {
-		at, where = x.From.Proc, fmt.Sprintf("; %.0f %% of that time is on %s", 100*x.From.Share, x.rankName(x.From.Proc))
+		at, where = x.From.Proc, fmt.Sprintf("; %.0f %% of that time is on %s", 100*x.From.Share, x.set.RankName(int(x.From.Proc)))
 	}
 	there, elsewhere := x.to(worst.To)
 	const apart = 5 // times the share of slow transfers elsewhere

@@ -17,20 +17,6 @@ func (x *Transfers) Tables() []*table.Table {
 	return []*table.Table{x.pairsTable(), x.slowTable()}
 }
 
-func (x *Transfers) rankName(proc int32) string {
-	if proc == request.None {
-		return ""
-	}
-	return x.set.RankName(int(proc))
-}
-
-func (x *Transfers) hostName(proc int32) string {
-	if proc == request.None {
-		return ""
-	}
-	return x.set.HostOf(int(proc))
-}
-
 // Verdict says in one sentence whether transfers are slow, and by how much.
 func (x *Transfers) Verdict() string {
 	if s := x.Slower; s != nil {
@@ -65,8 +51,8 @@ func (x *Transfers) took() string {
 func (x *Transfers) pairsTable() *table.Table {
 	type P = Pair
 	r := table.New("sgtrace.report.transfers/v1", x.Verdict(), x.Pairs, []table.Field[P]{
-		table.TextColumn("from", "lead prefill rank", func(p *P) string { return x.rankName(p.From) }),
-		table.TextColumn("to", "lead decode rank", func(p *P) string { return x.rankName(p.To) }),
+		table.TextColumn("from", "lead prefill rank", func(p *P) string { return x.set.RankName(int(p.From)) }),
+		table.TextColumn("to", "lead decode rank", func(p *P) string { return x.set.RankName(int(p.To)) }),
 		table.CountColumn("n", "number of transfers", func(p *P) int64 { return int64(p.N) }),
 		table.CountColumn("slow", "number of transfers that took far longer than sizes explain", func(p *P) int64 { return int64(p.Slow) }),
 		ns("p50", "median, nearest rank", func(p *P) int64 { return p.P50 }),
@@ -87,10 +73,10 @@ func (x *Transfers) slowTable() *table.Table {
 	type S = Slow
 	req := func(s *S) *request.Request { return &x.set.Requests[s.Request] }
 	return table.New("sgtrace.report.slowtransfers/v1", "Slow KV transfers", x.Slow, []table.Field[S]{
-		table.TextColumn("from", "lead prefill rank", func(s *S) string { return x.rankName(s.From) }),
-		table.TextColumn("to", "lead decode rank", func(s *S) string { return x.rankName(s.To) }),
-		table.TextColumn("from host", "prefill host", func(s *S) string { return x.hostName(s.From) }),
-		table.TextColumn("to host", "decode host", func(s *S) string { return x.hostName(s.To) }),
+		table.TextColumn("from", "lead prefill rank", func(s *S) string { return x.set.RankName(int(s.From)) }),
+		table.TextColumn("to", "lead decode rank", func(s *S) string { return x.set.RankName(int(s.To)) }),
+		table.TextColumn("from host", "prefill host", func(s *S) string { return x.set.HostOf(int(s.From)) }),
+		table.TextColumn("to host", "decode host", func(s *S) string { return x.set.HostOf(int(s.To)) }),
 		table.TimeColumn("time", "start of the request, Unix time", func(s *S) trace.Time { return req(s).Start }),
 		table.TextColumn("rid", "the user's request ID if known, else the server's", func(s *S) string { return x.set.Text(req(s).RID) }),
 		ns("took", "time of the transfer according to both ends", func(s *S) int64 { return s.Took }),
