@@ -239,7 +239,7 @@ func (o *Overview) Facts() []Fact {
 
 // list returns the findings as a List.
 func (o *Overview) list() *List {
-	return &List{Result: &o.Result, Select: o.Select, Inputs: o.Inputs, All: o.AllFindings, Evidence: o.AllEvidence}
+	return &List{Result: &o.Result, Select: o.Select, Inputs: o.Inputs, All: o.AllFindings, Evidence: o.AllEvidence, Played: o.Played}
 }
 
 const (

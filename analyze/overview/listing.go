@@ -28,6 +28,7 @@ type List struct {
 	All            bool // text shows all findings, not just the top ones
 	// Evidence shows all evidence for a finding as text, not just the first sentences.
 	Evidence bool
+	Played   bool // it is asked what would have been without each finding
 }
 
 // Again returns the arguments that read the same inputs with the same selection.
@@ -95,10 +96,14 @@ func (l *List) fullTitle() string {
 
 // looked returns the sentence that says what the finders looked at.
 func (l *List) looked() string {
-	if looked := l.Result.In(finding.LookedAt); len(looked) > 0 {
-		return "Looked at: " + strings.Join(looked, "; ")
+	without := ""
+	if l.Played {
+		without = "There is no cause to take away; 'sgtrace whatif' can still change servers, step times, KV caches, or limits. "
 	}
-	return "'sgtrace inspect' lists what the inputs hold"
+	if looked := l.Result.In(finding.LookedAt); len(looked) > 0 {
+		return without + "Looked at: " + strings.Join(looked, "; ")
+	}
+	return without + "'sgtrace inspect' lists what the inputs hold"
 }
 
 // MutedText counts the muted findings by kind. It is empty if none is muted.
