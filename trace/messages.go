@@ -135,6 +135,8 @@ var (
 	NsysTableDamaged    = message("nsys-table-damaged", DataLoss, "the file is {damaged or cut off}: {what is lost}; copy the file again, or run nsys export again ({error})", exportAgain)
 	NsysTableUnreadable = message("nsys-table-unreadable", DataLoss, "the table cannot be read: {error}", exportAgain)
 	NsysColumnMissing   = message("nsys-column-missing", DataLoss, "the table has no column {name%q} and is left out; run nsys export again", "run `nsys export` again with a newer nsys; if yours is new already, please report it")
+	NsysNoDevice        = message("nsys-no-device", DataLoss, "the table has no column \"deviceId\", and the GPU of {n} of {n} rows is not known: those of a process count as one GPU", exportAgain)
+	NsysContextDevice   = message("nsys-context-device", Notice, "the table has no column \"deviceId\"; the GPUs of rows are those of their CUDA contexts", exportAgain)
 	NsysNameMissing     = message("nsys-name-missing", DataLoss, "a name (id {id}) is not in StringIds; the export is incomplete or damaged; run nsys export again", exportAgain)
 	NsysExported        = message("nsys-exported", Notice, "is a report; {command} made a temporary export of it", "nothing; export it yourself so that the next run does not wait for nsys")
 	NsysNoNames         = message("nsys-no-names", DataLoss, "the export has no table StringIds, so kernels, calls and threads have no names", "export again without `--tables`, or with `StringIds` among them")

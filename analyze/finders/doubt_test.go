@@ -29,6 +29,8 @@ func TestLostEventsLowerConfidence(t *testing.T) {
 		{trace.NsysWarning, idle, finding.Certain, 0},
 		{trace.NsysError, late, finding.Certain, 0},
 		{nil, idle, finding.Certain, 0},
+		{trace.NsysContextDevice, idle, finding.Certain, 0},
+		{trace.NsysNoDevice, idle, finding.Likely, 1},
 	} {
 		m := Measured{}
 		if test.message != nil {
@@ -40,7 +42,7 @@ func TestLostEventsLowerConfidence(t *testing.T) {
 		m.doubt(&f)
 		reasons := 0
 		for _, e := range f.Evidence[:2] {
-			if strings.Contains(e.Text, "missing work looks like idle time") {
+			if strings.Contains(e.Text, "missing work looks like idle time") || strings.Contains(e.Text, "the GPU of some work is not known") {
 				reasons++
 			}
 		}

@@ -9,8 +9,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// losses are messages about a recording that may lack work of devices.
-var losses = []*trace.Message{trace.NsysError, trace.NsysTableDamaged, trace.TraceTruncated, trace.RocmTableDamaged, trace.RocmLost}
+// losses are messages about a recording that may lack work of devices, or does not say whose work it is.
+var losses = []*trace.Message{trace.NsysError, trace.NsysTableDamaged, trace.NsysNoDevice, trace.TraceTruncated, trace.RocmTableDamaged, trace.RocmLost}
 
 // DoubtDamaged lowers the confidence of a finding about GPU time if the profiler or a file lost rows. Damage to the
 // recording of one run says nothing about another run.
@@ -25,8 +25,11 @@ func DoubtDamaged(f *finding.Finding, g *gpu.GPUs, problems []trace.Diag) {
 	if f.Confidence == finding.Certain {
 		f.Confidence = finding.Likely
 	}
-	f.Evidence = slices.Insert(f.Evidence, min(1, len(f.Evidence)), // at a place that the summary shows
-		finding.Sentence("events may be missing, and missing work looks like idle time [%s]", problems[i].Code))
+	why := "events may be missing, and missing work looks like idle time"
+	if problems[i].Message == trace.NsysNoDevice {
+		why = "the GPU of some work is not known, and GPUs look idle while it runs"
+	}
+	f.Evidence = slices.Insert(f.Evidence, min(1, len(f.Evidence)), finding.Sentence("%s [%s]", why, problems[i].Code)) // at a place that the summary shows
 }
 
 // runFiles returns the inputs of the run that a finding is about, if it is about one of several, see [gpu.GPUs.EachRun],

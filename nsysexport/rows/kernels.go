@@ -71,6 +71,9 @@ func operation(more ...column) []column {
 func (c *cursor) place(p *Place) {
 	p.PID, p.Device, p.Context = pidOf(c.int(opPID)), int32(c.int(opDevice)), uint32(c.int(opContext))
 	p.Stream, p.Correlation = uint32(c.int(opStream)), uint32(c.int(opCorrelation))
+	if p.Device < 0 && c.devices != nil {
+		p.Device, _ = c.devices.find(contextID{p.PID, p.Context})
+	}
 }
 
 const (

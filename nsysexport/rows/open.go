@@ -45,8 +45,9 @@ type Source struct {
 	// Options are those passed to [Open], with tables of symbols and diagnostics filled in.
 	Options Options
 
-	store storage.Store
-	base  int64 // offset from times in the store
+	store   storage.Store
+	base    int64 // offset from times in the store
+	devices *devices
 
 	mu   sync.Mutex
 	free []*connection

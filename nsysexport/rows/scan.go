@@ -12,17 +12,18 @@ import (
 
 // A cursor points to a row of a table.
 type cursor struct {
-	rows  storage.Rows
-	sel   *selection
-	ints  []int64 // by number of the column
-	names *names
-	base  int64 // offset of times
+	rows    storage.Rows
+	sel     *selection
+	ints    []int64 // by number of the column
+	names   *names
+	base    int64 // offset of times
+	devices *devices
 }
 
 // newCursor returns a cursor over rows, before the first one.
 func (s *Source) newCursor(rows storage.Rows, sel *selection, names *names) *cursor {
 	// The values of missing columns follow those of the present ones.
-	return &cursor{rows: rows, sel: sel, ints: slices.Clone(sel.none), names: names, base: s.base}
+	return &cursor{rows: rows, sel: sel, ints: slices.Clone(sel.none), names: names, base: s.base, devices: s.devices}
 }
 
 // read reads the integers of a row.

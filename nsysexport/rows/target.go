@@ -71,6 +71,7 @@ func (s *Source) readTarget(c *connection) {
 		m.Devices = append(m.Devices, Device{int32(cur.int(0)), int32(cur.int(1)), cur.int(2)})
 		return true
 	})
+	s.readDevices(c)
 	s.readProcesses(c)
 	s.StreamUsers = map[int32]bool{}
 	for i := range streamTables {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/nsysexport/internal/nsystest"
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/trace"
 )
 
 // TIDs pack ids as nsys does.
@@ -73,8 +74,41 @@ func TestOldSchema(t *testing.T) {
 	for _, d := range diags {
 		codes += d.Code + " "
 	}
-	if codes != "nsys-no-session-start nsys-column-missing " {
+	if codes != "nsys-no-session-start nsys-no-device nsys-no-device nsys-column-missing " {
 		t.Errorf("diagnostics %v", diags)
+	}
+}
+
+// Tables without devices have those of their contexts, in the list of contexts or in other tables. Waits are on device 0 in exports,
+// whatever their context is.
+func TestDevicesOfContexts(t *testing.T) {
+	for _, c := range []struct {
+		list, copies string // rows of the list of contexts, and of the copies
+		want         []int32
+		code         string
+	}{
+		{"(40, 1, 2), (50, 1, 3)", "(5, 6, 0, 1, 60)", []int32{2, 3}, "nsys-context-device"},
+		{"(70, 1, 2)", "(5, 6, 2, 1, 40), (5, 6, 2, 1, 40), (5, 6, 3, 1, 50)", []int32{2, 3}, "nsys-context-device"},
+		{"(40, 1, 2)", "(5, 6, 3, 9, 50)", []int32{2, 3}, "nsys-no-device"},
+		{"(40, 1, 2), (50, 2, 3), (50, 3, 4)", "(5, 6, 0, 1, 60)", []int32{2, -1}, "nsys-no-device"},
+		{"(40, 1, 2), (40, 1, 3)", "(5, 6, 3, 1, 50)", []int32{-1, 3}, "nsys-no-device"},
+	} {
+		sql := "CREATE TABLE TARGET_INFO_CUDA_CONTEXT_INFO (processId, contextId, deviceId); INSERT INTO TARGET_INFO_CUDA_CONTEXT_INFO VALUES " + c.list +
+			"; CREATE TABLE copies (start, end, deviceId, contextId, pid); INSERT INTO copies VALUES " + c.copies + `;
+			CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY (start, end, deviceId, contextId, globalPid);
+			INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY SELECT start, end, deviceId, contextId, 281474976710656+pid*16777216 FROM copies;
+			CREATE TABLE CUPTI_ACTIVITY_KIND_SYNCHRONIZATION (start, end, deviceId, contextId, globalPid);
+			INSERT INTO CUPTI_ACTIVITY_KIND_SYNCHRONIZATION SELECT 1, 2, 0, 1, globalPid FROM CUPTI_ACTIVITY_KIND_MEMCPY;
+			CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start, end, contextId, globalPid);` +
+			fmt.Sprintf("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (10, 30, 1, %d), (10, 30, 1, %d);", nsystest.TID(40, 0), nsystest.TID(50, 0))
+		e, _, diags := read(t, nsystest.Database(t, sql))
+		var got []int32
+		for _, k := range e.Kernels {
+			got = append(got, k.Device)
+		}
+		if !slices.Equal(got, c.want) || !slices.ContainsFunc(diags, func(d trace.Diag) bool { return d.Code == c.code }) {
+			t.Errorf("%+v: %v %v", c, got, diags)
+		}
 	}
 }
 
