@@ -2,6 +2,9 @@ package transfer
 
 import (
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
@@ -59,7 +62,12 @@ func (x *Transfers) pairsTable() *table.Table {
 		ns("p99", "99th percentile, nearest rank", func(p *P) int64 { return p.P99 }),
 		ns("max", "longest", func(p *P) int64 { return p.Max }),
 	})
-	r.Note("slow: %s or more beyond the usual time for the prompt, %s + %s per token, and for those sent before it", words.Nearly(x.Limit), words.Nearly(int64(x.Usual.Base)), words.Nearly(int64(x.Usual.PerToken)))
+	var fits []string
+	for _, group := range slices.Sorted(maps.Keys(x.Usual)) {
+		f := x.Usual[group]
+		fits = append(fits, words.Nearly(int64(f.Base))+" + "+words.Nearly(int64(f.PerToken))+" per token")
+	}
+	r.Note("slow: %s or more beyond the usual time for the prompt, %s, and for those sent before it", words.Nearly(x.Limit), strings.Join(fits, " or "))
 	return r
 }
 

@@ -17,13 +17,13 @@ import (
 type Transfers struct {
 	set     *request.Set
 	N       int
-	Median  int64                // ns
-	Usual   distribution.SizeFit // by the number of prompt tokens, while transfers were not slower in general
-	Limit   int64                // ns beyond what is usual from which a transfer is slow
-	Slow    []Slow               // sorted by the two ranks, then by start
-	Least   int64                // ns: the fastest slow transfer
-	Longest int64                // ns: the slowest transfer
-	From    Sender               // the prefill rank with most of the time of slow transfers
+	Median  int64                          // ns
+	Usual   map[int32]distribution.SizeFit // by group of prefill servers: by the number of prompt tokens, while transfers were not slower in general
+	Limit   int64                          // ns beyond what is usual from which a transfer is slow
+	Slow    []Slow                         // sorted by the two ranks, then by start
+	Least   int64                          // ns: the fastest slow transfer
+	Longest int64                          // ns: the slowest transfer
+	From    Sender                         // the prefill rank with most of the time of slow transfers
 	Pairs   []Pair
 	// Since is when transfers became slow, with its 95 % bounds; zero if slow transfers occur now and then. Until is
 	// when that ended; zero if it did not.
@@ -64,6 +64,7 @@ type Slow struct {
 type moved struct {
 	request       int
 	from, to      int32      // lead ranks, indexes into Set.Procs
+	group         int32      // of prefill servers that do the same
 	at            trace.Time // start of the request
 	first         int64      // ns until its first token
 	begins, ends  trace.Time // of sending, by the clock of the prefill server; both 0 if unknown
@@ -105,7 +106,7 @@ func collect(s *request.Set, list []cause.Attribution) (all []moved) {
 			continue
 		}
 		r := &s.Requests[a.Request]
-		m := moved{request: a.Request, from: a.Prefill, to: a.Answer, at: r.Start, first: a.First.Total(), tokens: max(0, r.Metrics.PromptTokens), took: a.First[cause.Transfer]}
+		m := moved{request: a.Request, from: a.Prefill, to: a.Answer, group: a.PrefillGroup, at: r.Start, first: a.First.Total(), tokens: max(0, r.Metrics.PromptTokens), took: a.First[cause.Transfer]}
 		for _, p := range s.PartsOf(r) {
 			if s.Parts[p].Role != request.Prefill {
 				continue
@@ -138,15 +139,30 @@ func median(list []moved, of func(*moved) int64) int64 {
 // fit sets what transfers usually take, and from that what sizes explain for all of them: a prefill server sends one after the
 // other, so each waits for those that began before it and should not be through yet, and no longer than these really took.
 func (x *Transfers) fit(usual, all []moved) {
-	x.Usual = distribution.FitSize(order.EachRow(usual, func(m *moved) distribution.Sized { return distribution.Sized{Tokens: m.tokens, Ns: m.took} }))
+	sized := func(m *moved) distribution.Sized { return distribution.Sized{Tokens: m.tokens, Ns: m.took} }
+	groups := map[int32][]distribution.Sized{}
+	for i := range all {
+		groups[all[i].group] = nil
+	}
+	for i := range usual {
+		groups[usual[i].group] = append(groups[usual[i].group], sized(&usual[i]))
+	}
+	together := distribution.FitSize(order.EachRow(usual, sized)) // for groups with too few
+	x.Usual = map[int32]distribution.SizeFit{}
+	for group, list := range groups {
+		if x.Usual[group] = distribution.FitSize(list); x.Usual[group].N == 0 {
+			x.Usual[group] = together
+		}
+	}
 	type link struct{ free, ended trace.Time }
 	links := map[int32]link{}
-	const together = trace.Time(1e6) // those of a batch begin at the same time, in any order
+	const atOnce = trace.Time(1e6) // those of a batch begin at the same time, in any order
 	for _, i := range order.Sorted(len(all), func(i, k int32) int {
-		return cmp.Or(cmp.Compare(all[i].begins/together, all[k].begins/together), cmp.Compare(all[i].ends, all[k].ends))
+		return cmp.Or(cmp.Compare(all[i].begins/atOnce, all[k].begins/atOnce), cmp.Compare(all[i].ends, all[k].ends))
 	}) {
 		m := &all[i]
-		m.expects = x.Usual.Expected(m.tokens)
+		of := x.Usual[m.group]
+		m.expects = of.Expected(m.tokens)
 		if m.ends == 0 {
 			continue
 		}

@@ -102,3 +102,17 @@ func TestAllTransfersSlower(t *testing.T) {
 		}
 	}
 }
+
+// The KV of a larger model takes longer to send. That is no slow transfer, as its servers do not do what the others do.
+func TestTransfersOfTwoModels(t *testing.T) {
+	for seed := range uint64(2) {
+		_, said, _ := found(t, "healthy_pd", seed+1, func(c *cluster.Config) {
+			larger := c.Pools[0]
+			larger.Model, larger.Costs.TransferPerKV, larger.Rate = "meta-llama/Llama-3.3-70B-Instruct", 100*time.Millisecond, c.Pools[0].Rate/3
+			c.Pools = append(c.Pools, larger)
+		})
+		if len(said) > 0 {
+			t.Errorf("seed %d: %+v", seed+1, said)
+		}
+	}
+}
