@@ -105,6 +105,11 @@ func TestLostWorkIsNoIdleTime(t *testing.T) {
 			t.Errorf("%+v: %+v", test, f)
 		}
 	}
+	m := Measured{GPUs: &gpu.GPUs{GPUs: []gpu.GPU{{Rank: "TP2", Blind: true}}}} // neither kernels nor calls
+	f := finding.Finding{Kind: finding.GPU, Subkind: gpuloss.HostSubkind, Metric: finding.Metric{Name: gpuloss.IdleMetric}, CostBasis: finding.GPUTime, Confidence: finding.Certain}
+	if m.doubt(&f); f.Confidence != finding.Likely || len(f.Evidence) != 1 || f.Evidence[0].Text != "work of TP2 may be missing, which looks like idle time" {
+		t.Errorf("%+v", f)
+	}
 }
 
 // If nobody recorded how many tokens were cached, slower prefills are only likely: fewer cached tokens look the same.

@@ -176,7 +176,11 @@ func (m *Measured) doubt(f *finding.Finding) {
 	}
 	if lost := m.lostWork(); looks != "" && len(lost) > 0 {
 		f.Confidence = finding.Likely
-		f.Evidence = slices.Insert(f.Evidence, min(1, len(f.Evidence)), finding.Sentence("work of %s is missing, %s", strings.Join(lost, ", "), looks))
+		is := "is"
+		if len(m.GPUs.Uncalled()) > 0 {
+			is = "may be"
+		}
+		f.Evidence = slices.Insert(f.Evidence, min(1, len(f.Evidence)), finding.Sentence("work of %s %s missing, %s", strings.Join(lost, ", "), is, looks))
 	}
 	if m.Of.Diags == nil {
 		return
@@ -203,6 +207,7 @@ func (m *Measured) lostWork() (ranks []string) {
 	for _, c := range m.GPUs.Cuts {
 		ranks = append(ranks, c.Rank)
 	}
+	ranks = append(ranks, m.GPUs.Uncalled()...)
 	if m.Collectives != nil {
 		for _, l := range m.Collectives.Lacking(m.GPUs) {
 			ranks = append(ranks, l.Rank)

@@ -107,6 +107,9 @@ func (a *Activity) coldTime() int64 { return a.Cold.Total() }
 
 // mostly names the reason for most of the idle time; "" if that is negligible.
 func (g *GPU) mostly() string {
+	if g.Blind {
+		return ""
+	}
 	most := NoReason
 	for reason, t := range g.Waits.Time {
 		if t > g.Waits.Time[most] {

@@ -103,6 +103,9 @@ type GPU struct {
 	Streams []GPUStream // by number
 	Copies  []CopyKind  // the longest total first
 	Held    Held
+	// Blind means that the files lack all kernels of the rank: calls launched some, or the calls are missing, too. Only its copies
+	// are known, and not what it did besides.
+	Blind bool
 
 	RankIndex int32
 	// unrecorded is the time between recordings: from the last row of each to the first row of the next.
@@ -221,6 +224,9 @@ func Measure(set *profile.Set, opt Options) *GPUs {
 		lost := r.unran()
 		g.Unran.add(lost)
 		g.cut(set.Ranks[i], lost, r.gpus)
+		if opt.From == 0 && opt.To == 0 {
+			g.blind(int32(i), lost)
+		}
 		captured[i] = r.recorded.length()
 		recorded = append(recorded, r.aligned...)
 		if n := len(r.aligned); n > 0 && len(r.gpus) > 0 {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/internal/changepoint"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -101,6 +102,29 @@ func (r *rankWork) unran() Unran {
 type Cut struct {
 	Rank string
 	Unran
+}
+
+// blind marks the devices of a rank if the files lack all of its kernels.
+func (g *GPUs) blind(rank int32, of Unran) {
+	own := func(d *GPU) bool { return d.RankIndex == rank }
+	if g.any(func(d *GPU) bool { return own(d) && (d.Kernels > 0 || of.Lost == 0 && d.Called > 0) }) {
+		return
+	}
+	for i := range g.GPUs {
+		if d := &g.GPUs[i]; own(d) {
+			d.Blind = d.Rows > d.Migrated
+		}
+	}
+}
+
+// Uncalled are the blind ranks without calls: whether they launched kernels is not known.
+func (g *GPUs) Uncalled() (ranks []string) {
+	for i := range g.GPUs {
+		if d := &g.GPUs[i]; d.Blind && !slices.ContainsFunc(g.Cuts, func(c Cut) bool { return c.Rank == d.Rank }) {
+			ranks = append(ranks, d.Rank)
+		}
+	}
+	return order.Distinct(ranks)
 }
 
 // cut adds a rank to Cuts if it lost that much, with the devices that ran its work.

@@ -32,12 +32,26 @@ func (c gpuColumns) first() []table.Field[GPU] {
 
 // part returns the columns of a duration: ns for programs, and its share of the length for people.
 func (gpuColumns) part(name, doc string, of func(*GPU) int64) []table.Field[GPU] {
-	return part(name, doc, "length", (*GPU).Length, of)
+	return unlessBlind(part(name, doc, "length", (*GPU).Length, of))
 }
 
 // times returns the columns of some times: ns, and shares of the length.
 func (gpuColumns) times(times ...timeOf) []table.Field[GPU] {
-	return partsOf(func(g *GPU) *Activity { return &g.Activity }, (*GPU).Length, "length", times...)
+	return unlessBlind(partsOf(func(g *GPU) *Activity { return &g.Activity }, (*GPU).Length, "length", times...))
+}
+
+// unlessBlind makes cells of devices unknown if only their copies are known.
+func unlessBlind(fields []table.Field[GPU]) []table.Field[GPU] {
+	for i := range fields {
+		cell := fields[i].Cell
+		fields[i].Cell = func(g *GPU) table.Cell {
+			if g.Blind {
+				return table.Cell{Unknown: true}
+			}
+			return cell(g)
+		}
+	}
+	return fields
 }
 
 // Report makes a table of what every device was busy with.

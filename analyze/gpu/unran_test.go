@@ -2,8 +2,10 @@ package gpu
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/testkit/testset"
 	"github.com/sgtrace/sgtrace/trace"
@@ -58,6 +60,47 @@ func TestCutRanks(t *testing.T) {
 		}
 		if got := Measure(testset.SetOf(syms, []string{"TP0", "TP1"}, s), Options{}).Cuts; !slices.Equal(got, c.want) {
 			t.Errorf("%d kernels, %d without a launch: %+v, want %+v", c.kernels, c.orphans, got, c.want)
+		}
+	}
+}
+
+// Of a rank without kernels, only copies are known if calls launched some, or if the calls are missing as well.
+func TestBlindRanks(t *testing.T) {
+	for _, c := range []struct {
+		name              string
+		launches, kernels bool
+		copyCalls         bool
+		blind             bool
+		uncalled          []string
+	}{
+		{"complete", true, true, true, false, nil},
+		{"only copies", false, false, true, false, nil},
+		{"kernels lost", true, false, true, true, nil},
+		{"kernels and calls lost", false, false, false, true, []string{"TP0"}},
+		{"calls lost", false, true, false, false, nil},
+	} {
+		syms, s := trace.NewSymbols(), &testset.RowStream{}
+		event := func(name string, at, correlation int64) profile.Event {
+			return profile.Event{Start: trace.Time(at), End: trace.Time(at + 10), Correlation: correlation, Name: syms.Intern(name)}
+		}
+		for i := range int64(20) {
+			s.CopyRows = append(s.CopyRows, profile.Copy{Event: event("HtoD", 1000*i+50, i+1)})
+			if c.copyCalls {
+				s.CallRows = append(s.CallRows, profile.Call{Event: event("cudaMemcpyAsync", 1000*i, i+1), TID: 1})
+			}
+			if c.launches {
+				s.CallRows = append(s.CallRows, profile.Call{Event: event("cudaLaunchKernel", 1000*i+20, i+101), TID: 1})
+			}
+			if c.kernels {
+				s.KernelRows = append(s.KernelRows, profile.Kernel{Event: event("gemm", 1000*i+70, i+101)})
+			}
+		}
+		g := Measure(testset.SetOf(syms, []string{"TP0"}, s), Options{})
+		if got := g.GPUs[0].Blind; got != c.blind || !slices.Equal(g.Uncalled(), c.uncalled) {
+			t.Errorf("%s: blind %v, uncalled %v", c.name, got, g.Uncalled())
+		}
+		if text := testset.Text(t, g.ShareReport("x"), table.FormatText, table.Style{}); strings.Contains(text, "left out: busy") != c.blind {
+			t.Errorf("%s:\n%s", c.name, text)
 		}
 	}
 }

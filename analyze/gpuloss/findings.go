@@ -135,8 +135,15 @@ func ExposedCopies(g *gpu.GPUs) ([]finding.Finding, finding.Check) {
 	text := fmt.Sprintf("%s %.0f %% of the time%s copying memory while no kernel runs (normal in serving: under 5 %%)", GPUsSpend(g), 100*share, outlier(g, copied))
 	if !slices.ContainsFunc(g.GPUs, func(d gpu.GPU) bool { return d.Kernels > 0 }) {
 		text = "no kernel was recorded: " + devices(g) + " only copied or filled memory"
-		if len(g.Cuts) > 0 {
-			text = fmt.Sprintf("no kernel was recorded, though calls launched some: %s %.0f %% of the time copying or filling memory", GPUsSpend(g), 100*share)
+		why := ""
+		switch {
+		case len(g.Cuts) > 0:
+			why = "though calls launched some"
+		case len(g.Uncalled()) > 0:
+			why = "and neither were calls"
+		}
+		if why != "" {
+			text = fmt.Sprintf("no kernel was recorded, %s: %s %.0f %% of the time copying or filling memory", why, GPUsSpend(g), 100*share)
 		}
 	}
 	evidence := append(largestCopies(g), spread(g, "exposed_copy_ns", copied))

@@ -300,11 +300,14 @@ func TestNearlyAllIdle(t *testing.T) {
 
 // Devices without kernels only copied, unless calls launched kernels that were not recorded.
 func TestCopiesWithoutKernels(t *testing.T) {
-	for want, cuts := range map[string][]gpu.Cut{
-		"no kernel was recorded: the GPU only copied or filled memory":                                                  nil,
-		"no kernel was recorded, though calls launched some: the GPU spends 97 % of the time copying or filling memory": {{Rank: "TP0"}},
+	blind := gpuOf(0, 97, nil)
+	blind.Blind = true
+	for want, g := range map[string]*gpu.GPUs{
+		"no kernel was recorded: the GPU only copied or filled memory":                                                  {GPUs: []gpu.GPU{gpuOf(0, 97, nil)}},
+		"no kernel was recorded, though calls launched some: the GPU spends 97 % of the time copying or filling memory": {GPUs: []gpu.GPU{gpuOf(0, 97, nil)}, Cuts: []gpu.Cut{{Rank: "TP0"}}},
+		"no kernel was recorded, and neither were calls: the GPU spends 97 % of the time copying or filling memory":     {GPUs: []gpu.GPU{blind}},
 	} {
-		found, _ := ExposedCopies(&gpu.GPUs{GPUs: []gpu.GPU{gpuOf(0, 97, nil)}, Cuts: cuts})
+		found, _ := ExposedCopies(g)
 		if len(found) != 1 || found[0].Text != want || !AboutExposed(&finding.Finding{Kind: finding.GPU, Metric: found[0].Metric}) {
 			t.Errorf("%+v, want %s", found, want)
 		}

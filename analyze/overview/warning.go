@@ -401,6 +401,9 @@ func deviceWarnings(g *gpu.GPUs, more, windowed bool) []document.Warning {
 		d = append(d, notice(fmt.Sprintf("%s of %s of %s launched kernels that are not in the files: the profiler lost them, or ended before it had them; what these ranks did then is not known",
 			words.Thousands(of.Lost), words.Counted(int(of.Launches), "call"), words.Some(ranks, 4))))
 	}
+	if ranks := g.Uncalled(); len(ranks) > 0 {
+		d = append(d, notice(fmt.Sprintf("the files have only copies of %s, and neither kernels nor calls: what else ran there is not known", words.Some(ranks, 4))))
+	}
 	if 10*missing >= rows && missing > 0 {
 		which, known := fmt.Sprintf("%.0f %% of", 100*distribution.Fraction(missing, rows)), "known only in part"
 		if missing == rows {
