@@ -98,12 +98,16 @@ func (o *Overview) diagWarnings() []document.Warning {
 const maxNamed = 2
 
 // profilerWarnings are what profilers said about their own recordings, errors before warnings, and which records hold
-// slow or failed requests only.
+// slow or failed requests only. If ranks are missing, captures that repeat others are named: they may have been meant to be theirs.
 func (o *Overview) profilerWarnings() (d []document.Warning) {
 	if o.Diags == nil {
 		return nil
 	}
-	for _, m := range []*trace.Message{trace.NsysError, trace.NsysWarning, trace.RecordsSlowOnly, trace.RecordsFailedOnly} {
+	of := []*trace.Message{trace.NsysError, trace.NsysWarning, trace.RecordsSlowOnly, trace.RecordsFailedOnly}
+	if o.Profiles != nil && len(o.Profiles.MissingRanks) > 0 {
+		of = append(of, trace.CaptureRepeated)
+	}
+	for _, m := range of {
 		var said order.Groups[string, []string] // names of the inputs, by text
 		for _, x := range o.Diags.All() {
 			if x.Message == m {

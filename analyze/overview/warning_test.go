@@ -39,6 +39,20 @@ func TestAbsenceWarnings(t *testing.T) {
 	}
 }
 
+// If ranks are missing, captures that repeat others are named.
+func TestRepeatedCaptures(t *testing.T) {
+	o := &Overview{}
+	o.Diags = &trace.Diags{}
+	o.Diags.Add(trace.CaptureRepeated.At(trace.Pos{File: "TP1.json", Offset: -1}, "it", "events", "TP0.json"))
+	for _, missing := range [][]profile.MissingRanks{nil, {{Seen: 1, Size: 2}}} {
+		o.Profiles = &profile.Set{MissingRanks: missing}
+		got := o.profilerWarnings()
+		if len(got) != len(missing) || len(got) > 0 && got[0].Text != "TP1.json: it has the same events as TP0.json; left out [capture-repeated]" {
+			t.Errorf("%v: %+v", missing, got)
+		}
+	}
+}
+
 // Ranks whose captures lack kernels are named if the host was recorded; processes that are not ranks are not.
 func TestRanksWithoutKernels(t *testing.T) {
 	g := &gpu.GPUs{GPUs: []gpu.GPU{{Rank: "TP0", RankIndex: 0, Rows: 9, Called: 9}}}
