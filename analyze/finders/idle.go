@@ -199,6 +199,9 @@ func (m *Measured) apart() func(gpu.Reason) bool {
 // hostCauses says what the host does, unless an idle finding says it.
 func hostCauses(m *Measured) ([]finding.Finding, finding.Check) {
 	found, check := m.Gaps.Findings(m.GPUs.Length())
+	if check.Covered = m.GPUs.Coverage(); !check.Covered.Enough() {
+		return nil, check // what looks like a wait may be work that is missing
+	}
 	idle, _ := m.idleTime(plainly)
 	if slices.ContainsFunc(idle, func(f finding.Finding) bool { return tellsHost(&f, found) }) {
 		return nil, check

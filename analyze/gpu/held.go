@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/internal/changepoint"
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/trace"
@@ -115,6 +116,31 @@ func (g *GPUs) blind(rank int32, of Unran) {
 			d.Blind = d.Rows > d.Migrated
 		}
 	}
+}
+
+// Seen are the devices that are not blind; all of them if all are.
+func (g *GPUs) Seen() *GPUs {
+	seen := order.OnlyRows(g.GPUs, func(d *GPU) bool { return !d.Blind })
+	if len(seen) == 0 || len(seen) == len(g.GPUs) {
+		return g
+	}
+	rest := *g
+	rest.GPUs = seen
+	return &rest
+}
+
+// Coverage is the time of devices whose kernels are known; zero, which is all, if none is blind.
+func (g *GPUs) Coverage() (c finding.Coverage) {
+	blind := g.Total(func(d *GPU) int64 {
+		if d.Blind {
+			return d.Length()
+		}
+		return 0
+	})
+	if blind > 0 {
+		c = finding.Coverage{Of: "GPU time", Known: g.Length() - blind, All: g.Length()}
+	}
+	return c
 }
 
 // Uncalled are the blind ranks without calls: whether they launched kernels is not known.

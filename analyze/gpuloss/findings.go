@@ -40,6 +40,7 @@ const (
 // Idle finds out whether devices are idle for much of the time while there may be work, overall or in
 // steps of one kind, and why. The largest reason leads.
 func Idle(g *gpu.GPUs, paused Paused) ([]finding.Finding, finding.Check) {
+	g = g.Seen()
 	t, check := idleTotal(g, "idle time")
 	if check.State() != finding.LookedAt {
 		return nil, check
@@ -51,6 +52,7 @@ func Idle(g *gpu.GPUs, paused Paused) ([]finding.Finding, finding.Check) {
 // IdleBetweenSteps finds out whether devices are idle between steps for most of the time, or for much
 // of it if kernels are launched there.
 func IdleBetweenSteps(g *gpu.GPUs) ([]finding.Finding, finding.Check) {
+	g = g.Seen()
 	t, check := idleTotal(g, "time between steps")
 	if len(g.Steps) == 0 && check.Reason == "" {
 		check.Reason = "no steps are annotated"
@@ -79,7 +81,9 @@ func IdleBetweenSteps(g *gpu.GPUs) ([]finding.Finding, finding.Check) {
 // overall or in steps of one kind. waiting is evidence of how much of the communication is waiting for
 // other ranks.
 func Exposure(g *gpu.GPUs, waiting []finding.Evidence) ([]finding.Finding, finding.Check) {
+	g = g.Seen()
 	t, check := total(g, "exposed communication")
+	check.Covered = g.Coverage()
 	if check.State() != finding.LookedAt {
 		return nil, check
 	}

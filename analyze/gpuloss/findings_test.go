@@ -313,3 +313,16 @@ func TestCopiesWithoutKernels(t *testing.T) {
 		}
 	}
 }
+
+// Whether devices are idle is not known if the files lack all of their kernels. Those of which they don't are judged.
+func TestBlindDevicesAreNotIdle(t *testing.T) {
+	works, blind := gpuOf(0, 0, map[gpu.Reason]int64{gpu.HostWork: 40}), gpuOf(0, 1, map[gpu.Reason]int64{gpu.HostWork: 99})
+	blind.Blind = true
+	if found, check := Idle(&gpu.GPUs{GPUs: []gpu.GPU{blind, blind}}, notPaused); len(found) > 0 || check.State() != finding.TooLittle {
+		t.Errorf("all are blind: %+v, %s", found, check.String())
+	}
+	found, _ := Idle(&gpu.GPUs{GPUs: []gpu.GPU{works, blind}}, notPaused)
+	if len(found) != 1 || !strings.HasPrefix(found[0].Text, "the GPU is idle 40 %") {
+		t.Errorf("one is blind: %+v", found)
+	}
+}

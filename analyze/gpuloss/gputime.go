@@ -86,5 +86,6 @@ func idleTotal(g *gpu.GPUs, what string) (gpuTime, finding.Check) {
 	if g.OnlyCommunication() {
 		check.Reason = "only kernels of communication were recorded"
 	}
+	check.Covered = g.Coverage()
 	return t, check
 }
