@@ -120,12 +120,12 @@ func (g *GPUs) blind(rank int32, of Unran) {
 
 // Seen are the devices that are not blind; all of them if all are.
 func (g *GPUs) Seen() *GPUs {
-	seen := order.OnlyRows(g.GPUs, func(d *GPU) bool { return !d.Blind })
-	if len(seen) == 0 || len(seen) == len(g.GPUs) {
+	isSeen := func(d *GPU) bool { return !d.Blind }
+	if n := order.CountRows(g.GPUs, isSeen); n == 0 || n == len(g.GPUs) { // no copy of thousands of devices for nothing
 		return g
 	}
 	rest := *g
-	rest.GPUs = seen
+	rest.GPUs = order.OnlyRows(g.GPUs, isSeen)
 	return &rest
 }
 
