@@ -45,7 +45,9 @@ func (g *GPUs) divide(set *profile.Set, walks []*gpuWalk, ranks []rankWork) {
 		part := &GPUs{Runs: runs, classes: g.classes, Recorded: g.Recorded, GraphCapture: g.GraphCapture, several: g.several, perSecond: g.perSecond}
 		part.GPUs = order.OnlyRows(g.GPUs, func(d *GPU) bool { return of(d.RankIndex) })
 		part.Steps = order.OnlyRows(g.Steps, func(t *StepTime) bool { return of(t.rankIndex) })
-		part.Cuts = order.OnlyRows(g.Cuts, func(c *Cut) bool { return slices.ContainsFunc(part.GPUs, func(d GPU) bool { return d.Rank == c.Rank }) })
+		part.Cuts = order.OnlyRows(g.Cuts, func(c *Cut) bool {
+			return order.CountRows(part.GPUs, func(d *GPU) bool { return d.Rank == c.Rank }) > 0
+		})
 		part.Graphs = order.OnlyRows(g.Graphs, func(u *GraphUse) bool { return of(u.rankIndex) })
 		var own []*gpuWalk
 		for i, w := range walks {

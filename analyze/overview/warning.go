@@ -455,9 +455,12 @@ func lossWarnings(c *collective.Collectives, g *gpu.GPUs) (d []document.Warning)
 func hostOnlyWarnings(set *profile.Set, g *gpu.GPUs) []document.Warning {
 	silent := map[int32]bool{}
 	for i, number := range set.Numbers {
-		if number >= 0 && !slices.ContainsFunc(g.GPUs, func(d gpu.GPU) bool { return d.RankIndex == int32(i) }) {
+		if number >= 0 {
 			silent[int32(i)] = true
 		}
+	}
+	for i := range g.GPUs {
+		delete(silent, g.GPUs[i].RankIndex)
 	}
 	var hosts []int32
 	for _, s := range set.Streams {
