@@ -50,11 +50,11 @@ func Slower(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 	c := comparison{l: l}
 	each := make([]slowness, len(l.Ranks))
 	parallel.Each(len(l.Ranks), func(i int) { each[i] = c.slownessOf(&l.Ranks[i]) })
-	all := slowness{slow: c.slowServers()}
+	servers := c.slowServers()
+	all := slowness{slow: servers}
 	for i := range each {
-		if slices.ContainsFunc(all.slow, func(f finding.Finding) bool {
-			return f.At.Rank == trace.NoRank && f.At.Host == l.Ranks[i].Where.Host && f.At.Role == l.Ranks[i].Where.Role
-		}) {
+		where := &l.Ranks[i].Where
+		if slices.ContainsFunc(servers, func(f finding.Finding) bool { return f.At.Host == where.Host && f.At.Role == where.Role }) {
 			each[i].slow, each[i].slower = nil, nil
 		}
 		check.N += l.Ranks[i].Decodes
