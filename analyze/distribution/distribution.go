@@ -2,10 +2,13 @@ package distribution
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"math/big"
 	"math/bits"
 	"slices"
+
+	"github.com/sgtrace/sgtrace/analyze/words"
 
 	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/internal/order"
@@ -253,6 +256,15 @@ type SizeFit struct {
 
 // fewFitted is the least number of requests for a SizeFit.
 const fewFitted = 20
+
+// Text says what a number of tokens usually takes: "21.3 ms + 4.1 µs per token".
+func (f *SizeFit) Text() string {
+	text := fmt.Sprintf("%s + %s per token", words.Nearly(int64(f.Base)), words.Nearly(int64(f.PerToken)))
+	if f.PerPair > 0 {
+		text += fmt.Sprintf(" + %s per (1,000 tokens)²", words.Nearly(int64(f.PerPair*1e6)))
+	}
+	return text
+}
 
 // Expected returns the usual time for a number of tokens, in ns; 0 if unknown.
 func (f *SizeFit) Expected(tokens int64) int64 {

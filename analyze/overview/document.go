@@ -134,10 +134,7 @@ func (o *Overview) stepOf(c *HostClock) *request.ClockStep {
 
 // latencyReport is the table of the latencies of whole requests.
 func latencyReport(list []requests.Latency) *table.Table {
-	const scale = "duration"
-	ns := func(name, doc string, of func(*requests.Latency) int64) table.Field[requests.Latency] {
-		return table.NsColumn(name, doc, of).OnScale(scale)
-	}
+	ns := table.TookColumn[requests.Latency]
 	fields := []table.Field[requests.Latency]{
 		table.TextColumn("metric", strings.Join(metric.Names(metric.At(metric.Headline)), ", ")+" of finished requests; "+metric.UserTTFT.Name+" where there is a gateway", func(l *requests.Latency) string { return l.Metric }),
 		ns("mean", "arithmetic mean", func(l *requests.Latency) int64 { return l.Mean }),

@@ -294,8 +294,8 @@ func WaterfallTable(list []*Waterfall) *table.Table {
 		table.TextColumn("stage", "name of the stage", func(s *shownSpan) string { return s.row.Name }),
 		table.CountColumn("depth", "nesting depth: number of enclosing stages", func(s *shownSpan) int64 { return int64(s.row.Depth) }),
 		table.TimeColumn("time", "start of the stage, Unix time", func(s *shownSpan) trace.Time { return s.from }),
-		table.NsColumn("offset", "start relative to the request; negative if clocks differ", func(s *shownSpan) int64 { return int64(s.from - s.of.Request.Start) }).OnScale("duration"),
-		table.NsColumn("duration", "duration", func(s *shownSpan) int64 { return s.dur }).OnScale("duration"),
+		table.TookColumn("offset", "start relative to the request; negative if clocks differ", func(s *shownSpan) int64 { return int64(s.from - s.of.Request.Start) }),
+		table.TookColumn("duration", "duration", func(s *shownSpan) int64 { return s.dur }),
 		table.TextColumn("rid", "id of the request", func(s *shownSpan) string { return s.of.set.Text(s.of.Request.RID) }).DetailIf(len(list) == 1),
 	})
 }

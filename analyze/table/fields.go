@@ -98,6 +98,11 @@ func NsColumn[T any](name, doc string, of func(*T) int64) Field[T] {
 	return Field[T]{Column{Name: name, Unit: Duration, Doc: doc}, func(row *T) Cell { return NumberCell(of(row)) }}
 }
 
+// TookColumn returns a column of durations in ns, in the same unit as all others of its table.
+func TookColumn[T any](name, doc string, of func(*T) int64) Field[T] {
+	return NsColumn(name, doc, of).OnScale("duration")
+}
+
 // TimeColumn returns a column of times, all of which are known.
 func TimeColumn[T any](name, doc string, of func(*T) trace.Time) Field[T] {
 	return Field[T]{Column{Name: name, Unit: Instant, Doc: doc}, func(row *T) Cell { return InstantCell(of(row)) }}

@@ -155,9 +155,9 @@ func (t *Tail) firstTokenReport(d *Disaggregation) *table.Table {
 	type R = FirstTokenShare
 	r := table.New("sgtrace.report.firsttoken/v1", d.Verdict(), d.Rows, []table.Field[R]{
 		table.TextColumn("cause", "cause, in the order in which a request meets them; docs/METRICS.md defines it", func(x *R) string { return x.Cause.String() }),
-		ns("mean", "mean over all requests", func(x *R) int64 { return x.Mean }),
+		table.TookColumn("mean", "mean over all requests", func(x *R) int64 { return x.Mean }),
 		table.ShareColumn("share", "share of the time to first token of all requests", func(x *R) float64 { return x.Share }),
-		ns("slow mean", "mean over the slowest requests", func(x *R) int64 { return x.SlowMean }),
+		table.TookColumn("slow mean", "mean over the slowest requests", func(x *R) int64 { return x.SlowMean }),
 		table.ShareColumn("slow share", "share of the time to first token of the slowest requests", func(x *R) float64 { return x.SlowShare }),
 	})
 	r.Note("time to the first token: from the start of the outermost span; slow: the %d slowest of %d (p%d %s)",

@@ -87,11 +87,6 @@ func together(rows []tailRow) tailRow {
 	return sum
 }
 
-// ns makes a column of a duration, on the scale shared by all durations of its table.
-func ns[R any](name, doc string, of func(*R) int64) table.Field[R] {
-	return table.NsColumn(name, doc, of).OnScale("duration")
-}
-
 func (t *Tail) comparisonReport(c *Comparison) *table.Table {
 	type R = tailRow
 	bound := func(name, doc string, detail bool, of func(*R) int64) table.Field[R] {
@@ -101,9 +96,9 @@ func (t *Tail) comparisonReport(c *Comparison) *table.Table {
 	r := table.New(Schema, c.Verdict(), c.rows(t.Options.All), []table.Field[R]{
 		table.TextColumn("metric", "metric whose tail this is", func(*R) string { return c.Metric.Name }).InDetail(),
 		table.TextColumn("cause", "cause of the time; docs/METRICS.md defines it", func(x *R) string { return x.name }),
-		ns("slow", "mean over the slow requests", func(x *R) int64 { return x.Slow }),
-		ns("usual", "mean over the requests from p40 to p60", func(x *R) int64 { return x.Around }),
-		ns("more", "slow minus usual", func(x *R) int64 { return x.More }),
+		table.TookColumn("slow", "mean over the slow requests", func(x *R) int64 { return x.Slow }),
+		table.TookColumn("usual", "mean over the requests from p40 to p60", func(x *R) int64 { return x.Around }),
+		table.TookColumn("more", "slow minus usual", func(x *R) int64 { return x.More }),
 		bound("at least", "lower bound of more's 95 % confidence interval", false, func(x *R) int64 { return x.Low }),
 		bound("at most", "upper bound of more's 95 % confidence interval", true, func(x *R) int64 { return x.High }),
 		{Column: table.Column{Name: "share", Unit: table.Share, Doc: "share of the time added by all causes; empty if this cause takes less time than usual"}, Cell: func(x *R) table.Cell { return shareCell(x.Share, x.More) }},
@@ -156,22 +151,13 @@ func (t *Tail) noteComparison(r *table.Table, c *Comparison) {
 	}
 }
 
-// fitInWords says what a number of tokens usually takes.
-func fitInWords(f *distribution.SizeFit) string {
-	text := fmt.Sprintf("%s + %s per token", words.Nearly(int64(f.Base)), words.Nearly(int64(f.PerToken)))
-	if f.PerPair > 0 {
-		text += fmt.Sprintf(" + %s per (1,000 tokens)²", words.Nearly(int64(f.PerPair*1e6)))
-	}
-	return text
-}
-
 // noteSizes adds a note on the usual time for the size of a request.
 func (t *Tail) noteSizes(r *table.Table, c *Comparison) {
 	var fits []string
 	add := func(what string, list []distribution.SizeFit) {
 		for group, f := range list {
 			if f.N > 0 && (f.Base != 0 || f.PerToken != 0) { // its stages were traced
-				fits = append(fits, fmt.Sprintf("%s %s%s", what, fitInWords(&f), words.Aside(t.Peers.Name(int32(group)))))
+				fits = append(fits, fmt.Sprintf("%s %s%s", what, f.Text(), words.Aside(t.Peers.Name(int32(group)))))
 			}
 		}
 	}
@@ -217,7 +203,7 @@ func (t *Tail) slowestReport(c *Comparison) *table.Table {
 	type R = SlowRequest
 	req := func(x *R) *request.Request { return &t.set.Requests[x.Request] }
 	ns := func(name, doc string, detail bool, of func(*R) int64) table.Field[R] {
-		return table.NsColumn(name, doc, of).OnScale("duration").DetailIf(detail)
+		return table.TookColumn(name, doc, of).DetailIf(detail)
 	}
 	of := func(m *metric.Metric) table.Field[R] {
 		return ns(m.Name, m.Doc, c.Metric != m, func(x *R) int64 { return m.Of(&req(x).Metrics) })

@@ -436,8 +436,8 @@ func (t *Tail) stallsReport() *table.Table {
 		table.TimeColumn("time", "last token before the stall, Unix time", func(r *R) trace.Time { return r.From }),
 		table.TextColumn("where", "host and rank of the cause", func(r *R) string { return t.set.RankName(r.Proc) }),
 		table.CountColumn("held", "number of decoding requests held up", func(r *R) int64 { return int64(len(r.Held)) }),
-		table.NsColumn("longest", "longest time that one of them was held up", func(r *R) int64 { return r.Longest }).OnScale("duration"),
-		table.NsColumn("total", "total time that they were held up", func(r *R) int64 { return r.Total }).OnScale("duration"),
+		table.TookColumn("longest", "longest time that one of them was held up", func(r *R) int64 { return r.Longest }),
+		table.TookColumn("total", "total time that they were held up", func(r *R) int64 { return r.Total }),
 		table.CountColumn("prompts", "number of prompts prefilled during the stall", func(r *R) int64 { return int64(r.Prompts) }),
 		table.CountColumn("tokens", "prompt tokens computed for them during the stall", func(r *R) int64 { return r.Tokens }),
 		{Column: table.Column{Name: "longest prompt of", Doc: "ID of the request with most of these tokens"}, Cell: func(r *R) table.Cell {

@@ -58,22 +58,17 @@ func (x *Transfers) pairsTable() *table.Table {
 		table.TextColumn("to", "lead decode rank", func(p *P) string { return x.set.RankName(int(p.To)) }),
 		table.CountColumn("n", "number of transfers", func(p *P) int64 { return int64(p.N) }),
 		table.CountColumn("slow", "number of transfers that took far longer than sizes explain", func(p *P) int64 { return int64(p.Slow) }),
-		ns("p50", "median, nearest rank", func(p *P) int64 { return p.P50 }),
-		ns("p99", "99th percentile, nearest rank", func(p *P) int64 { return p.P99 }),
-		ns("max", "longest", func(p *P) int64 { return p.Max }),
+		table.TookColumn("p50", "median, nearest rank", func(p *P) int64 { return p.P50 }),
+		table.TookColumn("p99", "99th percentile, nearest rank", func(p *P) int64 { return p.P99 }),
+		table.TookColumn("max", "longest", func(p *P) int64 { return p.Max }),
 	})
 	var fits []string
 	for _, group := range slices.Sorted(maps.Keys(x.Usual)) {
 		f := x.Usual[group]
-		fits = append(fits, words.Nearly(int64(f.Base))+" + "+words.Nearly(int64(f.PerToken))+" per token")
+		fits = append(fits, f.Text())
 	}
 	r.Note("slow: %s or more beyond the usual time for the prompt, %s, and for those sent before it", words.Nearly(x.Limit), strings.Join(fits, " or "))
 	return r
-}
-
-// ns makes a column of a duration, on the scale shared by all durations of its table.
-func ns[R any](name, doc string, of func(*R) int64) table.Field[R] {
-	return table.NsColumn(name, doc, of).OnScale("duration")
 }
 
 // slowTable lists all slow transfers.
@@ -87,8 +82,8 @@ func (x *Transfers) slowTable() *table.Table {
 		table.TextColumn("to host", "decode host", func(s *S) string { return x.set.HostOf(int(s.To)) }),
 		table.TimeColumn("time", "start of the request, Unix time", func(s *S) trace.Time { return req(s).Start }),
 		table.TextColumn("rid", "the user's request ID if known, else the server's", func(s *S) string { return x.set.Text(req(s).RID) }),
-		ns("took", "time of the transfer according to both ends", func(s *S) int64 { return s.Took }),
-		ns("beyond", "excess over the usual time for this prompt size, and for those sent before it", func(s *S) int64 { return s.Beyond }),
+		table.TookColumn("took", "time of the transfer according to both ends", func(s *S) int64 { return s.Took }),
+		table.TookColumn("beyond", "excess over the usual time for this prompt size, and for those sent before it", func(s *S) int64 { return s.Beyond }),
 		table.CountColumn("prompt", "tokens of the prompt", func(s *S) int64 { return req(s).Metrics.PromptTokens }),
 	}).Stay("took", "beyond").Leave("from host", "to host", "rid", "prompt")
 }

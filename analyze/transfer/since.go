@@ -49,7 +49,6 @@ func (x *Transfers) findSlower(all []moved, in stretch) bool {
 	if in.to <= in.from {
 		return false
 	}
-	type ranks struct{ from, to int32 }
 	var ratios []float64
 	by, sums := map[ranks][]float64{}, map[int]int64{}
 	for i := in.from; i < in.to; i++ {

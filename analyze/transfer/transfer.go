@@ -45,6 +45,9 @@ type Sender struct {
 	Only  bool    // all transfers are from it
 }
 
+// ranks are the two ends of a transfer, indexes into Set.Procs.
+type ranks struct{ from, to int32 }
+
 // A Pair sums up the transfers between two lead ranks, indexes into Set.Procs.
 type Pair struct {
 	From, To int32
@@ -189,7 +192,6 @@ func (x *Transfers) isSlow(m *moved) bool { return m.took-m.expects >= x.Limit }
 
 // group groups the transfers by the two ranks, and collects the slow ones.
 func (x *Transfers) group(all []moved) {
-	type ranks struct{ from, to int32 }
 	pairs, took, by := map[ranks]*Pair{}, map[ranks][]int64{}, map[int32]int64{}
 	for i := range all {
 		m := &all[i]
