@@ -35,7 +35,7 @@ func (s *Set) Places() []naming.Place {
 	for i := range s.Procs {
 		p := &s.Procs[i]
 		if places[i] = s.Place(i); !p.Schedules && (schedules[p.Role] || !slices.Contains(ServingRoles, p.Role)) {
-			places[i] = naming.Place{Host: s.host(i), Rank: trace.NoRank}
+			places[i] = naming.Place{Host: places[i].Host, Rank: trace.NoRank}
 		}
 	}
 	return places

@@ -2,6 +2,7 @@ package cause
 
 import (
 	"cmp"
+
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"

@@ -219,6 +219,9 @@ func (w *observer) haltOf(p *work.Pace, pulses *changepoint.Pulses) halt {
 // rank stands still in it, and has a backlog to work off after that.
 func (w *observer) inOne(p *work.Pace, pulses *changepoint.Pulses) (lengths []int64) {
 	const mostly, margin = 0.6, 0.1
+	if !p.Sized {
+		return nil
+	}
 	lost := pulses.Length * min(1, pulses.Size/pulses.Level)
 	for _, k := range pulses.Seen {
 		begin := pulses.Begin(k)
@@ -228,7 +231,7 @@ func (w *observer) inOne(p *work.Pace, pulses *changepoint.Pulses) (lengths []in
 			inside := func(at trace.Time) bool { return at > x.From+off && at < x.To-off }
 			return float64(x.To-x.From) >= mostly*lost*1e9 && !slices.ContainsFunc(within, func(o work.Piece) bool { return inside(o.From) || inside(o.To) })
 		}
-		if i := slices.IndexFunc(within, alone); p.Sized && i >= 0 {
+		if i := slices.IndexFunc(within, alone); i >= 0 {
 			lengths = append(lengths, int64(within[i].Extra()))
 		}
 	}
