@@ -397,7 +397,8 @@ func (f *Shift) byAsMuch(g *Shift) bool {
 	return factor(x, y) <= about || factor(x, y) <= most && math.Abs(x-y) <= deviations*math.Hypot(f.off, g.off)
 }
 
-// offBy returns the standard error of the relative change of a pace that lasts from at to until (0: to the end).
+// offBy returns the standard error of the relative change of a pace that lasts from at to until (0: to the end); infinity if fewer than
+// two pieces began on one side of it.
 func (w *observer) offBy(p *work.Pace, at, until trace.Time) float64 {
 	var sides [2][]float64
 	for i := range p.Pieces {
@@ -408,6 +409,9 @@ func (w *observer) offBy(p *work.Pace, at, until trace.Time) float64 {
 		sides[k] = memory.Append(sides[k], x.Ratio)
 	}
 	relative := func(x []float64) float64 {
+		if len(x) < 2 {
+			return math.Inf(1)
+		}
 		value, variance, _ := changepoint.Mean(x)
 		return math.Sqrt(variance) / value
 	}

@@ -1,8 +1,10 @@
 package change
 
 import (
+	"math"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/analyze/change/work"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/internal/changepoint"
 	"github.com/sgtrace/sgtrace/request"
@@ -34,6 +36,20 @@ func TestCoursesMeet(t *testing.T) {
 	}{{step(80, 95, -0.8), true}, {step(100, 120, -0.8), false}, {step(80, 95, 0.8), false}} {
 		if got := sure.meets(&c.o); got != c.want {
 			t.Errorf("%+v: %v", c.o, got)
+		}
+	}
+}
+
+// Where fewer than two pieces begin on one side of a change, nothing tells how exact the change is.
+func TestOffByWithoutPieces(t *testing.T) {
+	w := observer{to: 100e9}
+	p := &work.Pace{}
+	for i := range 20 {
+		p.Pieces = append(p.Pieces, work.Piece{From: trace.Time(i) * 1e9, To: 90e9, Ratio: 1 + float64(i%2)/10})
+	}
+	for at, known := range map[trace.Time]bool{10e9: true, 18e9: true, 19e9: false, 60e9: false} {
+		if off := w.offBy(p, at, 0); math.IsInf(off, 1) == known || math.IsNaN(off) {
+			t.Errorf("at %d: off by %v", at, off)
 		}
 	}
 }
