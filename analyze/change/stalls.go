@@ -175,6 +175,7 @@ func (s *Stalling) repeat(o *Stalling) {
 
 // takeStalls removes stalls from the pieces of work that they held up, so that these show how fast servers are otherwise.
 func (w *observer) takeStalls(list []Stalling) {
+	const least = 0.01 // of its time is left of a piece: how long it was held up is an estimate
 	for i := range list {
 		if list[i].Period > 0 {
 			continue // addPulses removed these
@@ -189,9 +190,9 @@ func (w *observer) takeStalls(list []Stalling) {
 				continue
 			}
 			for j := range p.Pieces {
-				if x := &p.Pieces[j]; list[i].held[x.Request] > 0 {
-					x.NS, x.Ratio = x.NS/x.Ratio, 1
-				}
+				x := &p.Pieces[j]
+				left := max(least, 1-float64(list[i].held[x.Request])/(x.Units*x.NS))
+				x.NS, x.Ratio = x.NS*left, x.Ratio*left
 			}
 		}
 	}
