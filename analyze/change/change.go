@@ -191,6 +191,9 @@ func (c *Change) finding(b *cause.Costs, claim finding.Claim) finding.Finding {
 		if first.settles() {
 			f.Severity = finding.Info // whatever it costs
 		}
+		if first.together > 1 {
+			f.Evidence = append(f.Evidence, finding.Evidence{Text: fmt.Sprintf("its %d DP ranks take each step together (DP attention): any of them may hold up the others, which requests do not show", first.together)})
+		}
 	case first.Means == request.Tokenizing:
 		f.Subkind = TokenizingSubkind
 	case f.Kind == finding.Transfer:

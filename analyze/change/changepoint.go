@@ -80,6 +80,8 @@ type Shift struct {
 	Extra map[int]float64
 	whole bool    // Extra includes the time that prefills hold up decoding
 	off   float64 // standard error of the relative change of a pace
+	// together is how many ranks of one engine have a pace.
+	together int
 	// Kept is for cached tokens: how often requests with a large cached share still arrive, relative to before; see work.Kept.
 	Kept float64
 }

@@ -309,7 +309,10 @@ func (w *observer) paceShift(of []*work.Pace, c *paceCourse, role request.Role, 
 		f.whole = f.whole || p.Whole
 	}
 	if len(of) == 1 && all > 1 {
-		f.Location = w.ranks.Places[of[0].Rank]
+		f.Location = w.ranks.EngineAt(of[0].Rank)
+	}
+	if len(of) == 1 {
+		f.together = w.ranks.EngineRanks(of[0].Rank)
 	}
 	end := w.seconds(w.to)
 	before, after := c.before(), c.Level+c.Size

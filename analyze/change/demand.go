@@ -55,7 +55,7 @@ func (w *observer) sameDemand(of []*work.Pace, c *paceCourse, within span) span 
 	lag := float64(w.lag) / 1e9
 	for i := range w.demands {
 		f := &w.demands[i]
-		if f.Location.Scope == place.OneRank && !slices.ContainsFunc(of, func(p *work.Pace) bool { return w.ranks.Places[p.Rank] == f.Location }) {
+		if f.Location.Scope == place.OneRank && !slices.ContainsFunc(of, func(p *work.Pace) bool { return w.isOf(p, &f.Location) }) {
 			continue
 		}
 		if last := w.seconds(f.Last); last < c.First-lag {

@@ -122,7 +122,7 @@ func (w *observer) pulsed(x *work.Piece, pulses *changepoint.Pulses) float64 {
 
 // pulsing describes the pulses of a rank, and removes them from its pieces of work.
 func (w *observer) pulsing(p *work.Pace, pulses *changepoint.Pulses) Stalling {
-	at := w.ranks.Places[p.Rank]
+	at := w.ranks.EngineAt(p.Rank)
 	s := Stalling{set: w.set, Period: pulses.Every, P: pulses.P, Length: int64(pulses.Length * 1e9), held: map[int]int64{}, behind: map[int]int64{}, waiting: map[int]bool{}, halt: w.haltOf(p, pulses),
 		shift: Shift{Location: at, Metric: PaceChanged, Ranks: []int32{p.Rank}, Steps: []PaceStep{{Location: at}}, Before: newLevel(0), After: newLevel(0)}}
 	lengths := w.inOne(p, pulses) // of what holds up pieces

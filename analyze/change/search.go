@@ -121,9 +121,15 @@ func (w *observer) search(load, latency float64) []Shift {
 		f := &found[i]
 		f.Name = f.name()
 		f.Sized = f.Location.Scope == place.OneRank && f.Means == request.Prefilling && (f.Metric == MedianChanged || f.Metric == TailChanged) &&
-			slices.ContainsFunc(w.paces.Prefill, func(p work.Pace) bool { return w.ranks.Places[p.Rank] == f.Location })
+			slices.ContainsFunc(w.paces.Prefill, func(p work.Pace) bool { return w.isOf(&p, &f.Location) })
 	}
 	return found
+}
+
+// isOf reports whether a pace is that of a rank, or of the engine that it belongs to.
+func (w *observer) isOf(p *work.Pace, at *place.Location) bool {
+	engine := w.ranks.EngineAt(p.Rank)
+	return engine.Overlaps(at)
 }
 
 // searchAll runs searches in parallel, and returns what they find in their order.

@@ -219,7 +219,7 @@ func (w *observer) addStalling(out []Stalling, s Stalling) []Stalling {
 
 // stalling describes some stalls of a rank as one Stalling.
 func (w *observer) stalling(p *work.Pace, stalls []work.Stall, what string) Stalling {
-	at := w.ranks.Places[p.Rank]
+	at := w.ranks.EngineAt(p.Rank)
 	s := Stalling{set: w.set, P: math.NaN(), First: stalls[0].First, Last: stalls[len(stalls)-1].Last, held: map[int]int64{}, behind: map[int]int64{}, waiting: map[int]bool{},
 		prefills: what == prefillStalls, shift: Shift{Location: at, Stage: what, Ranks: []int32{p.Rank}, Steps: []PaceStep{{Location: at}}}}
 	s.shift.Name = at.DP()
@@ -254,7 +254,7 @@ func (s *Stalling) addBehind(w *observer, p *work.Pace, stalls []work.Stall) {
 			continue
 		}
 		for _, part := range w.set.PartsOf(r) {
-			if of := &w.set.Parts[part]; w.ranks.Route(of) == int(p.Rank) && s.held[of.Request] == 0 {
+			if of := &w.set.Parts[part]; w.ranks.Serves(of) == p.Rank && s.held[of.Request] == 0 {
 				s.behind[of.Request] = ns
 			}
 		}
@@ -268,7 +268,7 @@ func (s *Stalling) addWaiting(w *observer, p *work.Pace, meets func(trace.Time) 
 			continue
 		}
 		for _, part := range w.set.PartsOf(r) {
-			if w.ranks.Route(&w.set.Parts[part]) == int(p.Rank) {
+			if w.ranks.Serves(&w.set.Parts[part]) == p.Rank {
 				s.waiting[w.set.Parts[part].Request] = true
 			}
 		}

@@ -1,6 +1,7 @@
 package change
 
 import (
+	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -64,6 +65,28 @@ func TestServerStandsStillNowAndThen(t *testing.T) {
 			if n := len(got[0].Times); n != len(c.at) {
 				t.Errorf("%v at %v: %d times", c.length, c.at, n)
 			}
+		}
+	}
+}
+
+// What a stall held up is as fast as the work around it once the stall is taken off, whatever that did to the usual pace.
+func TestStallsLeaveThePaceAround(t *testing.T) {
+	const usual, around, stall = 24e6, 20e6, 2e9 // ns per token
+	p := work.Pace{Usual: usual}
+	held := map[int]int64{}
+	for i := range 40 {
+		x := work.Piece{Request: i, Units: 100, NS: around}
+		if i%10 == 5 {
+			x.NS, held[i] = around+stall/x.Units, stall
+		}
+		x.Ratio = x.NS / usual
+		p.Pieces = append(p.Pieces, x)
+	}
+	w := observer{paces: work.Paces{Decode: []work.Pace{p}}}
+	w.takeStalls([]Stalling{{held: held, shift: Shift{Ranks: []int32{0}}}})
+	for _, x := range p.Pieces {
+		if math.Abs(x.NS/around-1) > 1e-9 || math.Abs(x.Ratio-around/usual) > 1e-9 {
+			t.Errorf("request %d: %.1f ms per token, %.2f times the usual time", x.Request, x.NS/1e6, x.Ratio)
 		}
 	}
 }

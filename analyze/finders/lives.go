@@ -34,7 +34,7 @@ func (m *Measured) addWarmUps(found []finding.Finding) {
 		for k, list := range [...][]work.Pace{paces.Decode, paces.Prefill} {
 			for j := range list {
 				p := &list[j]
-				if !ranks.Places[p.Rank].Overlaps(&f.At) {
+				if engine := ranks.EngineAt(p.Rank); !engine.Overlaps(&f.At) {
 					continue
 				}
 				if w := p.WarmUp(at); w != nil {

@@ -104,6 +104,8 @@ type RankSet struct {
 	// Leads says which ranks stand for those that do the same work: the lowest of them. A rank that only leads now
 	// and then, because the thread of the lowest is missing, does not.
 	Leads []bool
+	// Engine is the first of the leading ranks that take each step together with a rank, by rank.
+	Engine []int32
 	// sole is the only rank that leads on a server; None if several do.
 	sole map[serverAt]int32
 }
@@ -150,6 +152,7 @@ func NewRankSet(s *request.Set) *RankSet {
 		r.Of[i] = id
 	}
 	r.findLeads()
+	r.findEngines()
 	return r
 }
 
@@ -193,6 +196,61 @@ func (r *RankSet) findLeads() {
 		}
 	}
 	r.sole = sole
+}
+
+// findEngines finds the ranks that take each step together. With DP attention, the DP ranks of a server divide its TP
+// ranks, and wait for each other in every step. DP ranks that are replicas have the same TP ranks, and each its own steps.
+func (r *RankSet) findEngines() {
+	type step struct{ pp, tp int16 }
+	r.Engine = make([]int32, len(r.Places))
+	leads, dp := map[serverAt][]int32{}, map[serverAt]map[step]int16{}
+	replicas := map[serverAt]bool{}
+	for i := range r.Places {
+		p := &r.Places[i]
+		at := serverAt{p.Role, p.Host, p.Server}
+		if r.Engine[i] = int32(i); r.Leads[i] {
+			leads[at] = append(leads[at], int32(i))
+		}
+		of := order.Memo(dp, at, func() map[step]int16 { return map[step]int16{} })
+		rank := step{p.Rank.PP, p.Rank.TP}
+		other, known := of[rank]
+		replicas[at] = replicas[at] || p.Rank.TP < 0 || p.Rank.DP < 0 || known && other != p.Rank.DP
+		of[rank] = p.Rank.DP
+	}
+	for at, list := range leads {
+		if !replicas[at] {
+			for _, i := range list {
+				r.Engine[i] = list[0]
+			}
+		}
+	}
+}
+
+// EngineAt returns the location of an engine by its first rank: that of its server if the engine has several ranks that lead.
+func (r *RankSet) EngineAt(first int32) Location {
+	at := r.Places[first]
+	if r.EngineRanks(first) > 1 {
+		at.Rank, at.Label = trace.NoRank, ""
+	}
+	return at
+}
+
+// EngineRanks returns how many ranks of an engine lead.
+func (r *RankSet) EngineRanks(first int32) (n int) {
+	for i, e := range r.Engine {
+		if e == first && r.Leads[i] {
+			n++
+		}
+	}
+	return n
+}
+
+// Serves returns the engine that part p was sent to; None if it is unknown because spans are missing.
+func (r *RankSet) Serves(p *request.Part) int32 {
+	if rank := r.Route(p); rank != request.None {
+		return r.Engine[rank]
+	}
+	return request.None
 }
 
 // Route returns the leading rank that part p was sent to; None if it is unknown because spans are missing.

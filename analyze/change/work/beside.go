@@ -113,6 +113,9 @@ func besides(ranks []*Pace, levels []*levelOver) Pace {
 
 // highest returns the highest of several levels at each time.
 func highest(of []*levelOver) *levelOver {
+	if len(of) == 1 {
+		return of[0]
+	}
 	type edge struct {
 		at trace.Time
 		of int

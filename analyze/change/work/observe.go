@@ -2,6 +2,7 @@ package work
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strings"
 	"unsafe"
@@ -21,6 +22,7 @@ import (
 type workload struct {
 	decodes, otherDecodes   []Piece
 	prefills, otherPrefills load.Pieces
+	batches                 load.Pieces // of prefills
 	asked, askedPrefills    []Asked
 }
 
@@ -43,8 +45,8 @@ func Observe(ranks *place.RankSet, requests []*request.Request, from, to trace.T
 		compared := r.Complete() && r.Metrics.Retractions == 0
 		for _, p := range w.set.PartsOf(r) {
 			part := &w.set.Parts[p]
-			if rank := w.ranks.Route(part); r.Status == request.Unfinished && rank != request.None && part.Serves() {
-				endless[int32(rank)] = memory.Append(endless[int32(rank)], part.Start)
+			if engine := w.ranks.Serves(part); r.Status == request.Unfinished && engine != request.None && part.Serves() {
+				endless[engine] = memory.Append(endless[engine], part.Start)
 			}
 			thread, rank := w.ranks.Lead(part)
 			if rank == request.None || !w.ranks.Leads[rank] || !part.Serves() {
@@ -69,26 +71,35 @@ func Observe(ranks *place.RankSet, requests []*request.Request, from, to trace.T
 			x.addOther(pieces, decode)
 		}
 	}
-	decode, prefill := make([][]Pace, len(work)), make([][]Pace, len(work)) // by rank: one pace, or none
-	parallel.Each(len(work), func(rank int) { decode[rank], prefill[rank] = w.pacesOf(rank, &work[rank]) })
+	engines := make([]engine, len(work)) // by first rank
+	for rank := range work {
+		first := w.ranks.Engine[rank]
+		engines[first] = append(engines[first], &work[rank])
+	}
+	decode, prefill := make([][]Pace, len(work)), make([][]Pace, len(work)) // by first rank: one pace, or none
+	parallel.Each(len(work), func(rank int) { decode[rank], prefill[rank] = w.pacesOf(rank, engines[rank]) })
 	return Paces{slices.Concat(decode...), slices.Concat(prefill...), endless}
 }
 
-// pacesOf returns the decode pace and the prefill pace of a rank, each if it did enough.
-func (w *observer) pacesOf(rank int, x *workload) (decode, prefill []Pace) {
-	memory.Touch(len(x.decodes)*int(unsafe.Sizeof(Piece{})) + len(x.prefills)*int(unsafe.Sizeof(load.Prefill{})))
-	slices.SortStableFunc(x.decodes, byStart)
-	batches := load.Batches(x.prefills)
-	x.end()
-	parallel.All(func() { decode = w.decodePacesOf(rank, x, batches) }, func() { prefill = w.prefillPacesOf(rank, x, batches) })
+// An engine is the workloads of the ranks that take each step together: a step takes as long as on the rank with the most to do, and
+// all decodes wait while any rank prefills.
+type engine []*workload
+
+// pacesOf returns the decode pace and the prefill pace of an engine, each if it did enough.
+func (w *observer) pacesOf(rank int, e engine) (decode, prefill []Pace) {
+	for _, x := range e {
+		memory.Touch(len(x.decodes)*int(unsafe.Sizeof(Piece{})) + len(x.prefills)*int(unsafe.Sizeof(load.Prefill{})))
+		slices.SortStableFunc(x.decodes, byStart)
+		x.batches = load.Batches(x.prefills)
+		x.end()
+	}
+	parallel.All(func() { decode = w.decodePacesOf(rank, e) }, func() { prefill = w.prefillPacesOf(rank, e) })
 	return decode, prefill
 }
 
-// decodePacesOf returns the decode pace of a rank, if it decoded enough.
-func (w *observer) decodePacesOf(rank int, x *workload, batches load.Pieces) []Pace {
-	all := slices.Concat(batches, x.otherPrefills)
-	slices.SortStableFunc(all, func(a, b load.Prefill) int { return cmp.Compare(a.From, b.From) })
-	list, alone := w.decodeWork(x.decodes, x.otherDecodes, all)
+// decodePacesOf returns the decode pace of an engine, if it decoded enough.
+func (w *observer) decodePacesOf(rank int, e engine) []Pace {
+	list, alone, beside := w.decodeWork(e)
 	if len(list) < Fewest {
 		return nil
 	}
@@ -98,23 +109,38 @@ func (w *observer) decodePacesOf(rank int, x *workload, batches load.Pieces) []P
 		whole.Pieces[i].Shared = without.Pieces[i].Shared
 	}
 	p := likelier(without, whole)
-	p.Asked = x.asked
+	if len(beside) >= Fewest {
+		if b := NewPace(rank, beside, 0); b.apart() <= p.apart() {
+			p = b
+		}
+	}
+	for _, x := range e {
+		p.Asked = append(p.Asked, x.asked...)
+	}
 	return []Pace{p}
 }
 
-// prefillPacesOf returns the prefill pace of a rank, if it prefilled enough.
-func (w *observer) prefillPacesOf(rank int, x *workload, batches load.Pieces) []Pace {
-	running := newLevelOver(x.decodes, one)
-	alone, batches := x.known(batches)
+// prefillPacesOf returns the prefill pace of an engine, if it prefilled enough.
+func (w *observer) prefillPacesOf(rank int, e engine) []Pace {
+	running := highest(order.Each(e, func(x *workload) *levelOver { return newLevelOver(x.decodes, one) }))
+	alone, batches := make([]load.Pieces, len(e)), make([]load.Pieces, len(e))
+	singles, several, grouped := 0, 0, false
+	for i, x := range e {
+		alone[i], batches[i] = x.known(x.batches)
+		singles, several = singles+len(alone[i]), several+len(batches[i])
+		grouped = grouped || slices.ContainsFunc(batches[i], func(b load.Prefill) bool { return b.Requests > 1 })
+	}
 	list := w.prefillWork(batches, running)
 	if len(list) < Fewest {
 		return nil
 	}
 	p := NewPace(rank, list, 2)
-	if len(alone) >= Fewest && (len(batches) > len(alone) || slices.ContainsFunc(batches, func(b load.Prefill) bool { return b.Requests > 1 })) {
+	if singles >= Fewest && (several > singles || grouped) {
 		p = likelier(p, NewPace(rank, w.prefillWork(alone, running), 2))
 	}
-	p.Asked = x.askedPrefills
+	for _, x := range e {
+		p.Asked = append(p.Asked, x.askedPrefills...)
+	}
 	return []Pace{p}
 }
 
@@ -227,44 +253,101 @@ func (w *observer) workOf(part *request.Part, thread int, prefill load.Pieces) (
 	return prefill, decode
 }
 
-// decodeWork returns a piece for every compared request that is decoded: the time per token without others' prefills,
-// and, as burdens, how many requests and how many tokens of context are in its steps on average. others are not
-// compared, but are in the steps, too. alone has the same pieces, with the time that others' prefills take.
-func (w *observer) decodeWork(decodes, others []Piece, prefills []load.Prefill) (list, alone []Piece) {
+// allPrefills returns the prefills that hold up decodes, ordered by start.
+func (e engine) allPrefills() (all load.Pieces) {
+	for _, x := range e {
+		all = append(append(all, x.batches...), x.otherPrefills...)
+	}
+	slices.SortStableFunc(all, func(a, b load.Prefill) int { return cmp.Compare(a.From, b.From) })
+	return all
+}
+
+// decodeWork returns a piece for every compared request that is decoded: the time per token without prefills of others,
+// and, as burdens, how many requests and how many tokens of context are in its steps on average, on the rank that has the
+// most. alone has the same pieces, with the time that prefills of others take. beside has them without the tokens that
+// requests get in steps in which other ranks prefill; it is nil if there is only one rank.
+func (w *observer) decodeWork(e engine) (list, alone, beside []Piece) {
 	tokens := func(p *Piece) float64 {
 		memory.Touch(request.RequestSize)
 		return float64(max(0, w.set.Requests[p.Request].Metrics.PromptTokens)) + p.Units/2
 	}
-	// A piece with an unknown number of tokens counts as an average one.
-	usual := order.SumRows(decodes, func(p *Piece) float64 { return tokens(p) / float64(len(decodes)) })
-	all := slices.Concat(decodes, others)
-	var running, context, computing *levelOver
-	parallel.All(func() { running = newLevelOver(all, one) }, func() {
-		context = newLevelOver(all, func(p *Piece) float64 {
-			if p.Units == 0 {
-				return usual
-			}
-			return tokens(p)
+	own, contexts := make([]*levelOver, len(e)), make([]*levelOver, len(e)) // requests, and tokens of context, by rank
+	all := order.Each(e, func(x *workload) []Piece { return slices.Concat(x.decodes, x.otherDecodes) })
+	prefills := e.allPrefills()
+	steps := endsOf(prefills)
+	var computing *levelOver
+	parallel.All(func() {
+		parallel.Each(len(e), func(i int) { own[i] = newLevelOver(all[i], one) })
+	}, func() {
+		parallel.Each(len(e), func(i int) {
+			x := e[i]
+			// A piece with an unknown number of tokens counts as an average one.
+			usual := order.SumRows(x.decodes, func(p *Piece) float64 { return tokens(p) / float64(len(x.decodes)) })
+			contexts[i] = newLevelOver(all[i], func(p *Piece) float64 {
+				if p.Units == 0 {
+					return usual
+				}
+				return tokens(p)
+			})
 		})
 	}, func() { computing = newLevelOver(union(prefills), one) })
-	unseen := unseenIn(decodes, running)
-	for _, p := range decodes {
-		if !w.inside(p.From) {
-			continue
+	running, context := highest(own), highest(contexts)
+	for i, x := range e {
+		unseen, ownSteps := unseenIn(x.decodes, own[i]), endsOf(x.batches, x.otherPrefills)
+		for _, p := range x.decodes {
+			if !w.inside(p.From) {
+				continue
+			}
+			held := computing.mean(p.From, p.To)
+			if held > load.MaxHeldShare {
+				continue
+			}
+			p.NS, p.Burden = float64(p.To-p.From)/p.Units, Burden{running.mean(p.From, p.To), context.mean(p.From, p.To)}
+			if more := p.Batch / own[i].mean(p.From, p.To); unseen && more > 0 {
+				p.Burden[0], p.Burden[1] = more*p.Burden[0], more*p.Burden[1]
+			}
+			alone = memory.Append(alone, p)
+			took := (1 - held) * p.NS * p.Units
+			p.NS *= 1 - held
+			list = memory.Append(list, p)
+			if p.Units -= float64(within(steps, p) - within(ownSteps, p)); len(e) > 1 && p.Units >= 1 {
+				p.NS = took / p.Units
+				beside = memory.Append(beside, p)
+			}
 		}
-		held := computing.mean(p.From, p.To)
-		if held > load.MaxHeldShare {
-			continue
-		}
-		p.NS, p.Burden = float64(p.To-p.From)/p.Units, Burden{running.mean(p.From, p.To), context.mean(p.From, p.To)}
-		if more := p.Batch / p.Burden[0]; unseen && more > 0 {
-			p.Burden[0], p.Burden[1] = p.Batch, more*p.Burden[1]
-		}
-		alone = memory.Append(alone, p)
-		p.NS *= 1 - held
-		list = memory.Append(list, p)
 	}
-	return list, alone
+	if len(e) > 1 {
+		for _, list := range [...][]Piece{list, alone, beside} {
+			slices.SortStableFunc(list, byStart)
+		}
+	}
+	return list, alone, beside
+}
+
+// endsOf returns when steps that prefill end; those that end together are one.
+func endsOf(prefills ...load.Pieces) (ends []trace.Time) {
+	const together = 10 * request.SameBatch // on all ranks
+	for _, list := range prefills {
+		for i := range list {
+			ends = memory.Append(ends, list[i].To)
+		}
+	}
+	slices.Sort(ends)
+	last := trace.Time(math.MinInt64)
+	return slices.DeleteFunc(ends, func(t trace.Time) bool {
+		if t <= last+together {
+			return true
+		}
+		last = t
+		return false
+	})
+}
+
+// within returns how many steps end while a piece of work is under way.
+func within(ends []trace.Time, p Piece) int {
+	from, _ := slices.BinarySearch(ends, p.From+1)
+	to, _ := slices.BinarySearch(ends, p.To+1)
+	return to - from
 }
 
 // batches adds up the sizes of the batches that a request was in.
@@ -292,15 +375,32 @@ func unseenIn(decodes []Piece, running *levelOver) bool {
 	return all > about*seen
 }
 
-// prefillWork returns a piece for every batch of prefills. Its burdens are the tokens it
-// computes, the pairs of tokens it attends to, and how many requests are decoded meanwhile.
-func (w *observer) prefillWork(batches []load.Prefill, running *levelOver) (list []Piece) {
-	for _, b := range batches {
-		if !w.inside(b.From) || b.Tokens <= 0 {
-			continue
+// prefillWork returns a piece for every batch of prefills, which are given by rank. Its burdens are the tokens it computes, the
+// pairs of tokens it attends to, and how many requests are decoded meanwhile: on the rank that has the most at each time.
+func (w *observer) prefillWork(batches []load.Pieces, running *levelOver) (list []Piece) {
+	var levels [2][]*levelOver // tokens and pairs per ns, by rank
+	for _, of := range batches {
+		first := len(list)
+		for _, b := range of {
+			if !w.inside(b.From) || b.Tokens <= 0 {
+				continue
+			}
+			list = memory.Append(list, Piece{Request: b.Request, From: b.From, To: b.To, NS: float64(b.To - b.From), Units: 1,
+				Burden: Burden{b.Tokens, b.Pairs, running.mean(b.From, b.To)}})
 		}
-		list = memory.Append(list, Piece{Request: b.Request, From: b.From, To: b.To, NS: float64(b.To - b.From), Units: 1,
-			Burden: Burden{b.Tokens, b.Pairs, running.mean(b.From, b.To)}})
+		for k := range levels {
+			if len(batches) > 1 {
+				levels[k] = append(levels[k], newLevelOver(list[first:], func(p *Piece) float64 { return p.Burden[k] / p.NS }))
+			}
+		}
+	}
+	if len(batches) > 1 {
+		tokens, pairs := highest(levels[0]), highest(levels[1])
+		for i := range list {
+			p := &list[i]
+			p.Burden[0], p.Burden[1] = p.NS*tokens.mean(p.From, p.To), p.NS*pairs.mean(p.From, p.To)
+		}
+		slices.SortStableFunc(list, byStart)
 	}
 	return list
 }

@@ -1,8 +1,11 @@
 package work
 
 import (
+	"math"
+
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/internal/changepoint"
+	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -152,4 +155,14 @@ func (p *Pace) scatter() float64 {
 		sum, n = sum+units*(x.Ratio-y.Ratio)*(x.Ratio-y.Ratio), n+units
 	}
 	return sum / max(1, n)
+}
+
+// apart returns the median distance of Ratio between successive pieces. Unlike scatter, it does not depend on the few that a
+// change or a stall lies between.
+func (p *Pace) apart() float64 {
+	list := memory.Make[float64](max(0, len(p.Pieces)-1))
+	for i := range list {
+		list[i] = math.Abs(p.Pieces[i].Ratio - p.Pieces[i+1].Ratio)
+	}
+	return distribution.LowerMedian(list)
 }

@@ -51,7 +51,7 @@ func slotServer(holds bool) (*observer, *workload) {
 func TestPaceOfSlots(t *testing.T) {
 	for _, holds := range []bool{false, true} {
 		w, x := slotServer(holds)
-		decode, prefill := w.pacesOf(0, x)
+		decode, prefill := w.pacesOf(0, engine{x})
 		if len(decode) != 1 || len(prefill) != 1 {
 			t.Fatal("too little work")
 		}
@@ -77,6 +77,79 @@ func TestPaceOfSlots(t *testing.T) {
 		before, after = mean(&prefill[0], func(x *Piece) float64 { return x.Ratio })
 		if math.Abs(after/before-1) > 0.05 {
 			t.Errorf("prefills take %.2f times as long as longer prompts explain", after/before)
+		}
+	}
+}
+
+// attending plays three ranks that take each step together, as with DP attention. A step lasts as long as on the rank with the most to
+// do: 20 ms to decode, or 20 ms plus 50 us per token to prefill. Ranks that decode get a token in it, whatever others do.
+func attending() (*observer, engine) {
+	const n = 900
+	r := rand.New(rand.NewPCG(9, 9))
+	w := &observer{set: &request.Set{Requests: make([]request.Request, n)}, to: math.MaxInt64}
+	e := engine{{}, {}, {}}
+	type decode struct {
+		id, units, left int
+		from            trace.Time
+	}
+	running, waiting := make([][]decode, len(e)), make([][]int, len(e))
+	tokens, next, arrival := make([]float64, n), 0, trace.Time(1e9)
+	for at := arrival; len(e[0].decodes)+len(e[1].decodes)+len(e[2].decodes) < n; {
+		for ; next < n && arrival <= at; next++ {
+			k := r.IntN(len(e))
+			waiting[k] = append(waiting[k], next)
+			tokens[next], arrival = 500+2000*r.Float64(), arrival+trace.Time(r.ExpFloat64()*150e6)
+		}
+		took := 20e6
+		for k := range e {
+			if len(waiting[k]) > 0 {
+				took = max(took, 20e6+50_000*tokens[waiting[k][0]])
+			}
+		}
+		end := at + trace.Time(took*math.Exp(0.02*r.NormFloat64()))
+		for k, x := range e {
+			if len(waiting[k]) > 0 {
+				id := waiting[k][0]
+				x.prefills = append(x.prefills, load.Prefill{Request: id, Requests: 1, From: at, To: end, Tokens: tokens[id]})
+				units := 40 + r.IntN(80)
+				waiting[k], running[k] = waiting[k][1:], append(running[k], decode{id, units, units, end})
+				continue
+			}
+			still := running[k][:0]
+			for _, d := range running[k] {
+				if d.left--; d.left > 0 {
+					still = append(still, d)
+					continue
+				}
+				x.decodes = append(x.decodes, Piece{Request: d.id, From: d.from, To: end, Units: float64(d.units)})
+			}
+			running[k] = still
+		}
+		at = end
+	}
+	return w, e
+}
+
+// Where ranks take each step together, a rank that decodes is held up by the prefills of others, but gets a token in each of their steps.
+func TestPaceOfRanksTogether(t *testing.T) {
+	w, e := attending()
+	decode, prefill := w.pacesOf(0, e)
+	if len(decode) != 1 || len(prefill) != 1 || len(decode[0].Pieces) < 800 || len(prefill[0].Pieces) != 900 {
+		t.Fatalf("%d and %d paces", len(decode), len(prefill))
+	}
+	ns, units := 0.0, 0.0
+	for _, x := range decode[0].Pieces {
+		ns, units = ns+x.NS*x.Units, units+x.Units
+		if x.Units > 10 && math.Abs(x.Ratio-1) > 0.1 {
+			t.Errorf("request %d: %.2f times the usual time per token, of %.0f", x.Request, x.Ratio, x.Units)
+		}
+	}
+	if math.Abs(ns/units/20e6-1) > 0.02 {
+		t.Errorf("a token takes %.1f ms, planted 20", ns/units/1e6)
+	}
+	for _, x := range prefill[0].Pieces {
+		if math.Abs(x.NS/(20e6+50_000*x.Burden[0])-1) > 0.1 {
+			t.Errorf("the prefill of request %d takes %.0f ms; %.0f tokens on one rank explain it", x.Request, x.NS/1e6, x.Burden[0])
 		}
 	}
 }
