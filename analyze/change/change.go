@@ -26,7 +26,7 @@ func (c *Changes) Findings(b *cause.Costs) []finding.Finding {
 	for i := range c.List {
 		switch change := &c.List[i]; {
 		case !c.leads(change):
-		case change.Shifts[0].Metric == PaceChanged && !change.Shifts[0].rises():
+		case change.Shifts[0].Metric == PaceChanged && !change.Shifts[0].costs():
 			falls = append(falls, change.finding(b, claims[i]))
 		case change.Shifts[0].Metric == ArrivalsChanged && !change.Shifts[0].rises():
 			falls = append(falls, change.finding(b, claims[i])) // less load costs nothing
@@ -191,7 +191,10 @@ func (c *Change) finding(b *cause.Costs, claim finding.Claim) finding.Finding {
 		if first.settles() {
 			f.Severity = finding.Info // whatever it costs
 		}
-		if first.together > 1 {
+		if first.slowFrom != 0 {
+			f.Since, f.Until = first.slowFrom, c.Time
+		}
+		if first.together > 1 && first.Location.Scope == place.OneRank {
 			f.Evidence = append(f.Evidence, finding.Evidence{Text: fmt.Sprintf("its %d DP ranks take each step together (DP attention): any of them may hold up the others, which requests do not show", first.together)})
 		}
 	case first.Means == request.Tokenizing:

@@ -80,6 +80,8 @@ type Shift struct {
 	Extra map[int]float64
 	whole bool    // Extra includes the time that prefills hold up decoding
 	off   float64 // standard error of the relative change of a pace
+	// slowFrom is the start of a pace that was longer than later until Time, which is less than half of the searched time; 0 if it was not.
+	slowFrom trace.Time
 	// together is how many ranks of one engine have a pace.
 	together int
 	// Kept is for cached tokens: how often requests with a large cached share still arrive, relative to before; see work.Kept.

@@ -28,7 +28,7 @@ func (all *Changes) claim(c *Change, b *cause.Costs) finding.Claim {
 	var claim finding.Claim
 	// At From there is no baseline, nothing queues behind TTFT or TPOT, lateness knows who waits, slow tokenizing only delays arrivals, and
 	// a slight change makes no queue.
-	if c.Time > all.From && !first.isSeen() && first.Metric != LatenessChanged && first.Means != request.Tokenizing && !first.slight() {
+	if c.Time > all.From && first.slowFrom == 0 && !first.isSeen() && first.Metric != LatenessChanged && first.Means != request.Tokenizing && !first.slight() {
 		claim = b.Risen(cause.Span{From: c.Time, Until: over, Alone: alone, At: behind, Only: first.only()}, b.BySize, all.behind(c)...)
 	}
 	for i := range c.Shifts {
@@ -133,7 +133,7 @@ func (f *Shift) costs() bool {
 	case f.Metric.isEnd():
 		return false
 	}
-	return f.rises() || f.Metric == ShareChanged || f.settles()
+	return f.rises() || f.Metric == ShareChanged || f.settles() || f.slowFrom != 0
 }
 
 // only returns the places of the ranks that have a pace, or nil if all ranks of the role do.

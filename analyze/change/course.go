@@ -93,6 +93,11 @@ func (c *paceCourse) by(x *work.Piece, w *observer) float64 {
 	return c.speed(w.seconds(x.From), w.seconds(x.To))/c.before() - 1
 }
 
+// slowFirst returns a course that steps to a higher speed as one that is slow until then.
+func (c *paceCourse) slowFirst() *paceCourse {
+	return &paceCourse{changepoint.Course{Shape: changepoint.Spell, Level: c.Level + c.Size, Size: -c.Size, End: c.At}, c.ofTimes}
+}
+
 // faster reports whether the course departs toward a higher speed.
 func (c *paceCourse) faster() bool { return c.Size > 0 != c.ofTimes }
 
@@ -341,6 +346,10 @@ func (w *observer) paceShift(of []*work.Pace, c *paceCourse, role request.Role, 
 	for _, p := range of {
 		k, _ := slices.BinarySearchFunc(p.Pieces, f.Time, func(x work.Piece, t trace.Time) int { return cmp.Compare(x.From, t) })
 		f.Before.N, f.After.N = f.Before.N+k, f.After.N+len(p.Pieces)-k
+	}
+	if c.Shape == changepoint.Stepped && c.faster() && 2*c.At < end {
+		f.slowFrom = w.from
+		c = c.slowFirst()
 	}
 	f.Extra = w.extra(of, c)
 	if len(of) == 1 && (c.Shape == changepoint.Stepped || c.Shape == changepoint.Spell) {

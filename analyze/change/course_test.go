@@ -2,6 +2,7 @@ package change
 
 import (
 	"math"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze/change/work"
@@ -50,6 +51,41 @@ func TestOffByWithoutPieces(t *testing.T) {
 	for at, known := range map[trace.Time]bool{10e9: true, 18e9: true, 19e9: false, 60e9: false} {
 		if off := w.offBy(p, at, 0); math.IsInf(off, 1) == known || math.IsNaN(off) {
 			t.Errorf("at %d: off by %v", at, off)
+		}
+	}
+}
+
+// A server that decodes half as fast for the first fifth of the time costs what that took longer; one that does so for most of it became faster.
+func TestSlowAtFirst(t *testing.T) {
+	const second, from, n = trace.Time(1e9), trace.Time(1000e9), 400
+	for _, c := range []struct {
+		until trace.Time
+		costs bool
+	}{{24 * second, true}, {80 * second, false}} {
+		rnd := rand.New(rand.NewPCG(5, 5))
+		w := &observer{from: from, to: from + 120*second, set: &request.Set{}}
+		w.ranks = &place.RankSet{Places: []place.Location{{Scope: place.OneRank, Role: request.Unified, Host: "a"}}, Engine: []int32{0}, Leads: []bool{true}}
+		p, planted := work.Pace{Usual: 20e6}, 0.0
+		for i := range n {
+			x := work.Piece{Request: i, From: from + trace.Time(i)*120*second/n, Units: 50, Ratio: math.Exp(0.03 * rnd.NormFloat64())}
+			if x.From < from+c.until {
+				planted += 20e6 * x.Units
+				x.Ratio *= 2
+			}
+			x.NS = 20e6 * x.Ratio
+			x.To = x.From + trace.Time(x.NS*x.Units)
+			p.Pieces = append(p.Pieces, x)
+		}
+		found := w.coursesOf([]*work.Pace{&p}, request.Unified, 0.01)
+		if len(found) != 1 {
+			t.Fatalf("%+v", found)
+		}
+		f := &found[0]
+		if f.rises() || f.costs() != c.costs || f.Time < from+c.until-second || f.Time > from+c.until+second {
+			t.Errorf("%+v", f)
+		}
+		if extra := f.extraTime(); c.costs && math.Abs(extra/planted-1) > 0.1 {
+			t.Errorf("costs %.1f s, planted %.1f s", extra/1e9, planted/1e9)
 		}
 	}
 }

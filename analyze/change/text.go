@@ -9,6 +9,7 @@ import (
 
 	"github.com/olekukonko/tablewriter/pkg/twwidth"
 
+	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/table"
@@ -97,7 +98,7 @@ func (f *Shift) tone() table.Tone {
 	switch {
 	case f.Metric.isLoad() || f.Metric.saves():
 		return table.Plain
-	case f.rises():
+	case f.rises() || f.slowFrom != 0:
 		return table.Bad
 	}
 	return table.Good
@@ -192,6 +193,10 @@ func (f *Shift) paceChange() string {
 			words.At(f.Time, toSecond), words.At(f.Full, toSecond))
 	case changepoint.Settling:
 		return fmt.Sprintf("began at %s and came to %s at %s: a warm-up", before, after, words.At(f.Until, toSecond))
+	}
+	if f.slowFrom != 0 {
+		longer := distribution.Ratio(float64(f.Before.P50-f.After.P50), float64(f.After.P50))
+		return fmt.Sprintf("was %s %% longer at the same load until %s than after it: it fell from %s to %s", words.InPercent(longer), words.When(f.Time, f.First, f.Last), before, after)
 	}
 	text := fmt.Sprintf("%s by %s %% at the same load, from %s to %s, ", verb, percent, before, after)
 	switch {
