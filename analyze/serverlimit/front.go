@@ -58,13 +58,13 @@ type FrontProcess struct {
 
 	visits []visit // sorted by time, once judged
 	kept   []visit // visits since Since longer than Limit
-	// If the desks of several servers are reported together: the number of these servers, and of all with such a
-	// desk.
-	servers, peers int
-	after          int    // number of visits since Since
-	toward         string // the server that all kept requests were for, in words
-	why            string // what a scheduler may hold requests back for
-	always         bool   // a gateway that keeps requests from the beginning to the end
+	// of are the desks that are reported together, out of peers, which are all with this duty and role. A server has
+	// several desks if it has several tokenizers or schedulers.
+	of, peers []place.Location
+	after     int    // number of visits since Since
+	toward    string // the server that all kept requests were for, in words
+	why       string // what a scheduler may hold requests back for
+	always    bool   // a gateway that keeps requests from the beginning to the end
 }
 
 // A visit is the time of one request at a desk.

@@ -24,6 +24,7 @@ const (
 	minSudden = 0.005 // if it has an onset
 	fewSpells = 8
 	minSpells = 0.05
+	fewShown  = 0.01 // least share of the time that is worth a sentence
 	minAlways = 0.05 // of a gateway that always does so: it may be far from its servers
 )
 
@@ -108,6 +109,7 @@ func (f *Front) together(b *cause.Costs) (out []*FrontProcess) {
 		k := slices.IndexFunc(out, d.isLike)
 		if k < 0 || d.isGateway() {
 			one := *d
+			one.of = []place.Location{d.Location}
 			out = append(out, &one)
 			continue
 		}
@@ -116,7 +118,7 @@ func (f *Front) together(b *cause.Costs) (out []*FrontProcess) {
 	for _, d := range out {
 		for _, o := range f.Desks {
 			if o.duty == d.duty && o.Location.Role == d.Location.Role {
-				d.peers++
+				d.peers = append(d.peers, o.Location)
 			}
 		}
 	}
@@ -134,12 +136,45 @@ func (d *FrontProcess) isLike(o *FrontProcess) bool {
 func (d *FrontProcess) join(o *FrontProcess) {
 	d.kept, d.visits, d.after = slices.Concat(d.kept, o.kept), slices.Concat(d.visits, o.visits), d.after+o.after
 	d.Usual = max(d.Usual, o.Usual)
-	if o.Since < d.Since {
+	switch from, to := max(d.Earliest, o.Earliest), min(d.Latest, o.Latest); {
+	case from <= to: // at the same time, as far as both are known
+		if o.Latest-o.Earliest < d.Latest-d.Earliest {
+			d.Since = o.Since
+		}
+		d.Since, d.Earliest, d.Latest = min(max(d.Since, from), to), from, to
+	case o.Since < d.Since:
 		d.Since, d.Earliest, d.Latest = o.Since, o.Earliest, o.Latest
 	}
 	d.Until, d.P = max(d.Until, o.Until), min(d.P, o.P)
-	d.Location = place.Location{Scope: place.WholeRole, Role: d.Location.Role}
-	d.servers = max(1, d.servers) + 1
+	if d.of = append(d.of, o.Location); d.servers() > 1 {
+		d.Location = place.Location{Scope: place.WholeRole, Role: d.Location.Role}
+	} else {
+		d.Location = serverOf(&d.Location)
+	}
+}
+
+// serverOf returns the location of the server of a desk.
+func serverOf(at *place.Location) place.Location {
+	server := *at
+	server.Label, server.Rank = "", trace.NoRank
+	return server
+}
+
+// servers returns how many servers have the desks.
+func (d *FrontProcess) servers() int { return countServers(d.of) }
+
+func countServers(desks []place.Location) int {
+	servers := map[place.Location]bool{}
+	for i := range desks {
+		servers[serverOf(&desks[i])] = true
+	}
+	return len(servers)
+}
+
+// onServer returns how many of some desks are on the server of d.
+func (d *FrontProcess) onServer(desks []place.Location) int {
+	server := serverOf(&d.of[0])
+	return len(order.OnlyRows(desks, func(at *place.Location) bool { return serverOf(at) == server }))
 }
 
 // extra returns how long the desk kept requests beyond the usual, in ns, summed over requests.
@@ -251,7 +286,7 @@ func (d *FrontProcess) shownBy() string {
 		return "the scheduler is done before that time, the server's span ends only after it: the detokenizer or the HTTP server is too busy"
 	case d.isPath():
 		return "that is from when the gateway sends them, as far as the clocks of the two agree; the server begins with them only then, and its tokenizer is idle for most of that time"
-	case wait > 0:
+	case wait >= fewShown:
 		return fmt.Sprintf("%s %% of that time passes before the server's span begins; only the gateway's span shows it", words.InPercent(wait))
 	}
 	return ""
@@ -330,14 +365,14 @@ func (d *FrontProcess) text() string {
 		return fmt.Sprintf("%s %% of the requests%s are in the gateway, or on the way%s, for %s on average %s; %s", share, since, d.toward, long, where, usual)
 	case schedules:
 		verb := d.verb("holds", "has held", "held")
-		if d.servers > 1 {
+		if d.servers() > 1 {
 			verb = d.verb("hold", "have held", "held")
 		}
 		return fmt.Sprintf("%s %s %s %% of the requests back%s for %s on average, although there was room for them (%s?); %s",
 			d.server(), verb, share, since, long, d.why, usual)
 	case answers:
 		verb := d.verb("answers", "has answered", "answered")
-		if d.servers > 1 {
+		if d.servers() > 1 {
 			verb = d.verb("answer", "have answered", "answered")
 		}
 		return fmt.Sprintf("%s %s late%s: %s %% of the requests there take %s on average from the scheduler's last step until the answer is out; %s",
@@ -347,12 +382,23 @@ func (d *FrontProcess) text() string {
 		return fmt.Sprintf("requests %s %s late%s: %s %% of them take %s on average until they are tokenized, though the tokenizer has nothing else to do (is it the network, or the listener?); %s",
 			d.verb("reach", "have reached", "reached"), d.server(), since, share, long, usual)
 	}
-	who := "tokenizer of %s " + d.verb("is", "has been", "was")
-	if d.servers > 1 {
-		who = "tokenizers of %s " + d.verb("are", "have been", "were")
+	return fmt.Sprintf("%s too busy%s: %s %% of the requests there take %s on average to be tokenized and handed to the scheduler; %s",
+		d.tokenizers(), since, share, long, usual)
+}
+
+// tokenizers says which tokenizers are too busy: "2 of 4 tokenizers of unified (5f1d3c0a) are".
+func (d *FrontProcess) tokenizers() string {
+	one, several := " "+d.verb("is", "has been", "was"), " "+d.verb("are", "have been", "were")
+	n, all := len(d.of), d.onServer(d.peers)
+	switch {
+	case d.servers() > 1, n == all && n > 1:
+		return "the tokenizers of " + d.server() + several
+	case all <= 1:
+		return "the tokenizer of " + d.server() + one
+	case n == 1:
+		return fmt.Sprintf("%s, one of %d tokenizers of %s,%s", d.of[0].Label, all, d.server(), one)
 	}
-	return fmt.Sprintf("the "+who+" too busy%s: %s %% of the requests there take %s on average to be tokenized and handed to the scheduler; %s",
-		d.server(), since, share, long, usual)
+	return fmt.Sprintf("%d of %d tokenizers of %s%s", n, all, d.server(), several)
 }
 
 // verb chooses a verb: for what is so all the time, since some time, or between two times.
@@ -390,18 +436,15 @@ func (f *Front) toOne(d *FrontProcess) string {
 
 // server names the servers of a desk.
 func (d *FrontProcess) server() string {
-	switch {
-	case d.servers == 2 && d.peers == 2:
+	switch n, all := d.servers(), countServers(d.peers); {
+	case n == 2 && all == 2:
 		return fmt.Sprintf("both %s servers", d.Location.Role)
-	case d.servers > 1 && d.servers == d.peers:
-		return fmt.Sprintf("all %d %s servers", d.servers, d.Location.Role)
-	case d.servers > 1:
-		return fmt.Sprintf("%d of %d %s servers", d.servers, d.peers, d.Location.Role)
+	case n > 1 && n == all:
+		return fmt.Sprintf("all %d %s servers", n, d.Location.Role)
+	case n > 1:
+		return fmt.Sprintf("%d of %d %s servers", n, all, d.Location.Role)
+	case d.duty == schedules:
+		return d.Location.DP()
 	}
-	at := d.Location
-	if d.duty == schedules {
-		return at.DP()
-	}
-	at.Label, at.Rank = "", trace.NoRank
-	return at.Group()
+	return serverOf(&d.Location).Group()
 }

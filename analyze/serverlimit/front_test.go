@@ -1,6 +1,7 @@
 package serverlimit
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -217,5 +218,32 @@ func TestGatewayWithoutEvents(t *testing.T) {
 	}
 	if found, _, _ = silentGateway(t, func(*request.Set, *request.Request, bool) bool { return false }); len(found) > 0 {
 		t.Errorf("healthy: %v", found)
+	}
+}
+
+// Tokenizers of one server are not servers of their own.
+func TestNamesOfTokenizers(t *testing.T) {
+	worker := func(host string, i int) place.Location {
+		return place.Location{Scope: place.OneRank, Role: request.Unified, Host: host, Label: fmt.Sprint("MultiTokenizer-", i), Rank: trace.NoRank}
+	}
+	all := []place.Location{worker("a", 0), worker("a", 1), worker("a", 2), worker("b", 0), worker("b", 1), worker("b", 2)}
+	for _, c := range []struct {
+		of    []place.Location
+		peers int
+		want  string
+	}{
+		{all[:1], 6, "MultiTokenizer-0, one of 3 tokenizers of unified (a), has been"},
+		{all[:2], 6, "2 of 3 tokenizers of unified (a) have been"},
+		{all[:3], 6, "the tokenizers of unified (a) have been"},
+		{all[:4], 6, "the tokenizers of both unified servers have been"},
+		{all[:1], 1, "the tokenizer of unified (a) has been"},
+	} {
+		d := FrontProcess{Location: c.of[0], duty: tokenizes, of: c.of[:1], peers: all[:c.peers], Since: 1, Earliest: 1, Latest: 1}
+		for _, at := range c.of[1:] {
+			d.join(&FrontProcess{Location: at, duty: tokenizes, Since: 1, Earliest: 1, Latest: 1})
+		}
+		if got := d.tokenizers(); got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
+		}
 	}
 }
