@@ -16,6 +16,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/serverlimit"
 	"github.com/sgtrace/sgtrace/analyze/tail"
 	"github.com/sgtrace/sgtrace/analyze/telemetry/failed"
+	"github.com/sgtrace/sgtrace/analyze/telemetry/held"
 	"github.com/sgtrace/sgtrace/analyze/telemetry/slow"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/series"
@@ -444,15 +445,21 @@ func TestOneIncidentOneFinding(t *testing.T) {
 	stuck := finding.Finding{Kind: finding.Hang, Text: "rank 1 waits for rank 0"}
 	died := finding.Finding{Kind: finding.Errors, Subkind: failed.Died, At: place.At(request.Unified, "a", trace.NoRank, nil), Since: 100e9, Text: "it died"}
 	router := place.At(request.Router, "router", trace.NoRank, nil)
+	full := finding.Finding{Kind: finding.Limit, Subkind: held.KVCache, At: rankAt(request.Decode, "d", 0, -1), Since: 100e9, Text: "decode is full"}
+	sends := finding.Finding{Kind: finding.Transfer, Subkind: held.SlowLink, At: rankAt(request.Prefill, "p", 0, -1), Since: 110e9, Text: "sending takes longer"}
+	onTheWay := finding.Finding{Kind: finding.Limit, Subkind: held.OnTheWay, At: full.At, Since: 150e9, Text: "decode is full of what is on its way"}
 	for name, c := range map[string]struct {
 		cause, effect finding.Finding
 		found         int
 	}{
-		"a watchdog":      {stuck, finding.Finding{Kind: finding.Lifecycle, Subkind: failed.Hang, Since: 700e9, Text: "rank 1: a collective timed out: ALLREDUCE number 7"}, 1},
-		"a health check":  {stuck, finding.Finding{Kind: finding.Lifecycle, Subkind: failed.Hang, Since: 700e9, Text: "a: a health check failed"}, 2},
-		"no server left":  {died, finding.Finding{Kind: finding.Errors, Subkind: failed.HTTP, At: router, Since: 140e9, Text: "router: the router has no server for a request"}, 1},
-		"none before":     {died, finding.Finding{Kind: finding.Errors, Subkind: failed.HTTP, At: router, Since: 40e9, Text: "router: the router has no server for a request"}, 2},
-		"its queue, full": {died, finding.Finding{Kind: finding.Errors, Subkind: failed.HTTP, At: router, Since: 140e9, Text: "router: its queue is full"}, 2},
+		"room on a decode server": {full, sends, 1},
+		"a slow link":             {sends, onTheWay, 1},
+		"a full prefill server":   {finding.Finding{Kind: finding.Limit, Subkind: held.KVCache, At: sends.At, Since: 100e9, Text: "prefill is full"}, sends, 2},
+		"a watchdog":              {stuck, finding.Finding{Kind: finding.Lifecycle, Subkind: failed.Hang, Since: 700e9, Text: "rank 1: a collective timed out: ALLREDUCE number 7"}, 1},
+		"a health check":          {stuck, finding.Finding{Kind: finding.Lifecycle, Subkind: failed.Hang, Since: 700e9, Text: "a: a health check failed"}, 2},
+		"no server left":          {died, finding.Finding{Kind: finding.Errors, Subkind: failed.HTTP, At: router, Since: 140e9, Text: "router: the router has no server for a request"}, 1},
+		"none before":             {died, finding.Finding{Kind: finding.Errors, Subkind: failed.HTTP, At: router, Since: 40e9, Text: "router: the router has no server for a request"}, 2},
+		"its queue, full":         {died, finding.Finding{Kind: finding.Errors, Subkind: failed.HTTP, At: router, Since: 140e9, Text: "router: its queue is full"}, 2},
 	} {
 		got := finding.Merge([]finding.Finding{c.effect, c.cause}, Known)
 		if len(got) != c.found || c.found == 1 && got[0].Text != c.cause.Text {

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/series"
+	"github.com/sgtrace/sgtrace/trace"
 )
 
 // Texts of demands, with the mean, the place, and the mean before.
@@ -35,13 +36,10 @@ func (l *Logged) Demands(r *Rank) []Demand {
 		return []Demand{{n, of, ComputedTokens, "prompts of %s tokens a second are computed on %s, %s before", false}}
 	}
 	seqs, tokens := r.TakenIn()
-	rate, queue := r.Points[series.Generation], r.Points[series.Queued]
-	came, seconds, generated := make([]float64, len(seqs)), make([]float64, len(seqs)), make([]float64, len(seqs))
+	queue := r.Points[series.Queued]
+	came, seconds := make([]float64, len(seqs)), make([]float64, len(seqs))
 	waiting, bucket := 0.0, float64(l.Grid.Bucket)/1e9
 	for b := range seqs {
-		if rate != nil && rate[b].N > 0 {
-			generated[b] = rate[b].Mean() * bucket
-		}
 		if queue == nil || queue[b].N == 0 {
 			continue // either none came, or a part of the log is missing
 		}
@@ -50,8 +48,26 @@ func (l *Logged) Demands(r *Rank) []Demand {
 	return []Demand{
 		{came, seconds, RequestRate, AskedMore, false},
 		{tokens, seqs, PromptTokens, longerPrompts, false},
-		{generated, seqs, AnswerTokens, longerAnswers, true},
+		{l.generated(r), seqs, AnswerTokens, longerAnswers, true},
 	}
+}
+
+// generated returns the tokens that a rank generates, by bucket. A line says the throughput since the decode line
+// before it, so it stands for that time: their mean would be that of busy times alone. It stands for a bucket at
+// most, because lines may be missing.
+func (l *Logged) generated(r *Rank) []float64 {
+	tokens, last := make([]float64, l.Grid.N()), trace.Time(0)
+	var x LoggedLine
+	for lines := l.LinesOf(r.Place); lines.Next(&x); {
+		if !x.Has(RateOf) {
+			continue
+		}
+		if b := l.Grid.Of(x.At); last != 0 && b >= 0 && b < len(tokens) {
+			tokens[b] += x.Values[RateOf] * float64(min(x.At-last, trace.Time(l.Grid.Bucket))) / 1e9
+		}
+		last = x.At
+	}
+	return tokens
 }
 
 // Metered returns the demands that a meter counts; nil if it does not count all.

@@ -24,6 +24,10 @@ const LogEnds = "log ends"
 // largest, that is significant.
 const manyTimes = 3
 
+// fewLeft is the largest number of requests that may all have ended within the 40 decode steps after a line, which
+// show in no other: their server has nothing to do then.
+const fewLeft = 3
+
 // An ending is the end of a server's log.
 type ending struct {
 	server int32
@@ -180,6 +184,9 @@ func (x *ending) finding(l *telemetry.Logged, on []ending) (f finding.Finding, o
 	}
 	f.Subkind, f.Severity, f.Cost = Ended, finding.Critical, x.cost(l, x.last)
 	f.Text += ": they have taken over its work since then, so it ended or is stuck"
+	if requests <= fewLeft {
+		f.Text += ", or gets no more requests"
+	}
 	f.Evidence = append(f.Evidence, shown)
 	return f, true
 }

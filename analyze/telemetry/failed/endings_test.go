@@ -105,11 +105,14 @@ func TestLogsThatEnd(t *testing.T) {
 func TestLogsThatEndAtDifferentTimes(t *testing.T) {
 	const sec, begin = trace.Time(1e9), trace.Time(1_700_000_000e9)
 	for _, test := range []struct {
-		until []int // s
+		until []int   // s
+		last  float64 // number of requests in the last batch
 		want  []string
+		end   string
 	}{
-		{[]int{200, 400, 600, 600}, []string{"the log of b ends at 22:19:59", "the log of a ends at 22:16:39"}},
-		{[]int{300, 400, 500, 600}, nil}, // collected one after another
+		{[]int{200, 400, 600, 600}, 7, []string{"the log of b ends at 22:19:59", "the log of a ends at 22:16:39"}, "so it ended or is stuck"},
+		{[]int{200, 600, 600}, 1, []string{"the log of a ends at 22:16:39"}, "so it ended or is stuck, or gets no more requests"},
+		{[]int{300, 400, 500, 600}, 7, nil, ""}, // collected one after another
 	} {
 		set := series.New(trace.NewSymbols(), &trace.Diags{})
 		for i, until := range test.until {
@@ -123,7 +126,11 @@ func TestLogsThatEndAtDifferentTimes(t *testing.T) {
 				}
 				f.Line(int64(at) + 1)
 				f.Add(f.Series(series.NewSeqs, p), begin+trace.Time(at)*sec, 12/alive)
-				f.Add(f.Series(series.Running, p), begin+trace.Time(at)*sec, 7)
+				running := 7.0
+				if at == until-1 {
+					running = test.last
+				}
+				f.Add(f.Series(series.Running, p), begin+trace.Time(at)*sec, running)
 				f.Add(f.Series(series.Generation, p), begin+trace.Time(at)*sec, 700)
 			}
 		}
@@ -133,7 +140,7 @@ func TestLogsThatEndAtDifferentTimes(t *testing.T) {
 			t.Fatalf("%v: %d findings: %v", test.until, len(found), found)
 		}
 		for i, want := range test.want {
-			if !strings.HasPrefix(found[i].Text, want) || !strings.Contains(found[i].Text, "so it ended or is stuck") {
+			if !strings.HasPrefix(found[i].Text, want) || !strings.HasSuffix(found[i].Text, test.end) {
 				t.Errorf("says %s, want %s", found[i].Text, want)
 			}
 		}

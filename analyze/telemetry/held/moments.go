@@ -20,13 +20,15 @@ import (
 // Subkinds of findings about limits.
 const (
 	KVCache = "KV cache"
-	Batch   = "running requests"
-	Prefill = "prefill"
-	Blocked = "blocked"
+	// OnTheWay is a KV cache most of which is kept for requests between their prefill and their decode server.
+	OnTheWay = "KV caches on their way"
+	Batch    = "running requests"
+	Prefill  = "prefill"
+	Blocked  = "blocked"
 )
 
 // LimitSubkinds are the subkinds of findings about limits.
-var LimitSubkinds = []string{KVCache, Batch, Prefill, Blocked}
+var LimitSubkinds = []string{KVCache, OnTheWay, Batch, Prefill, Blocked}
 
 // A moment is the state of a rank in a line or a scrape: the usage of its fullest pool, in %, and the number of
 // waiting requests.

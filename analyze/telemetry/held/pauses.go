@@ -1,6 +1,7 @@
 package held
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -74,17 +75,23 @@ func Pauses(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 // sglang is the name of the engine whose lines come as described at [Pauses].
 const sglang = "SGLang"
 
+// A gap is a long time between two lines that may be a pause.
+type gap struct {
+	pause
+	after  int     // what came before it: 0 is a decode step, 1 a prefill
+	tokens float64 // prompt tokens that may be computed in it: a batch is logged while the one before still runs
+	steps  float64 // what the next decode line says that it decoded since the one before; 0 is unknown
+}
+
 // pauses returns the pauses of a rank. n is the number of intervals between lines that were examined.
 func pauses(l *telemetry.Logged, r *telemetry.Rank) (list []pause, n int) {
-	type held struct {
-		pause
-		after  int     // what came before it: 0 is a decode step, 1 a prefill
-		tokens float64 // prompt tokens that may be computed in it: a batch is logged while the one before still runs
-	}
-	var long []held       // candidates only, because there may be millions of lines
+	var long []gap        // candidates only, because there may be millions of lines
 	var took [2][]float64 // by what came before
 	var spent, prompts float64
 	var before, last, x telemetry.LoggedLine
+	halts := haltsOf(l, r)
+	var decoded steps
+	open := 0 // gaps from here on have no decode line behind them yet
 	for lines := l.LinesOf(r.Place); lines.Next(&x); before, last = last, x {
 		after, tokens := 0, 0.0
 		if last.Has(telemetry.NewTokensOf) {
@@ -93,16 +100,22 @@ func pauses(l *telemetry.Logged, r *telemetry.Rank) (list []pause, n int) {
 				tokens += before.Values[telemetry.NewTokensOf]
 			}
 		}
-		decoded, ran := x.Has(telemetry.RateOf), last.Values[telemetry.RunningOf] >= 1 || after == 1
-		if last.At == 0 || !(x.Values[telemetry.RunningOf] >= 1) || decoded && !ran || x.At-last.At >= noPause {
-			continue
+		decodes, ran := x.Has(telemetry.RateOf), last.Values[telemetry.RunningOf] >= 1 || after == 1
+		if last.At != 0 && x.Values[telemetry.RunningOf] >= 1 && (!decodes || ran) && x.At-last.At < noPause {
+			p := pause{from: last.At, to: x.At, running: x.Values[telemetry.RunningOf]}
+			p.why = meanwhile(l, halts, &p)
+			if n++; int64(x.At-last.At) > longPause+l.Within || p.why != "" && int64(x.At-last.At) > l.Within {
+				long = append(long, gap{pause: p, after: after, tokens: tokens})
+			}
+			took[after] = memory.Append(took[after], float64(x.At-last.At))
+			if after == 1 {
+				spent, prompts = spent+float64(x.At-last.At)+float64(l.Within), prompts+tokens
+			}
 		}
-		if n++; int64(x.At-last.At) > longPause+l.Within {
-			long = append(long, held{pause{from: last.At, to: x.At, running: x.Values[telemetry.RunningOf]}, after, tokens})
-		}
-		took[after] = memory.Append(took[after], float64(x.At-last.At))
-		if after == 1 {
-			spent, prompts = spent+float64(x.At-last.At)+float64(l.Within), prompts+tokens
+		if amount := decoded.next(&x); amount > 0 {
+			for ; open < len(long); open++ {
+				long[open].steps = amount
+			}
 		}
 	}
 	var usual, nearlyAll [2]float64 // 19 of 20 take at most that
@@ -118,17 +131,28 @@ func pauses(l *telemetry.Logged, r *telemetry.Rank) (list []pause, n int) {
 			continue
 		}
 		p.usual = int64(usual[p.after])
-		most := p.usual
-		if p.tokens > 0 && prompts > p.tokens { // the longest plausible time for that many tokens
-			own := float64(p.to-p.from) + float64(l.Within)
-			most = max(most, int64(longPrompts*(spent-own)/(prompts-p.tokens)*p.tokens))
-		}
-		if lost := float64(p.to - p.from - trace.Time(l.Within)); int64(p.to-p.from)-most > longPause+l.Within && lost > manyTimes*nearlyAll[p.after] && !restarted(l, r, &p.pause) {
-			p.why = meanwhile(l, r, &p.pause)
+		if (p.saysWhy(l) || p.isLong(l, spent, prompts, nearlyAll[p.after]) && !decoded.goesOn(p.steps)) && !restarted(l, r, &p.pause) {
 			list = append(list, p.pause)
 		}
 	}
 	return list, n
+}
+
+// saysWhy reports whether a server says what it did in a gap, which is longer than usual.
+func (p *gap) saysWhy(l *telemetry.Logged) bool {
+	return p.why != "" && int64(p.to-p.from)-p.usual > l.Within
+}
+
+// isLong reports whether neither a gap's prompts nor a larger batch explain how long it is. All gaps after prefills
+// take the time spent, with that many prompt tokens, and nearly all gaps take at most that of nearlyAll.
+func (p *gap) isLong(l *telemetry.Logged, spent, prompts, nearlyAll float64) bool {
+	most := p.usual
+	if p.tokens > 0 && prompts > p.tokens { // the longest plausible time for that many tokens
+		own := float64(p.to-p.from) + float64(l.Within)
+		most = max(most, int64(longPrompts*(spent-own)/(prompts-p.tokens)*p.tokens))
+	}
+	lost := float64(p.to - p.from - trace.Time(l.Within))
+	return int64(p.to-p.from)-most > longPause+l.Within && lost > manyTimes*nearlyAll
 }
 
 // slowBatch finds the slowest batch of prompts on a rank with too few lines to know what is usual. It must take very
@@ -160,7 +184,7 @@ func slowBatch(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bo
 	f = finding.Finding{Subkind: finding.Stalls, At: r.Where, Since: slow.At, Until: slow.At + took, Confidence: finding.Likely, Cost: min(1, float64(took)/max(1, float64(l.To-l.From))/float64(len(l.Ranks))),
 		Metric: finding.Metric{Name: "length of stalls", Unit: table.Duration, Before: math.NaN(), After: float64(took)}}
 	f.Text = fmt.Sprintf("%s took %s to prefill a batch of %s tokens, from %s to %s", r.Where.String(), words.Nearly(int64(took)), words.Thousands(int64(tokens)), words.TimeOfDay(f.Since), words.TimeOfDay(f.Until))
-	if why := meanwhile(l, r, &pause{from: f.Since, to: f.Until}); why != "" {
+	if why := meanwhile(l, haltsOf(l, r), &pause{from: f.Since, to: f.Until}); why != "" {
 		f.Text += ": " + why
 	} else {
 		f.Evidence = append(f.Evidence, finding.Sentence("its log does not say why: a kernel that is compiled on first use looks like this, and so does a rank that the others wait for"))
@@ -168,12 +192,20 @@ func slowBatch(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bo
 	return f, true
 }
 
+// haltsOf returns what the server of a rank reports that it did instead of running batches, in order of time.
+func haltsOf(l *telemetry.Logged, r *telemetry.Rank) []series.Instant {
+	list := order.Only(l.Set.Instants, func(e series.Instant) bool {
+		return e.Kind == series.Halt && l.Set.Places[e.Place].Server == r.Server
+	})
+	slices.SortStableFunc(list, func(a, b series.Instant) int { return cmp.Compare(a.Time, b.Time) })
+	return list
+}
+
 // meanwhile returns what a server reports that it did in a pause.
-func meanwhile(l *telemetry.Logged, r *telemetry.Rank, p *pause) string {
-	for i := range l.Events {
-		if e := &l.Events[i]; e.Kind == series.Halt && e.Server == r.Server && e.First <= p.to+trace.Time(l.Within) && p.from <= e.Last+trace.Time(l.Within) {
-			return e.Text
-		}
+func meanwhile(l *telemetry.Logged, halts []series.Instant, p *pause) string {
+	k, _ := slices.BinarySearchFunc(halts, p.from-trace.Time(l.Within), func(e series.Instant, at trace.Time) int { return cmp.Compare(e.Time, at) })
+	if k < len(halts) && halts[k].Time <= p.to+trace.Time(l.Within) {
+		return l.Set.Syms.Name(halts[k].Text)
 	}
 	return ""
 }

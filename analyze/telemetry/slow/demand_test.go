@@ -98,6 +98,35 @@ func TestDemands(t *testing.T) {
 	}
 }
 
+// A server that is idle most of the time logs more lines while it is busy. Its answers are no longer for that: the
+// throughput of a line is that of the time since the line before.
+func TestAnswersBetweenIdleTimes(t *testing.T) {
+	l := busyLog{now: time.Date(2026, 6, 6, 13, 44, 0, 0, time.UTC)}
+	decode := func(running int, took float64, queued int) {
+		l.say(" TP0", "Decode batch, #running-req: %d, #token: 20000, token usage: 0.10, cuda graph: True, gen throughput (token/s): %.2f, #queue-req: %d, ", running, 40*float64(running)/took, queued)
+	}
+	for i := range 2000 {
+		switch {
+		case i < 1000: // 4 requests of 300 tokens each a second
+			l.say(" TP0", "Prefill batch, #new-seq: 4, #new-token: %d, #cached-token: 0, token usage: 0.10, #running-req: 30, #queue-req: 0, ", 4000+i%9)
+			decode(30, 1, 0)
+		case i%16 == 0: // one every 16 s, which is done in 2 s, while others wait for something else
+			l.say(" TP0", "Prefill batch, #new-seq: 1, #new-token: 1000, #cached-token: 0, token usage: 0.10, #running-req: 0, #queue-req: %d, ", 4*(i-1000))
+			decode(1, 14.2, 4*(i-1000))
+			for range 6 {
+				decode(1, 0.3, 4*(i-1000))
+			}
+		}
+		l.now = l.now.Add(time.Second)
+	}
+	found, _ := slow.Demands(measured(t, l.String()))
+	for _, f := range found {
+		if strings.Contains(f.Text, "an answer has") {
+			t.Errorf("says %s, but all have 280 to 300 tokens", f.Text)
+		}
+	}
+}
+
 // about reports whether two sentences are equal, except for numbers within a tenth of each other and times within a bucket.
 func about(a, b string) bool {
 	x, y := strings.Fields(a), strings.Fields(b)

@@ -11,9 +11,11 @@ import (
 )
 
 // A busyLog is the log of a server that decodes 64 requests, with a line every second and a prefill every three seconds.
+// The throughput of a line covers the time since the decode line before, by a clock that nobody sets.
 type busyLog struct {
 	strings.Builder
-	now time.Time
+	now, decoded time.Time
+	unseen       time.Duration // time that passed in stamps, but not on the server: its lines are missing, or the clock was set
 }
 
 func (l *busyLog) say(rank, format string, args ...any) {
@@ -25,7 +27,12 @@ func (l *busyLog) prefill(running int) {
 }
 
 func (l *busyLog) decode(running int) {
-	l.say(" TP0", "Decode batch, #running-req: %d, #token: 128000, token usage: 0.30, cuda graph: True, gen throughput (token/s): 2500.00, #queue-req: 0, ", running)
+	took := max(time.Second, l.now.Sub(l.decoded)-l.unseen).Seconds()
+	if l.decoded.IsZero() {
+		took = 1
+	}
+	l.decoded, l.unseen = l.now, 0
+	l.say(" TP0", "Decode batch, #running-req: %d, #token: 128000, token usage: 0.30, cuda graph: True, gen throughput (token/s): %.2f, #queue-req: 0, ", running, 2500/took)
 }
 
 // A scheduler that stands still is reported, with what its log says it was doing. One that had nothing to do is not.
@@ -70,6 +77,24 @@ func TestPauses(t *testing.T) {
 			l.say(" TP0", "slow scheduler pass: get_next_batch took 12034.2ms (>= 5000.0ms; thread stacks were dumped to stderr by the faulthandler watchdog)")
 		}), "stood still for 12 s at 13:45:40, with 64 requests in its batch: get_next_batch took 12 s in one turn of its loop, and stood in evict (radix_cache.py:512)", finding.Certain},
 		{"nobody knows why", after(100, func(l *busyLog) { wait(l, 12) }), "stood still for 12 s at 13:45:40, with 64 requests in its batch", finding.Likely},
+		{"adapters are loaded again and again", func(l *busyLog, i int) {
+			if i == 60 || i == 120 {
+				l.say(" TP0", "LoRA adapter loading starts: LoRARef(lora_id=4, lora_name=a). avail mem=5.12 GB")
+				wait(l, 3)
+				l.say(" TP0", "LoRA adapter loading completes: LoRARef(lora_id=4, lora_name=a). avail mem=5.02 GB")
+			}
+		}, "stood still 2 times between 13:45:00 and 13:46:07, for 6 s in total, the longest 3 s (at 13:45:00), with 64 requests in its batch: a LoRA adapter is loaded", finding.Certain},
+		{"nobody knows why, between two profiles", func(l *busyLog, i int) {
+			if i == 60 || i == 120 {
+				l.say(" TP0", "Stop profiling...")
+			} else if i == 90 {
+				wait(l, 12)
+			}
+		}, "stood still for 12 s at 13:45:30, with 64 requests in its batch", finding.Likely},
+		{"the clock is set forward, or a part of the log is missing", after(100, func(l *busyLog) {
+			wait(l, 37)
+			l.unseen = 37 * time.Second
+		}), "", ""},
 		{"the log has a part of three years later", after(100, func(l *busyLog) { l.now = l.now.AddDate(3, 0, 0) }), "", ""},
 		{"the batch ran empty", after(100, func(l *busyLog) {
 			l.decode(1)

@@ -159,10 +159,38 @@ func noRoom(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bool)
 		r.Pool(), r.Where.String(), words.InPercent(telemetry.Full/100.0), d.n, d.all, words.Nearly(l.Grid.Bucket), most, span(l, d))
 	f.Evidence = append(f.Evidence, finding.Sentence("its highest usage is %s %%", words.InPercent(r.Most(series.KVUsage)/100)))
 	f.Evidence = append(f.Evidence, held.KeptFor(r)...)
+	if kept, of := onTheWay(l, r, holds); 2*kept > of {
+		f.Subkind = held.OnTheWay
+		if r.Where.Role == request.Decode {
+			f.Evidence = append(f.Evidence, finding.Sentence("%s %% of what is in use is kept for KV caches that prefill servers have yet to send", words.InPercent(kept/of)))
+		}
+	}
 	if then, otherwise := tokensDuring(l, r, holds); then >= judge.MuchSlower*otherwise {
 		f.Evidence = append(f.Evidence, finding.Sentence("a token takes %s then, %s otherwise", words.Nearly(int64(then*1e9)), words.Nearly(int64(otherwise*1e9))))
 	}
 	return f, true
+}
+
+// onTheWay returns how much of a KV cache is kept for requests between their prefill and their decode server, in
+// intervals in which something holds, and how much is in use: shares on a decode server, requests on a prefill server.
+func onTheWay(l *telemetry.Logged, r *telemetry.Rank, holds func(b int) bool) (kept, of float64) {
+	mean := func(m series.MetricID, b int) float64 {
+		if p := r.Points[m]; p != nil {
+			return telemetry.Zero(p[b].Mean())
+		}
+		return 0
+	}
+	for b := range l.Grid.N() {
+		switch {
+		case !holds(b):
+		case r.Where.Role == request.Decode:
+			kept, of = kept+mean(series.PreallocatedUsage, b), of+mean(series.KVUsage, b)
+		case r.Where.Role == request.Prefill:
+			sent := mean(series.Sending, b)
+			kept, of = kept+sent, of+sent+mean(series.NewSeqs, b)
+		}
+	}
+	return kept, of
 }
 
 // tokensDuring returns how long a token takes in intervals in which something holds, and in the others, in s; NaN if

@@ -351,3 +351,22 @@ func TestRetractionsAloneTellNoCost(t *testing.T) {
 		t.Errorf("%+v", found)
 	}
 }
+
+// A KV cache may be full of what is between prefill and decode servers, or of what a server works on.
+func TestFullOfCachesOnTheWay(t *testing.T) {
+	decode := "Decode batch, #running-req: 40, #token: 117000, token usage: 0.98, pre-allocated usage: %.2f, #prealloc-req: 160, #transfer-req: 59, #retracted-req: 0, cuda graph: True, gen throughput (token/s): 125.00, #queue-req: 0, "
+	prefill := "Prefill batch, #new-seq: %d, #new-token: 630, #cached-token: 0, token usage: 0.98, #running-req: 0, #queue-req: 80, #prealloc-req: 0, #inflight-req: 9, input throughput (token/s): 5000.00, "
+	for _, test := range []struct{ line, want string }{
+		{fmt.Sprintf(decode, 0.93), held.OnTheWay}, {fmt.Sprintf(decode, 0.02), held.KVCache},
+		{fmt.Sprintf(prefill, 1), held.OnTheWay}, {fmt.Sprintf(prefill, 40), held.KVCache},
+	} {
+		l := busyLog{now: time.Date(2026, 6, 6, 13, 44, 0, 0, time.UTC)}
+		for range 120 {
+			l.say(" TP0", "%s", test.line)
+			l.now = l.now.Add(time.Second)
+		}
+		if found, _ := slow.Limits(measured(t, l.String())); len(found) != 1 || found[0].Subkind != test.want {
+			t.Errorf("%s: finds %+v, want %s", test.line, found, test.want)
+		}
+	}
+}
