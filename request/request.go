@@ -174,6 +174,8 @@ type Metrics struct {
 	Decode      int64 // from the first to the last decode step
 	Transfer    int64 // waiting for the KV cache on the decode server, or else sending it
 	Unaccounted int64 // part of E2E that no stage covers
+	// Outside is the part of E2E outside the answering server's span: in a client, a gateway, or a router, and on the way. Unknown if no other span is around that.
+	Outside int64
 
 	PromptTokens     int64
 	CompletionTokens int64

@@ -23,6 +23,9 @@ func (d *Diff) main() []*Row {
 			told = append(told, r)
 		}
 	}
+	if r := d.causeOf(func(r *Row) bool { return r.metricOf() == metric.Outside }); r != nil {
+		told = append(told, r)
+	}
 	late := d.late()
 	if late != nil {
 		told = append(told, late)
@@ -31,7 +34,11 @@ func (d *Diff) main() []*Row {
 		if kind == Step && d.annotated((*compare.Change).Tested) {
 			continue // how often each kind of step ran is the load
 		}
-		if r := d.cause(kind); r != nil {
+		r := d.cause(kind)
+		if r == nil && kind == Stage {
+			r = d.beforeFirst()
+		}
+		if r != nil {
 			told = append(told, r)
 		}
 	}
@@ -74,18 +81,36 @@ func (d *Diff) changed(is func(*Row) bool) *Row {
 // moved the total most. Stages contain each other: of those that moved at least half as much as the one that moved
 // most, it is the one that grew by the largest factor, because the stages around it have other parts that did not grow.
 func (d *Diff) cause(kind Kind) *Row {
-	most := d.causeOf(func(r *Row) bool { return r.Kind == kind })
+	most := d.causeOf(func(r *Row) bool { return r.Kind == kind && !d.isRequest(r) })
 	if most == nil || kind.profiled() {
 		return most
 	}
 	best := most
 	for i := range d.Rows {
 		r := &d.Rows[i]
-		if r.Kind == kind && r.Changed() && 2*distribution.Abs(r.Effect()) >= distribution.Abs(most.Effect()) && r.size() > best.size() {
+		if r.Kind == kind && r.Changed() && !d.isRequest(r) && 2*distribution.Abs(r.Effect()) >= distribution.Abs(most.Effect()) && r.size() > best.size() {
 			best = r
 		}
 	}
 	return best
+}
+
+// isRequest reports whether a stage is as long as requests are: the span of a gateway, which is the request and explains nothing.
+func (d *Diff) isRequest(r *Row) bool {
+	e2e := d.Row(Request, metric.E2E.Name)
+	return r.Kind == Stage && e2e != nil && r.Before == e2e.Before && r.After == e2e.After
+}
+
+// beforeFirst returns the stage that makes up at least half of how much the time to the first token changed; it may be a small
+// part of a request.
+func (d *Diff) beforeFirst() *Row {
+	first := d.Row(Request, metric.TTFT.Name)
+	if first == nil || !first.Changed() {
+		return nil
+	}
+	return d.changed(func(r *Row) bool {
+		return r.Kind == Stage && !d.isRequest(r) && (r.Effect() > 0) == (first.Effect() > 0) && 2*distribution.Abs(r.Effect()) >= distribution.Abs(first.Effect())
+	})
 }
 
 // causeOf returns the row that moved totals most, of those that are of the asked kind and large enough to matter.

@@ -132,6 +132,7 @@ func Compare(before, after *Collected, opt Options) *Diff {
 	d.locate = newDiffRows(sides, &d.approximate)
 	d.Rows = d.locate.rows(opt.ByRank)
 	d.divide()
+	d.setAside()
 	d.correct()
 	d.matchRenamed()
 	for _, rows := range [][]Row{d.Rows, d.Operators, d.Gaps} {
@@ -161,6 +162,21 @@ func (d *Diff) divide() {
 		}
 	}
 	d.Rows = rest
+}
+
+// setAside marks rows that only one capture has if the captures record different spans: nothing shows that they are a change.
+func (d *Diff) setAside() {
+	if !slices.ContainsFunc(d.Setup, func(s setup.Setting) bool { return slices.Contains(setup.Recorded, s.Name) }) {
+		return
+	}
+	for i := range d.Rows {
+		if r := &d.Rows[i]; r.only() && !r.Kind.profiled() {
+			r.elsewhere = true
+			for _, c := range r.changes() {
+				c.Change = compare.UnknownChange
+			}
+		}
+	}
 }
 
 // correct corrects P for the number of questions asked at once. What leads a comparison is one

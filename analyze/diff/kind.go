@@ -179,7 +179,7 @@ func (d *Diff) lengths() []string {
 	if d.per != perSecond || min(d.Before.Ranks, d.After.Ranks) <= 0 || d.locate.captures() {
 		return nil
 	}
-	text := "No steps in captures of " + compare.PairInWords(distribution.Between(d.Before.First, d.Before.Last), distribution.Between(d.After.First, d.After.Last))
+	text := "no steps in captures of " + compare.PairInWords(distribution.Between(d.Before.First, d.Before.Last), distribution.Between(d.After.First, d.After.Last))
 	switch {
 	case !d.work.known:
 		text += ": totals are of all of each, and nothing shows how much work that is"

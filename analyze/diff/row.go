@@ -20,6 +20,8 @@ type Row struct {
 	P50, P99, Mean, Total compare.Change // Total is per request or step
 	// Like is a kernel that only the other capture has, and that may be the same one under another name; "" if there is none.
 	Like string
+	// elsewhere reports that only one capture has the row, and that the captures record different spans.
+	elsewhere bool
 }
 
 // A Stat describes the durations of one name in one capture, in ns. If there are none, N is 0.

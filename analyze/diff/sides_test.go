@@ -5,10 +5,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sgtrace/sgtrace/analyze/change"
+	"github.com/sgtrace/sgtrace/analyze/diff/compare"
 	"github.com/sgtrace/sgtrace/analyze/diff/setup"
+	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/golden/simulator"
+	"github.com/sgtrace/sgtrace/internal/significance"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/testkit/testset"
 	"github.com/sgtrace/sgtrace/trace"
@@ -76,6 +80,78 @@ func TestDiffOfOtherLayouts(t *testing.T) {
 		if strings.Contains(l.Name, "TP3") {
 			t.Errorf("a rank that one of them lacks has no share to compare: %+v", l)
 		}
+	}
+}
+
+// A gateway that holds requests changes neither what the server measures nor, by much, how long requests take: the time in it is
+// compared by itself. Rows that only one capture has because it records more are no change.
+func TestDiffBesideServers(t *testing.T) {
+	capture := func(seed uint64, level int, held time.Duration) *Collected {
+		config := simulator.DefaultConfig(seed)
+		testset.Quiet(&config)
+		config.Level = level
+		set, _ := testset.Simulated(t, config)
+		for i := range set.Requests {
+			m := &set.Requests[i].Metrics
+			m.Outside, m.E2E, m.UserTTFT = m.Outside+int64(held), m.E2E+int64(held), m.UserTTFT+int64(held)
+		}
+		return collect(Capture{Requests: set})
+	}
+	before := capture(1, 2, 0)
+	held := Compare(before, capture(2, 2, 60*time.Millisecond), Options{})
+	if r := find(t, held, "outside"); !r.Changed() || !strings.Contains(held.verdict, "time outside the server p50 ") || r.After.P50-r.Before.P50 < 50e6 || r.After.P50-r.Before.P50 > 70e6 {
+		t.Errorf("%+v: %s", r, held.verdict)
+	}
+	finer := Compare(before, capture(2, 3, 0), Options{})
+	if r := find(t, finer, "decode_loop"); r.Changed() || r.words(&r.Total) != "new" {
+		t.Errorf("%+v", r)
+	}
+	if want := "Setup differs: trace level 2 -> 3; 5 rows are in one capture only, perhaps because of that; no significant difference; p50 of e2e "; !strings.HasPrefix(finer.verdict, want) {
+		t.Errorf("%s, want %s", finer.verdict, want)
+	}
+}
+
+// The stage that explains most of a longer time to the first token is reported, however short it is beside the request; the span of a
+// gateway, which is the request, explains nothing.
+func TestCauseOfFirstToken(t *testing.T) {
+	row := func(kind Kind, name string, before, after int64, sure finding.Confidence) Row {
+		stat := func(ns int64) Stat { return Stat{N: 1000, P50: ns, P99: ns, Mean: 10 * ns, PerUnit: 10 * ns} }
+		ratio := float64(after) / float64(before)
+		c := compare.Change{Change: significance.Change{Ratio: ratio, Low: ratio, High: ratio, P: 0.001}, Sure: sure}
+		return Row{diffKey: diffKey{Kind: kind, Name: name}, Before: stat(before), After: stat(after), P50: c, P99: c, Mean: c, Total: c}
+	}
+	for _, c := range []struct {
+		e2e  int64
+		want string
+	}{
+		{1_002_000_000, "ttft p50 30.0 -> 40.0 ms (+33.3 %, CI +33.3 to +33.3; certain); tokenize p50 1.00 -> 10.00 ms (x10, CI x10 to x10; certain); 1 other row changed, by less than 1 % of the total each"},
+		{1_100_000_000, "e2e p50 1.00 -> 1.10 s (+10.0 %, CI +10.0 to +10.0; certain); ttft p50 30.0 -> 40.0 ms (+33.3 %, CI +33.3 to +33.3; certain); tokenize p50 1.00 -> 10.00 ms (x10, CI x10 to x10; certain); 2 other rows changed"},
+	} {
+		sure := finding.Certain
+		if c.e2e < 1_030_000_000 {
+			sure = ""
+		}
+		d := &Diff{Rows: []Row{
+			row(Request, "e2e", 1_000_000_000, c.e2e, sure), row(Request, "ttft", 30_000_000, 40_000_000, finding.Certain),
+			row(Stage, "http_request", 1_000_000_000, c.e2e, sure), row(Stage, "prefill_forward", 20_000_000, 21_000_000, finding.Certain), row(Stage, "tokenize", 1_000_000, 10_000_000, finding.Certain),
+		}, locate: newDiffRows([2]*Collected{NewCollected(0), NewCollected(0)}, new(int))}
+		d.Before.Requests, d.After.Requests = 1000, 1000
+		sortRows(d.Rows)
+		d.addUp()
+		if got := d.words(d.locate); got != c.want {
+			t.Errorf("%s\nwant %s", got, c.want)
+		}
+	}
+}
+
+// What changed by too little to matter is named all the same.
+func TestSlightChange(t *testing.T) {
+	slight := compare.Change{Change: significance.Change{Ratio: 1.025, Low: 1.02, High: 1.03, P: 0.001}, Sure: finding.Certain}
+	r := Row{diffKey: diffKey{Kind: Request, Name: "tpot"}, Before: Stat{N: 1000, P50: 40_000_000, Mean: 400_000_000, PerUnit: 400_000_000}, P50: slight, Mean: slight, Total: slight}
+	r.After = Stat{N: 1000, P50: 41_000_000, Mean: 410_000_000, PerUnit: 410_000_000}
+	d := &Diff{Rows: []Row{r}, locate: newDiffRows([2]*Collected{NewCollected(0), NewCollected(0)}, new(int))}
+	if got, want := d.words(d.locate), "No difference of 3 % or more: tpot p50 40.0 -> 41.0 ms (+2.5 %, CI +2.0 to +3.0; certain)"; got != want {
+		t.Errorf("%s, want %s", got, want)
 	}
 }
 

@@ -24,26 +24,24 @@ const minWeight = 0.01
 // words returns the verdict: what is different about the load, what users notice, and which stage and kernel it comes from.
 func (d *Diff) words(rows *diffRows) string {
 	says := d.says(rows)
-	for i, text := range says[1:] {
-		if strings.HasPrefix(text, "No ") || strings.HasPrefix(text, "Not ") {
-			says[i+1] = "n" + text[1:]
-		}
+	if rest, ok := strings.CutPrefix(says[0], "no"); ok { // the others begin with a name
+		says[0] = "No" + rest
 	}
 	return strings.Join(says, "; ")
 }
 
 // says returns the parts of the verdict.
 func (d *Diff) says(rows *diffRows) []string {
-	says := append(d.setupInWords(), d.lengths()...)
+	says := slices.Concat(d.setupInWords(), d.withoutCounterpart(), d.lengths())
 	if d.same() {
-		return append(says, "No difference")
+		return append(says, "no difference")
 	}
 	if !d.tested() {
 		paces, which := d.paces((*pace.Pace).Slower), "a"
 		if len(paces) > 0 {
 			which = "another"
 		}
-		says = append(append(says, paces...), "Not enough data to tell "+which+" change from noise; rows are sorted by how much they moved the total")
+		says = append(append(says, paces...), "not enough data to tell "+which+" change from noise; rows are sorted by how much they moved the total")
 		says = append(says, d.paces((*pace.Pace).Same)...)
 		says = slices.Concat(says, d.within(), order.Each(d.large(nil), d.plain))
 		return append(says, d.visible()...)
@@ -80,6 +78,15 @@ func (d *Diff) following(list []*compare.Load, known bool) []string {
 	}
 	names := order.Each(list, func(l *compare.Load) string { name, _, _ := strings.Cut(l.Name, ","); return name })
 	return []string{words.Some(names, compare.MaxNames) + " changed with that"}
+}
+
+// withoutCounterpart reports rows that only one capture has, perhaps because it records other spans.
+func (d *Diff) withoutCounterpart() []string {
+	n := len(order.Only(d.Rows, func(r Row) bool { return r.elsewhere }))
+	if n == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s %s in one capture only, perhaps because of that", words.Counted(n, "row"), words.IsOrAre(n))}
 }
 
 // setupInWords reports what differs in the setup.
@@ -158,7 +165,7 @@ func (d *Diff) countOthers(told []*Row, any bool) (says []string) {
 	others, small, fresh, gone, slight := 0, 0, 0, 0, 0
 	for i := range d.Rows {
 		r := &d.Rows[i]
-		if !r.Changed() && slices.ContainsFunc(r.changes(), (*compare.Change).Significant) {
+		if r.slight() != nil {
 			slight++
 		}
 		switch {
@@ -175,13 +182,13 @@ func (d *Diff) countOthers(told []*Row, any bool) (says []string) {
 	}
 	switch {
 	case !any && others+small+fresh+gone == 0 && slight > 0:
-		says = append(append(says, fmt.Sprintf("No difference that matters: %s changed, each by less than %.0f %%", words.Counted(slight, "row"), 100*compare.MinChange)), d.paces((*pace.Pace).Same)...)
+		says = append(append(says, fmt.Sprintf("no difference of %.0f %% or more: %s", 100*compare.MinChange, d.slightest(slight))), d.paces((*pace.Pace).Same)...)
 	case !any && others+small+fresh+gone == 0:
-		says = append(append(says, "No significant difference"), d.paces((*pace.Pace).Same)...)
+		says = slices.Concat(append(says, "no significant difference"), d.bounds(), d.paces((*pace.Pace).Same))
 	case others+small+fresh+gone == 0 && len(d.Before.Within)+len(d.After.Within) > 0:
 		says = append(says, "no other significant difference over all of both")
 	case !any && others+fresh+gone == 0:
-		says = append(says, fmt.Sprintf("No difference that matters: %s changed, each by less than %.0f %% of the total", words.Counted(small, "row"), 100*minWeight))
+		says = append(says, fmt.Sprintf("no difference that matters: %s changed, each by less than %.0f %% of the total", words.Counted(small, "row"), 100*minWeight))
 	case others+small+fresh+gone == 0:
 		says = append(says, "no other significant difference")
 	case others > 0:
@@ -203,12 +210,53 @@ func (d *Diff) countOthers(told []*Row, any bool) (says []string) {
 	return says
 }
 
+// slight returns the number of the row that changed most, if some did, but none by enough to matter; or nil.
+func (r *Row) slight() (most *diffNumber) {
+	if r.Changed() {
+		return nil
+	}
+	for i := range diffNumbers {
+		n := &diffNumbers[i]
+		if c := n.change(r); !(r.Kind == Request && n.name == "total") && c.Significant() && (most == nil || c.Size() > most.change(r).Size()) {
+			most = n
+		}
+	}
+	return most
+}
+
+// slightest says how the most important of n rows changed that changed by too little to matter.
+func (d *Diff) slightest(n int) string {
+	i := slices.IndexFunc(d.Rows, func(r Row) bool { return r.slight() != nil && r.noticed() })
+	if i < 0 {
+		i = slices.IndexFunc(d.Rows, func(r Row) bool { return r.slight() != nil })
+	}
+	text := d.numberInWords(&d.Rows[i], d.Rows[i].slight())
+	if n > 1 {
+		text += fmt.Sprintf(", and %s less", words.Counted(n-1, "other row"))
+	}
+	return text
+}
+
+// bounds says by how much what users notice may have changed all the same.
+func (d *Diff) bounds() []string {
+	var list []string
+	for _, m := range metric.At(metric.Noticed) {
+		if r := d.Row(Request, m.Name); r != nil && r.P50.Tells() {
+			list = append(list, m.Name+" "+r.P50.Interval(" (CI ", ")"))
+		}
+	}
+	if list == nil {
+		return nil
+	}
+	return []string{"p50 of " + strings.Join(list, ", of ")}
+}
+
 // untested returns how many rows that may matter, and are not told, have too little data, and which of them moved the total most.
 func (d *Diff) untested(told []*Row) (most *Row, n int) {
 	for i := range d.Rows {
 		r := &d.Rows[i]
 		known := r.Mean.Tells() || (r.only() || r.Kind == GPU) && r.Total.Tells()
-		if known || r.Changed() || slices.Contains(told, r) || r.Kind == Step && d.annotated((*compare.Change).Tested) || d.part(r, r.Moved()) < minWeight {
+		if known || r.elsewhere || r.Changed() || slices.Contains(told, r) || r.Kind == Step && d.annotated((*compare.Change).Tested) || d.part(r, r.Moved()) < minWeight {
 			continue
 		}
 		if n++; most == nil || distribution.Abs(r.Moved()) > distribution.Abs(most.Moved()) {
@@ -240,12 +288,25 @@ func (d *Diff) tested() bool {
 	return false
 }
 
-// weight returns a row's effect, as a part of the time of a request or of the work of a step. Metrics of requests always matter.
+// weight returns a row's effect, as a part of the time of a request or of the work of a step. Metrics of requests always matter,
+// except the time outside servers: a part of the time to the first token is enough.
 func (d *Diff) weight(r *Row) float64 {
-	if r.Kind == Request {
+	switch m := r.metricOf(); {
+	case m == metric.Outside:
+		return max(d.part(r, r.Effect()), d.partOfFirst(r)*minWeight/visiblePart)
+	case r.Kind == Request:
 		return 1
 	}
 	return d.part(r, r.Effect())
+}
+
+// partOfFirst returns a row's effect, as a part of the time to the first token; 0 if that is unknown.
+func (d *Diff) partOfFirst(r *Row) float64 {
+	first := d.Row(Request, metric.TTFT.Name)
+	if first == nil || first.only() {
+		return 0
+	}
+	return distribution.Fraction(distribution.Abs(r.Effect()), max(first.Before.Mean, first.After.Mean))
 }
 
 // cost returns a row's effect, as a part of the time of a request or of the work of a step; 0
@@ -341,6 +402,9 @@ func (d *Diff) numberInWords(r *Row, n *diffNumber) string {
 }
 
 func nameInWords(r *Row) string {
+	if m := r.metricOf(); r.Kind == Request && m.Long != "" {
+		return m.Long
+	}
 	return table.CutMiddle(words.Clean(r.Name), maxVerdictName, table.Style{ASCII: true})
 }
 

@@ -21,7 +21,7 @@ import (
 type Metric struct {
 	Name  string // as options, conditions, and programs write it: "ttft", "requests.rate"
 	Title string // as people read it: "TTFT", "requests per second"
-	Long  string // as sentences write it, for what devices do: "exposed communication"
+	Long  string // as sentences write it, for where Title does not fit: "exposed communication"
 	Doc   string // how it is measured
 	// Word explains Title to people who do not know the term; "" if it explains itself.
 	Word   string
@@ -210,6 +210,9 @@ var (
 	Decode = &Metric{Name: "decode", Title: "decode", Weight: Part, Unit: table.Duration, Better: Less, Numbers: Spread,
 		Doc: "time from the start of the first decode step to the end of the last",
 		Of:  func(m *request.Metrics) int64 { return m.Decode }}
+	Outside = &Metric{Name: "outside", Title: "outside the server", Long: "time outside the server", Weight: Part, Unit: table.Duration, Better: Less, Numbers: Spread,
+		Doc: "part of E2E outside the answering server's span: in a client, gateway, or router, and on the way",
+		Of:  func(m *request.Metrics) int64 { return m.Outside }}
 	Unaccounted = &Metric{Name: "unaccounted", Title: "unaccounted", Unit: table.Duration, Better: Less, Numbers: Spread,
 		Doc: "part of E2E that is covered by no stage",
 		Of:  func(m *request.Metrics) int64 { return m.Unaccounted }}
@@ -234,7 +237,7 @@ func (m *Metric) AsSeen() *Metric {
 
 // Requests are the durations of a request, in the order of reports. UserTTFT is not among them, as
 // without a gateway it equals TTFT.
-var Requests = []*Metric{E2E, TTFT, TPOT, Queue, Prefill, Transfer, Decode, Unaccounted, ITL}
+var Requests = []*Metric{E2E, TTFT, TPOT, Queue, Prefill, Transfer, Decode, Outside, Unaccounted, ITL}
 
 // GoodShare is the part of the requests that meet the SLO.
 var GoodShare = &Metric{Name: "goodput.share", Title: "goodput: share of requests that meet the SLO", Unit: table.Share, Better: More, During: true,

@@ -34,7 +34,7 @@ type measurer struct {
 // ranks of a part work in parallel. derived says that the TTFT was derived from stages.
 func (b *measurer) measure(r *request.Request) (derived bool) {
 	m := request.Metrics{TTFT: request.Unknown, UserTTFT: request.Unknown, E2E: request.Unknown, Queue: request.Unknown, Prefill: request.Unknown, Decode: request.Unknown, Transfer: request.Unknown,
-		Unaccounted: request.Unknown, PromptTokens: request.Unknown, CompletionTokens: request.Unknown, CachedTokens: request.Unknown, TPOT: request.Unknown}
+		Unaccounted: request.Unknown, Outside: request.Unknown, PromptTokens: request.Unknown, CompletionTokens: request.Unknown, CachedTokens: request.Unknown, TPOT: request.Unknown}
 	sent := int64(request.Unknown) // sending the KV cache, on the prefill server
 	answer := &b.Parts[b.Answering(r)]
 	m.PromptTokens, m.CompletionTokens, m.CachedTokens = answer.PromptTokens, answer.CompletionTokens, answer.CachedTokens
@@ -58,7 +58,7 @@ func (b *measurer) measure(r *request.Request) (derived bool) {
 	if m.Transfer == request.Unknown {
 		m.Transfer = sent
 	}
-	m.E2E = b.e2e(r, answer)
+	m.E2E, m.Outside = b.e2e(r, answer), b.outside(r, answer)
 	m.TTFT, derived = b.ttft(answer)
 	if answer.Root != request.None && b.Name(answer.Root) == vllmRequest {
 		b.vllmDurations(answer.Root, &m)
@@ -141,6 +141,15 @@ func (b *builder) e2e(r *request.Request, answer *request.Part) int64 {
 	return b.served(answer)
 }
 
+// outside returns how much longer the outermost span is than the answering server's: each is measured by one clock, so clocks need not agree.
+func (b *builder) outside(r *request.Request, answer *request.Part) int64 {
+	outermost := b.outermost(r, answer)
+	if answer.Root == request.None || outermost == answer.Root || b.Implausible(outermost) || b.Implausible(answer.Root) {
+		return request.Unknown
+	}
+	return max(0, b.Row(outermost).Dur()-b.Row(answer.Root).Dur())
+}
+
 // outermost returns the gateway's span, the router's, or else that of the answering server; or None.
 func (b *builder) outermost(r *request.Request, answer *request.Part) int {
 	if outer := b.OuterSpan(r); outer != request.None {
@@ -152,12 +161,11 @@ func (b *builder) outermost(r *request.Request, answer *request.Part) int {
 // before returns how long after the start of the outermost span the answering server's span starts:
 // according to the clocks, but at most the difference of their durations.
 func (b *builder) before(r *request.Request, answer *request.Part) int64 {
-	outermost := b.outermost(r, answer)
-	if answer.Root == request.None || outermost == answer.Root || b.Implausible(outermost) || b.Implausible(answer.Root) {
+	outside := b.outside(r, answer)
+	if outside == request.Unknown {
 		return 0
 	}
-	outer, own := b.Row(outermost), b.Row(answer.Root)
-	return max(0, min(int64(own.Start-outer.Start), outer.Dur()-own.Dur()))
+	return max(0, min(int64(b.Row(answer.Root).Start-b.Row(b.outermost(r, answer)).Start), outside))
 }
 
 // seenTTFT returns the TTFT that a client measured, which includes the way of the first token back to the client; or Unknown.

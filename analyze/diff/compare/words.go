@@ -89,8 +89,12 @@ func (c *Change) InBrackets() string {
 	return " (" + c.Interval(", CI ", "") + "; " + sure + ")"
 }
 
-// PairInWords formats two durations in the same unit: "8.10 -> 9.40 ms".
+// PairInWords formats two durations in the same unit, "8.10 -> 9.40 ms", unless that would take too many digits: "6.85 ms -> 23.13 s".
 func PairInWords(before, after int64) string {
+	const far = 200
+	if least, most := min(before, after), max(before, after); least > 0 && most/least >= far {
+		return table.InWords(before) + " -> " + table.InWords(after)
+	}
 	s := table.ScaleFor(table.Duration, []int64{before, after})
 	return s.Format(before, false) + " -> " + s.Format(after, false) + " " + s.Unit
 }

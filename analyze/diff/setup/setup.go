@@ -21,6 +21,16 @@ type Setting struct{ Name, Before, After string }
 // Layout is the name of the setting with the number of ranks of each role.
 const Layout = "layout"
 
+// Names of settings that decide which spans are recorded.
+const (
+	services   = "services"
+	spanLayout = "span layout"
+	traceLevel = "trace level"
+)
+
+// Recorded are the settings that decide which spans are recorded.
+var Recorded = []string{services, spanLayout, traceLevel}
+
 // Of lists the setup of a capture in display order, without what the capture doesn't say; only Before is set. ranks is
 // the number of ranks with profiled work, since a machine has a hundred other processes. requests and files may be nil.
 func Of(requests *request.Set, files *inventory.Inventory, ranks int) []Setting {
@@ -62,27 +72,27 @@ const apart = " or "
 
 // describeRequests adds the setup of the servers that answered requests.
 func describeRequests(s *request.Set, add func(name string, values ...string)) {
-	var models, services, software, layouts []string
+	var models, named, software, layouts []string
 	for i := range s.AllParts() {
 		models = append(models, s.Syms.Name(s.Parts[i].Model))
 	}
 	for i := range s.Writers {
 		w := &s.Writers[i]
-		services = append(services, s.Syms.Name(w.Service))
+		named = append(named, s.Syms.Name(w.Service))
 		software = append(software, strings.TrimSpace(w.SDK+" "+w.Version))
 		layouts = append(layouts, w.Layouts.String())
 	}
 	add("model", models...)
 	add(Layout, deployment(s)...)
-	add("services", services...)
+	add(services, named...)
 	add("telemetry SDK", software...)
-	add("span layout", layouts...)
+	add(spanLayout, layouts...)
 	level := uint8(0)
 	for i := range s.All() {
 		level = max(level, s.Rows[i].Level)
 	}
 	if level > 0 {
-		add("trace level", fmt.Sprint(level))
+		add(traceLevel, fmt.Sprint(level))
 	}
 }
 
