@@ -80,7 +80,7 @@ func (d *Collected) Add(c Capture) bool {
 	if c.Requests != nil {
 		d.collectRequests(c.Requests, &c)
 		if !d.captures.Whole() && c.From == 0 && c.To == 0 { // whoever asks for a window has chosen one piece of the capture
-			d.side.Within = changesWithin(c.Requests, len(d.paces) > 0)
+			d.side.Within = changesWithin(c.Requests, d.paces.HasSteps())
 		}
 	}
 	if c.Series != nil {

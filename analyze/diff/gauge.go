@@ -177,7 +177,7 @@ func (g *Gauge) Words() string {
 // gaugeDecodeSteps gauges how long a decode step takes for the same work. The load of two captures is never quite the same, and
 // moves the mean of all steps by more than a regression does. It returns nil if no steps of the two sides have comparable work.
 func (d *Diff) gaugeDecodeSteps() *Gauge {
-	i := slices.IndexFunc(d.Paces, func(p pace.Pace) bool { return p.Kind == replay.Decode && p.N[0] > 0 })
+	i := slices.IndexFunc(d.Paces, func(p pace.Pace) bool { return p.Kind == replay.Decode && !p.OfTokens && p.N[0] > 0 })
 	if i < 0 {
 		return nil
 	}

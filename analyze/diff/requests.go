@@ -72,6 +72,7 @@ func (d *Collected) collectRequests(s *request.Set, window *Capture) {
 	d.measureLoads(s.Requests[first:next], pieces, window.SLO)
 	if !window.Some {
 		d.paces.AddServers(s, from, to, d.captures, pieces)
+		d.paces.AddTokens(s, from, to, pieces)
 	}
 }
 

@@ -111,6 +111,36 @@ func TestDiffBesideServers(t *testing.T) {
 	}
 }
 
+// Without decode steps in the dumps, what requests took for each token says whether servers are slower, or have more to do.
+func TestDiffOfTokens(t *testing.T) {
+	capture := func(seed uint64, alter func(*simulator.Config)) *Collected {
+		config := simulator.DefaultConfig(seed)
+		testset.Quiet(&config)
+		config.Level, config.Requests = 2, 600
+		config.Mode, config.Unified = simulator.Unified, simulator.Parallel{TP: 2, PP: 1, DP: 1}
+		config.Rate, config.MaxQueued, config.Output.Median = 4, 1000, 60
+		alter(&config)
+		set, _ := testset.Simulated(t, config)
+		return collect(Capture{Requests: set})
+	}
+	before := capture(1, func(*simulator.Config) {})
+	for _, c := range []struct {
+		name  string
+		alter func(*simulator.Config)
+		ratio float64
+		says  string
+	}{
+		{"the same", func(*simulator.Config) {}, 1, "output tokens take as long for the same work"},
+		{"slower", func(c *simulator.Config) { c.Pace = 1.06 }, 1.06, "output tokens take longer for the same work: "},
+		{"busier", func(c *simulator.Config) { c.Rate *= 1.5 }, 1, "for the same work they take as long"},
+	} {
+		d := Compare(before, capture(2, c.alter), Options{})
+		if len(d.Paces) == 0 || math.Abs(d.Paces[0].Change.Change.Ratio-c.ratio) > 0.015 || !strings.Contains(d.verdict, c.says) {
+			t.Errorf("%s: %+v: %s", c.name, d.Paces, d.verdict)
+		}
+	}
+}
+
 // The stage that explains most of a longer time to the first token is reported, however short it is beside the request; the span of a
 // gateway, which is the request, explains nothing.
 func TestCauseOfFirstToken(t *testing.T) {

@@ -29,6 +29,7 @@ type Pace struct {
 	How           significance.How
 	Samples       [2]significance.Sample
 	Annotated     bool
+	OfTokens      bool       // Steps are output tokens of requests, each of which is one step
 	most          [2]int64   // largest number of requests in a decode step
 	atMost        [2]float64 // share of decode steps with that many requests
 	N             [2]int64   // steps that are compared
@@ -41,7 +42,7 @@ type Pace struct {
 const withPrefills = " and the prefills between them"
 
 // Compare compares the steps that both sides know, each kind from its best source: as profilers annotated them at a level, on the
-// host or on its device; or else as requests show them; or as logs or metrics report them.
+// host or on its device; or else as requests show them; or as logs or metrics report them; or as tokens of whole requests.
 func Compare(before, after Side, level uint8, onDevice bool, captures bool) (paces []Pace) {
 	keys := slices.SortedFunc(maps.Keys(before), func(a, b key) int { // decode first, as it takes most of the time
 		return cmp.Or(cmp.Compare(b.kind, a.kind), cmp.Compare(b.level, a.level), cmp.Compare(a.said, b.said), cmp.Compare(a.role, b.role))
@@ -62,9 +63,14 @@ func Compare(before, after Side, level uint8, onDevice bool, captures bool) (pac
 }
 
 func compareSteps(of key, sides [2]*steps, captures bool) Pace {
-	p := Pace{Kind: of.kind, Annotated: of.level != 0, Steps: [...]string{"", "logged ", "scraped "}[of.said] + of.kind.String() + " steps" + [...]string{"", withPrefills, withPrefills}[of.said], Before: math.NaN(), After: math.NaN(), Change: compare.Change{Change: compare.UnknownChange}}
+	word := paced[of.said]
+	p := Pace{Kind: of.kind, Annotated: of.level != 0, OfTokens: of.said.ofTokens(), Steps: word.before + cmp.Or(word.what, of.kind.String()+" steps") + word.also, Before: math.NaN(), After: math.NaN(), Change: compare.Change{Change: compare.UnknownChange}}
 	p.unit = kindsOfWork[of.kind].unit
-	p.Work = compare.Amounts(&compare.Amount{Name: p.unit + " per " + of.kind.String() + " step", Pieces: sides[0].work}, &compare.Amount{Pieces: sides[1].work}, captures)
+	name := p.unit + " per " + of.kind.String() + " step"
+	if p.OfTokens {
+		name = "requests decoded at a time"
+	}
+	p.Work = compare.Amounts(&compare.Amount{Name: name, Pieces: sides[0].work}, &compare.Amount{Pieces: sides[1].work}, captures)
 	for side, s := range sides {
 		p.most[side], p.atMost[side] = s.fullest()
 		p.yield[side] = 1
@@ -162,7 +168,7 @@ func (p *Pace) Apart() string {
 	if p.N[0] > 0 || !p.Work.Change.Matters() {
 		return ""
 	}
-	return fmt.Sprintf("%s have %s (%s) and take %s: the steps of both are too different to tell what the same work takes", p.Steps, p.works(), p.Work.Change.Sure, compare.PairInWords(int64(p.all[0]), int64(p.all[1])))
+	return fmt.Sprintf("%s take %s, and %s (%s): too different to tell what the same work takes", p.Steps, compare.PairInWords(int64(p.all[0]), int64(p.all[1])), p.works(), p.Work.Change.Sure)
 }
 
 // asLong is the largest relative difference, by the ends of the confidence interval, at which steps are said to take equally long.
@@ -212,7 +218,7 @@ func (p *Pace) Slower() string {
 	}
 	text := fmt.Sprintf("%s take %s for %s%s: %s%s%s", p.Steps, word, same, where, compare.PairInWords(int64(before), int64(after)), change.InBrackets(), p.late)
 	if where == "" && p.Work.Change.Matters() && math.Abs(p.all[1]/p.all[0]/p.Change.Change.Ratio-1) >= compare.MinChange {
-		text += fmt.Sprintf(", and all of them %s with %s", compare.PairInWords(int64(p.all[0]), int64(p.all[1])), p.works())
+		text += fmt.Sprintf(", and all of them %s, as %s", compare.PairInWords(int64(p.all[0]), int64(p.all[1])), p.works())
 	}
 	return text
 }
@@ -222,7 +228,7 @@ func (p *Pace) Busier() string {
 	if !p.Work.Change.Matters() || !p.asLong() || math.Abs(p.all[1]/p.all[0]-1) < compare.MinChange {
 		return ""
 	}
-	return fmt.Sprintf("%s %s since they have %s (%s): for the same work they take as long (%s)",
+	return fmt.Sprintf("%s %s since %s (%s): for the same work they take as long (%s)",
 		p.Steps, compare.PairInWords(int64(p.all[0]), int64(p.all[1])), p.works(), p.Work.Change.Sure, p.Change.Interval(", CI ", ""))
 }
 
@@ -244,7 +250,7 @@ func (p *Pace) asLong() bool {
 // longer or shorter than before: at least half of the steps are as full as the fullest one.
 func (p *Pace) Capped(waits bool) string {
 	const mostly = 0.5
-	if p.Kind != replay.Decode || !waits || p.most[0] == p.most[1] {
+	if p.Kind != replay.Decode || p.OfTokens || !waits || p.most[0] == p.most[1] {
 		return ""
 	}
 	limited, when := 1, "have"
@@ -258,9 +264,13 @@ func (p *Pace) Capped(waits bool) string {
 		p.Steps, p.most[0], p.most[1], 100*p.atMost[limited], when, p.most[limited], finding.Likely)
 }
 
-// works returns the work per step, before and after.
+// works says how much work there is per step, before and after.
 func (p *Pace) works() string {
-	return fmt.Sprintf("%s -> %s %s each", words.ThreeDigits(p.Work.Before), words.ThreeDigits(p.Work.After), p.unit)
+	who, each := "they have", " each"
+	if p.OfTokens {
+		who, each = "servers decode", " at a time"
+	}
+	return fmt.Sprintf("%s %s -> %s %s%s", who, words.ThreeDigits(p.Work.Before), words.ThreeDigits(p.Work.After), p.unit, each)
 }
 
 // Loads returns the rows of a pace in the table of the load.

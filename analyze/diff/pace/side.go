@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/analyze/change/work"
 	"github.com/sgtrace/sgtrace/analyze/diff/compare"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/replay"
@@ -27,14 +28,23 @@ type key struct {
 	said     Said
 }
 
-// Said is the source of step times that come from neither requests nor profilers.
+// Said is the source of step times that come from neither steps of requests nor profilers.
 type Said uint8
 
 const (
-	unsaid  Said = iota
-	Logged       // log lines of batches
-	Scraped      // metrics
+	unsaid      Said = iota
+	Logged           // log lines of batches
+	Scraped          // metrics
+	tokens           // requests from their first token to the last, without the prefills between, for dumps that show no steps
+	mixedTokens      // the same with the prefills between, where servers compute both in one batch
 )
+
+// paced are the words for a source: what is paced, which is a kind of steps if what is "", and what is in it besides.
+var paced = [...]struct{ before, what, also string }{unsaid: {}, Logged: {"logged ", "", withPrefills}, Scraped: {"scraped ", "", withPrefills},
+	tokens: {what: "output tokens"}, mixedTokens: {what: "output tokens", also: withPrefills}}
+
+// ofTokens reports whether the source is requests as a whole.
+func (s Said) ofTokens() bool { return s >= tokens }
 
 // steps are the steps with one key on one side.
 type steps struct {
@@ -132,6 +142,67 @@ func (s Side) AddServers(set *request.Set, from, to trace.Time, captures compare
 			}
 			of.add(&x, overlapping.At(st.Start), kindsOfWork[st.Kind].of(&st.Features))
 		}
+	}
+}
+
+// HasSteps reports whether steps are known, and not only how long requests took as a whole.
+func (s Side) HasSteps() bool {
+	for of := range s {
+		if !of.said.ofTokens() {
+			return true
+		}
+	}
+	return false
+}
+
+// AddTokens adds how long servers took for each output token of the requests that begin in [from, to); to is open if 0. A request is
+// one step, of how many it was decoded with on average. Ranks that take steps together are left out: which of them has the most to
+// do changes from step to step.
+func (s Side) AddTokens(set *request.Set, from, to trace.Time, pieces *compare.Pieces) {
+	var all []*request.Request
+	for i := range set.AllRequests() {
+		all = append(all, &set.Requests[i])
+	}
+	first, last, _ := set.Bounds()
+	if to != 0 {
+		last = to - 1
+	}
+	ranks := place.NewRankSet(set)
+	models, found := map[key]string{}, map[key][]*work.Pace{}
+	paces := work.Observe(ranks, all, max(first, from), last).Decode
+	for i := range paces {
+		p := &paces[i]
+		of := key{kind: replay.Decode, role: ranks.Places[p.Rank].Role, said: tokens}
+		if p.Whole {
+			of.said = mixedTokens
+		}
+		if ranks.EngineRanks(p.Rank) > 1 {
+			continue
+		}
+		found[of] = append(found[of], p)
+		for k := range p.Pieces {
+			model := set.ModelOf(&set.Requests[p.Pieces[k].Request])
+			if first := order.Memo(models, of, func() string { return model }); first != model {
+				models[of] = ""
+			}
+		}
+	}
+	for of, list := range found {
+		for _, p := range list {
+			if to := s.steps(of, pieces.N()); models[of] != "" {
+				to.addTokens(p, to.servers.index(ranks.Places[p.Rank].DP()), pieces)
+			}
+		}
+	}
+}
+
+// addTokens adds the requests of a server.
+func (p *steps) addTokens(of *work.Pace, server int16, pieces *compare.Pieces) {
+	for i := range of.Pieces {
+		x := &of.Pieces[i]
+		f := replay.Features{Requests: int64(math.Round(x.Burden[0])), Context: int64(x.Burden[1])}
+		piece := pieces.At(x.From)
+		p.add(&step{Timed: replay.Timed{Features: f, Took: max(1, int64(x.NS))}, size: sizeOf(replay.Decode, &f, f.Context), piece: int16(piece), server: server, last: -1}, piece, f.Requests)
 	}
 }
 
