@@ -225,6 +225,9 @@ func (w *observer) isPace(of []*work.Pace, c *paceCourse) bool {
 	if c.faster() && !alike(of, by) {
 		return false
 	}
+	if !c.faster() && followsContext(of, by) {
+		return false
+	}
 	return w.outweighs(of, by, least) && (c.faster() || c.Shape == changepoint.Settling || !w.courseFollowsLoad(of, c, by))
 }
 
@@ -254,6 +257,26 @@ func alike(of []*work.Pace, by func(*work.Piece) float64) bool {
 	slices.Sort(sizes[0])
 	slices.Sort(sizes[1])
 	return among(sizes[0], sizes[1]) || among(sizes[1], sizes[0])
+}
+
+// followsContext reports whether longer contexts describe the time per token about as well as a course that makes pieces faster by a
+// fraction, and whose shape and times were chosen to fit.
+// A slow server has more requests at a time, and so more context, but no more context per request: only what exceeds that counts. Costs
+// that are measured among pieces of about the same time miss this, as contexts grow for longer than that.
+func followsContext(of []*work.Pace, by func(*work.Piece) float64) bool {
+	const about = 0.5
+	const request, context = 0, 1 // burdens
+	course, contexts := 0.0, 0.0  // variance that each explains
+	for _, p := range of {
+		if p.Sized {
+			return false
+		}
+		requests := p.Mean(func(x *work.Piece) float64 { return x.Burden[request] })
+		each := distribution.Ratio(p.Mean(func(x *work.Piece) float64 { return x.Burden[context] }), requests)
+		course += p.Explains(func(x *work.Piece) float64 { return 1 / (1 + by(x)) })
+		contexts += p.Explains(func(x *work.Piece) float64 { return x.Burden[context] - each*x.Burden[request] })
+	}
+	return contexts > about*course
 }
 
 // outweighs reports whether work changed its speed by the factor least or more, given the fraction by which each piece

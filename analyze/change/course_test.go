@@ -89,3 +89,29 @@ func TestSlowAtFirst(t *testing.T) {
 		}
 	}
 }
+
+// Longer contexts of as many requests explain slower tokens. A server that became slower has more requests at a time, with more context
+// in proportion, and that explains nothing.
+func TestContextsExplainPaces(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(6, 6))
+	for _, longer := range []bool{false, true} {
+		p := &work.Pace{}
+		for i := range 400 {
+			grown := min(1, max(0, float64(i-200)/60)) // from 0 to 1 in the second half
+			requests := 10 + 2*rnd.Float64()
+			contexts := 1000 * requests
+			x := work.Piece{Request: i, Units: 100, Ratio: (1 + 0.3*grown) * math.Exp(0.02*rnd.NormFloat64())}
+			if longer {
+				contexts *= 1 + 10*grown*(0.8+0.4*rnd.Float64())
+			} else {
+				requests, contexts = requests*(1+0.3*grown), contexts*(1+0.3*grown)
+			}
+			x.Burden = work.Burden{requests, contexts}
+			p.Pieces = append(p.Pieces, x)
+		}
+		by := func(x *work.Piece) float64 { return map[bool]float64{true: 1/1.3 - 1}[x.Request >= 225] }
+		if got := followsContext([]*work.Pace{p}, by); got != longer {
+			t.Errorf("longer contexts %v: %v", longer, got)
+		}
+	}
+}

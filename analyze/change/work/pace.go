@@ -99,6 +99,24 @@ func NewPace(rank int, list []Piece, others int) Pace {
 	return p
 }
 
+// Mean returns the mean of a quantity over units of work.
+func (p *Pace) Mean(of func(*Piece) float64) float64 {
+	sum, n := 0.0, 0.0
+	for i := range p.Pieces {
+		x := &p.Pieces[i]
+		sum, n = sum+x.Units*of(x), n+x.Units
+	}
+	return distribution.Ratio(sum, n)
+}
+
+// Explains returns how much of the variance of Ratio a quantity explains that makes work longer in proportion.
+func (p *Pace) Explains(by func(*Piece) float64) float64 {
+	mean, ratio := p.Mean(by), p.Mean(func(x *Piece) float64 { return x.Ratio })
+	together := p.Mean(func(x *Piece) float64 { return (by(x) - mean) * (x.Ratio - ratio) })
+	alone := p.Mean(func(x *Piece) float64 { return (by(x) - mean) * (by(x) - mean) })
+	return distribution.Ratio(max(0, together)*together, alone)
+}
+
 // Speed returns how fast a piece went, as a multiple of the usual speed. Speeds average over time: a request decoded at
 // half speed for half of the time went at three quarters of it.
 func (x *Piece) Speed() float64 { return 1 / max(x.Ratio, 1e-3) }
