@@ -1,6 +1,9 @@
 package logline
 
-import "slices"
+import (
+	"bytes"
+	"slices"
+)
 
 // The prefixes that log collectors and viewers put before a line have endless forms. But the prefix before the
 // stamp of a line also precedes lines without a stamp: it is the same, except for the digits of times and
@@ -14,7 +17,7 @@ const (
 
 // Learn remembers the prefix of a line, for [Unwrapper.Rest].
 func (r *Unwrapper) Learn(b []byte) {
-	if len(b) < shortestPrefix || len(b) > longestPrefix || b[len(b)-1] != ' ' && b[len(b)-1] != '\t' {
+	if len(b) < shortestPrefix || len(b) > longestPrefix || bytes.IndexByte([]byte(" \t:]"), b[len(b)-1]) < 0 {
 		return
 	}
 	for i, shape := range r.learned {

@@ -29,7 +29,7 @@ func New() *Unwrapper { return &Unwrapper{words: map[string]string{}} }
 // is valid until the next line.
 func (r *Unwrapper) Bare(b []byte) []byte {
 	b = bytes.TrimRight(b, "\r")
-	if bytes.IndexByte(b, 0x1b) >= 0 {
+	if bytes.IndexByte(b, 0x1b) >= 0 || bytes.Contains(b, uncolors) {
 		r.uncolored = plain(b, r.uncolored)
 		b = r.uncolored
 	}
@@ -51,13 +51,21 @@ func (r *Unwrapper) Bare(b []byte) []byte {
 // across cluster]".
 var repeated, acrossCluster = []byte(" [repeated "), []byte("x across cluster]")
 
-// unboxed removes the brackets around the stamp that Buildkite puts before lines, "[2025-05-21T15:50:19Z] ".
+// unboxed removes the brackets around a stamp with a zone, "[2025-05-21T15:50:19.123Z] ", which Buildkite and ts put
+// before lines.
 func (r *Unwrapper) unboxed(b []byte) []byte {
-	const end = len("[2025-05-21T15:50:19")
-	if len(b) < end+3 || b[0] != '[' || b[end] != 'Z' || b[end+1] != ']' || b[end+2] != ' ' || !IsStamp(b[1:]) {
+	const least, most = len("[2025-05-21T15:50:19Z"), len("[2025-05-21T15:50:19.123456789+00:00")
+	if len(b) < least || b[0] != '[' || b[11] != 'T' || !IsStamp(b[1:]) {
 		return b
 	}
-	r.bare = append(append(r.bare[:0], b[1:end+1]...), b[end+2:]...)
+	end := bytes.IndexByte(b[:min(len(b), most+1)], ']')
+	if end < least || !bytes.HasPrefix(b[end+1:], []byte(" ")) || bytes.HasPrefix(b[end+2:], []byte(`"`)) { // a line of Envoy
+		return b
+	}
+	if _, n, ok := r.Outer.Zoned(b[1:end]); !ok || n != end-1 {
+		return b
+	}
+	r.bare = append(append(r.bare[:0], b[1:end]...), b[end+1:]...)
 	return r.bare
 }
 
@@ -322,23 +330,35 @@ func (r *Unwrapper) intern(b []byte) string {
 	return s
 }
 
-// plain removes terminal colors.
+// uncolors ends a color, whatever became of the escape before it.
+var uncolors = []byte("[0m")
+
+// plain removes terminal colors. Their escape may be a byte, or what a collector writes for it, "#033" by rsyslog and
+// "^[" by terminals, or missing, as in text that somebody pasted: then only a color has numbers and an m behind the bracket.
 func plain(b, to []byte) []byte {
 	to = to[:0]
 	for len(b) > 0 {
-		i := bytes.IndexByte(b, 0x1b)
+		i := bytes.IndexAny(b, "\x1b[")
 		if i < 0 {
 			return append(to, b...)
 		}
-		to = append(to, b[:i]...)
-		b = b[i+1:]
-		if len(b) > 0 && b[0] == '[' {
-			end := 1
-			for end < len(b) && (b[end] < '@' || b[end] > '~') {
-				end++
-			}
-			b = b[min(len(b), end+1):]
+		escaped := b[i] == 0x1b
+		before := b[:i]
+		if b = b[i+1:]; escaped && len(b) > 0 && b[0] == '[' {
+			b = b[1:]
+		} else if escaped {
+			to = append(to, before...)
+			continue
 		}
+		end := 0
+		for end < len(b) && (escaped && (b[end] < '@' || b[end] > '~') || b[end] >= '0' && b[end] <= '9' || b[end] == ';') {
+			end++
+		}
+		if escaped || end > 0 && end < len(b) && b[end] == 'm' {
+			to, b = append(to, bytes.TrimSuffix(bytes.TrimSuffix(before, []byte("#033")), []byte("^["))...), b[min(len(b), end+1):]
+			continue
+		}
+		to = append(append(to, before...), '[')
 	}
 	return to
 }

@@ -39,6 +39,12 @@ func IsRecord(b []byte) bool {
 // RecordOf parses such a record; of several members of one kind, the first one counts.
 func RecordOf(b []byte) (x Record, ok bool) {
 	_, err := jsonscan.Members(b, 0, func(key, value []byte) {
+		if inner := string(key); (inner == "attributes" || inner == "_source") && len(value) > 0 && value[0] == '{' { // of Datadog, Elasticsearch
+			if within, ok := RecordOf(value); ok && x.Message == nil {
+				x = within
+			}
+			return
+		}
 		text := jsonscan.Quoted(value)
 		for _, member := range [...]struct {
 			keys []string

@@ -12,6 +12,7 @@ func TestRecordOf(t *testing.T) {
 		{`{"ts":1756000000.5,"level":"error","msg":"dial","error":"refused"}`, true, "1756000000.5", "dial"},
 		{`{"MESSAGE":"ends","__REALTIME_TIMESTAMP":"17"}`, true, "17", "ends"},
 		{`{"severity":"INFO","msg":"first","message":"second"}`, true, "", "first"},
+		{`{"id":"a","attributes":{"timestamp":"2026-03-04T10:22:12Z","message":"of Datadog","host":"b"}}`, true, "2026-03-04T10:22:12Z", "of Datadog"},
 		{`{"level":"info","text":"no message"}`, false, "", ""},
 		{`{"msg":"neither time nor level"}`, false, "", "neither time nor level"},
 	} {

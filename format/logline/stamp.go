@@ -43,7 +43,7 @@ func IndexLeveledStamp(b []byte) int {
 		if from += i; IsStamp(b[from:]) {
 			_, n, _ := Fraction(b[from+DateTime:])
 			rest := bytes.TrimLeft(bytes.TrimPrefix(b[from+DateTime+n:], []byte("Z")), " ")
-			if LevelOf(rest) != nil || len(rest) > 0 && rest[0] == '{' {
+			if LevelOf(rest) != nil || bytes.HasPrefix(rest, []byte(`{"`)) { // labels that logcli puts before lines have no quote there
 				return from
 			}
 		}

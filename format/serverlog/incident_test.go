@@ -55,10 +55,12 @@ transfer failed - 1: LMCache has no room in its own memory: what it should load 
 [2026-08-03 07:32:08 TP1 EP1] Some requests fail to receive KV Cache transfer done signal after bootstrapping.
 `, `transfer failed - 1: requests did not get their KV cache in time`},
 		{"vLLM releases what no decode server fetched, and cannot shake hands", `(EngineCore_DP0 pid=37) WARNING 09-04 16:35:21 [nixl_connector.py:1048] Releasing expired KV blocks for request cmpl-3d which were retrieved by 0 decode worker(s) within 120 seconds.
+(EngineCore_DP0 pid=37) ERROR 09-04 16:35:21 [nixl_connector.py:1068] Potentially invalid KV blocks for unrecognized request cmpl-3d were retrieved by a decode worker. They may have expired.
 (EngineCore_DP0 pid=38) ERROR 09-04 16:35:22 [distributed/.../v1/nixl_connector.py:820] zmq.error.Again: Resource temporarily unavailable
 (EngineCore_DP0 pid=38) ERROR 09-04 16:35:22 [distributed/.../v1/nixl_connector.py:832] Handshake failed for request cmpl-6e, marking blocks as invalid
 E0904 16:35:23.494601 nixl_agent.cpp:631] prepXferDlist: failed to prepare the descriptors for any of the specified or potential backends for agent ''
 `, `transfer failed - 1: no decode server fetched a KV cache within 120 s: it is lost
+transfer failed - 1: a decode server fetched a KV cache that was given up before: its answer may be wrong
 traceback - 1: zmq.error.Again
 transfer failed - 1: a NIXL transfer failed: handshake failed
 transfer failed - 1: a NIXL transfer failed: no backend takes the memory of both sides`},
@@ -203,6 +205,9 @@ transfer failed DP1 2: transfers of KV caches failed, as its metrics say`},
 (VllmWorkerProcess pid=73) ERROR 06-12 01:30:49 multiproc_worker_utils.py:225]   File "/vllm/executor/multiproc_worker_utils.py", line 222, in _run_worker_process
 (VllmWorkerProcess pid=73) ERROR 06-12 01:30:49 multiproc_worker_utils.py:225] RuntimeError: [unbound_buffer.cc:81] Timed out waiting 1800000ms for recv operation to complete
 `, `exception - 1: a worker: RuntimeError: [unbound_buffer.cc:81] Timed out waiting 1800000ms for recv operation to complete in _run_worker_process (multiproc_worker_utils.py:222)`},
+		{"a worker of vLLM before V1, in an excerpt", `(VllmWorkerProcess pid=73) ERROR 06-12 01:30:49 multiproc_worker_utils.py:226] Exception in worker VllmWorkerProcess while processing method init_device: NCCL error: unhandled system error (run with NCCL_DEBUG=INFO for details), Traceback (most recent call last):
+(VllmWorkerProcess pid=73) ERROR 06-12 01:30:49 multiproc_worker_utils.py:226]   File "/vllm/executor/multiproc_worker_utils.py", line 222, in _run_worker_process
+`, `exception - 1: a worker: NCCL error: unhandled system error (run with NCCL_DEBUG=INFO for details) in _run_worker_process (multiproc_worker_utils.py:222)`},
 		{"vLLM under Dynamo and Slurm", `0: 2025-05-12T13:47:39.069Z  INFO metrics.log: Avg prompt throughput: 0.0 tokens/s, Avg generation throughput: 30.0 tokens/s, Running: 8 reqs, Swapped: 0 reqs, Pending: 0 reqs, GPU KV cache usage: 1.4%, CPU KV cache usage: 0.0%.
 `, ``},
 		{"one TP rank knows why a KV cache did not arrive, and why is told once", `[2026-03-04 10:22:10 TP1] Decode transfer failed for request rank=1 decode_req.req.rid='a' decode_req.req.bootstrap_room=7 with exception KVTransferError(bootstrap_room=7): Failed due to an unknown reason from another rank

@@ -278,6 +278,7 @@ func (r *reader) vllm(b []byte) bool {
 			kind = series.Traceback
 		}
 		r.raise(series.Instant{Time: at, Kind: kind, Place: place, Line: uint32(r.line), Count: 1}, engineWords[logline.Word([]byte(process))], process)
+		r.raised[len(r.raised)-1].because = errortext.InMethod(body)
 	case errortext.IsErrorLevel(b[max(0, level-len("CRITICAL ")):level]) && (r.lastOf(body, at, place) || r.complain(body, at, place, source)):
 		r.read++
 	default:

@@ -2,7 +2,6 @@ package serverlog
 
 import (
 	"bytes"
-	"cmp"
 	"time"
 
 	"github.com/sgtrace/sgtrace/format"
@@ -362,7 +361,7 @@ func unleveled(b []byte) []byte {
 func (r *reader) end() {
 	r.printed.End()
 	for _, e := range r.raised {
-		r.settle(e, cmp.Or(e.sofar, "an exception without an end"))
+		r.settle(e, e.unended())
 	}
 	r.explain()
 	r.complaints.Tell(r.f)

@@ -37,6 +37,8 @@ Process 309: sglang::scheduler_DP1_TP4
 Python v3.12.3 (/usr/bin/python3)
 
 Thread 309 (idle): "MainThread"
+    0x7fa2d1487d71 (libc.so.6)
+    c10d::ProcessGroupGloo::RecvWork::wait (libtorch_cpu.so)
     event_loop_overlap (scheduler.py:1001)
         Arguments:
             prompt: "CANARY"

@@ -90,6 +90,7 @@ var signs = []sign{
 	{text: "Some requests timed out when bootstrapping", kind: series.TransferFailed, more: givenUp("prefill", "were not told in time where their KV cache goes")},
 	{text: "NIXL transfer failure: ", kind: series.TransferFailed, more: (*reader).failedNIXL},
 	{text: "Releasing expired KV blocks for request", kind: series.TransferFailed, more: unfetched},
+	{text: "Potentially invalid KV blocks for unrecognized request", kind: series.TransferFailed, says: "a decode server fetched a KV cache that was given up before: its answer may be wrong"},
 	{text: "marking blocks as invalid", kind: series.TransferFailed, says: "a NIXL transfer failed: handshake failed"},
 	{text: "prepXferDlist: failed to prepare", kind: series.TransferFailed, says: "a NIXL transfer failed: no backend takes the memory of both sides"},
 	{text: "Mooncake transfer failed for request", kind: series.TransferFailed, says: "a Mooncake transfer failed"},

@@ -2,6 +2,7 @@ package serverlog
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -25,6 +26,8 @@ type raised struct {
 	// sofar is its last line, if the next one may complete it: because it ends in a colon, or because it reports that a task
 	// was canceled, and the next exception of the chain has the reason. "" means that the last line has not come yet.
 	sofar string
+	// because is what its first line says about its last one; "" is nothing.
+	because string
 	// code means that the previous line was a frame without indentation: the line of code of the frame follows.
 	code bool
 	// canceled means that a task was canceled, and chained that a line announced the next exception of the chain.
@@ -48,7 +51,7 @@ func (r *reader) exception(b []byte, x *series.Instant) string {
 func (r *reader) raise(x series.Instant, who, from string) {
 	const most = 64
 	if len(r.raised) == most {
-		r.settle(r.raised[0], "an exception without an end")
+		r.settle(r.raised[0], r.raised[0].unended())
 		r.raised = r.raised[1:]
 	}
 	if who != "" {
@@ -61,6 +64,9 @@ func (r *reader) raise(x series.Instant, who, from string) {
 	}
 	r.raised = append(r.raised, &raised{x: x, who: who, from: from})
 }
+
+// unended is the last line of an exception as far as the log has it.
+func (e *raised) unended() string { return cmp.Or(e.sofar, e.because, "an exception without an end") }
 
 // ofPool are in messages about a full pool of the server that is called memory: no device ran out of memory.
 var ofPool = logline.NewWordSet("ecode out of memory", "refill out of memory", "alloc_req_slots")
@@ -306,7 +312,11 @@ func (r *reader) spied(d *recorder.FlightDump) {
 	}
 	syms := r.f.Set.Syms
 	var frames []string
-	for _, f := range d.Stacks[t.Stack] {
+	stack := d.Stacks[t.Stack]
+	if python := slices.IndexFunc(stack, func(f recorder.Frame) bool { return f.Line > 0 }); python > 0 { // what it calls is of libraries
+		stack = stack[python:]
+	}
+	for _, f := range stack {
 		at := syms.Name(f.File)
 		if f.Line > 0 {
 			at += ":" + strconv.Itoa(int(f.Line))

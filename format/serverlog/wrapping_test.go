@@ -27,6 +27,11 @@ var wrappings = map[string]string{
 	"a viewer of its own":           "10:22:12.123 <decode-0> ",
 	"RunPod":                        "a0b1c2d3e4f5g6[info]",
 	"Buildkite":                     "[2026-03-04T10:22:12Z] ",
+	"ts":                            "[2026-03-04T10:22:12.123456+00:00] ",
+	"logcli":                        `2026-03-04T10:22:12.123Z {app="llm", pod="decode-0"} `,
+	"torchrun":                      "[default3]:",
+	"colors by rsyslog":             "#033[36mdecode-0#033[0m ",
+	"colors that lost their escape": "[36mdecode-0[0m ",
 }
 
 // The result does not depend on line prefixes, even for tracebacks, whose lines have no timestamp.

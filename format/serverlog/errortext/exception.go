@@ -203,3 +203,16 @@ func Uncaught(b []byte) string {
 	}
 	return strings.TrimSuffix(ExceptionText(string(name), slices.Concat(name, []byte(": "), said)), ".")
 }
+
+// InMethod reads why a worker of vLLM before V1 failed while it started, "Exception in worker VllmWorkerProcess while
+// processing method init_device: NCCL error: unhandled system error, Traceback (most recent call last):". It is "" for
+// other lines, and for methods that serve requests, which messages may quote.
+func InMethod(b []byte) string {
+	_, said, _ := bytes.Cut(b, []byte(" while processing method "))
+	method, said, _ := bytes.Cut(said, []byte(": "))
+	said, _, whole := bytes.Cut(said, []byte(", Traceback (most recent call last):"))
+	if !whole || !slices.Contains(starting, string(method)) {
+		return ""
+	}
+	return logline.Message(said)
+}
