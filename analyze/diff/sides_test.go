@@ -11,6 +11,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/diff/compare"
 	"github.com/sgtrace/sgtrace/analyze/diff/setup"
 	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/golden/cluster"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/internal/significance"
 	"github.com/sgtrace/sgtrace/request"
@@ -139,6 +140,22 @@ func TestDiffOfTokens(t *testing.T) {
 			t.Errorf("%s: %+v: %s", c.name, d.Paces, d.verdict)
 		}
 	}
+}
+
+// What keeps a prefill from beginning does not make it slower: here, KV caches take longer to decode servers that then notice late
+// that they have room.
+func TestPaceOfPrefillsThatWait(t *testing.T) {
+	scenario := cluster.Find("slow_links")
+	config := scenario.Config(2)
+	slow, _ := testset.ClusteredAs(t, scenario, config)
+	calm, _ := testset.ClusteredAs(t, scenario, config.Calm())
+	d := Compare(collect(Capture{Requests: calm}), collect(Capture{Requests: slow}), Options{})
+	for _, p := range d.Paces {
+		if p.Steps == "prefill steps" && math.Abs(p.Change.Change.Ratio-1) < 0.005 {
+			return
+		}
+	}
+	t.Errorf("%+v: %s", d.Paces, d.verdict)
 }
 
 // The stage that explains most of a longer time to the first token is reported, however short it is beside the request; the span of a

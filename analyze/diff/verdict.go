@@ -256,7 +256,7 @@ func (d *Diff) untested(told []*Row) (most *Row, n int) {
 	for i := range d.Rows {
 		r := &d.Rows[i]
 		known := r.Mean.Tells() || (r.only() || r.Kind == GPU) && r.Total.Tells()
-		if known || r.elsewhere || r.Changed() || slices.Contains(told, r) || r.Kind == Step && d.annotated((*compare.Change).Tested) || d.part(r, r.Moved()) < minWeight {
+		if known || r.elsewhere || d.isRequest(r) || r.Changed() || slices.Contains(told, r) || r.Kind == Step && d.annotated((*compare.Change).Tested) || d.part(r, r.Moved()) < minWeight {
 			continue
 		}
 		if n++; most == nil || distribution.Abs(r.Moved()) > distribution.Abs(most.Moved()) {

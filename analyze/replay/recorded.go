@@ -372,6 +372,23 @@ func (r *Run) compare(j *job, own []mark) {
 	}
 }
 
+// Computed returns a step with how long it took from when its batch was formed. Until then, a prefill may wait in its step: for
+// room on a decode server, or for the loop to look.
+func (r *Run) Computed(st *Step) Timed {
+	t := st.Timed()
+	if st.Kind != Prefill {
+		return t
+	}
+	formed := st.Done
+	for _, m := range r.marksOf(st) {
+		if m.kind.computed() {
+			formed = min(formed, m.from)
+		}
+	}
+	t.Took = max(1, int64(st.Done-max(st.Start, formed)))
+	return t
+}
+
 // Last returns the rank of an engine that ended a step last, and how long the second-to-last rank waited for it, in
 // ns. ok is false if only one rank recorded the step.
 func (r *Run) Last(st *Step) (at *place.Location, waited int64, ok bool) {

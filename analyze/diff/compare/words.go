@@ -39,8 +39,14 @@ func (c *Change) scale() (format func(ratio float64) string, unit string) {
 	return growth, " %"
 }
 
+// farthest is the largest factor that is given as such: beyond it, there was nearly nothing before.
+const farthest = 10000
+
 // bare returns the change without its interval.
 func (c *Change) bare() string {
+	if c.Change.Ratio >= farthest {
+		return fmt.Sprintf("more than x%d", farthest)
+	}
 	format, unit := c.scale()
 	return format(c.Change.Ratio) + unit
 }
@@ -50,7 +56,7 @@ func (c *Change) Interval(open, end string) string {
 	format, _ := c.scale()
 	text := c.bare() + open
 	switch {
-	case math.IsNaN(c.Change.Low) || math.IsNaN(c.Change.High):
+	case math.IsNaN(c.Change.Low) || math.IsNaN(c.Change.High) || c.Change.Ratio >= farthest:
 		return c.bare()
 	case math.IsInf(c.Change.High, 1):
 		return text + format(c.Change.Low) + " or more" + end

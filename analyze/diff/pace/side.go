@@ -136,7 +136,7 @@ func (s Side) AddServers(set *request.Set, from, to trace.Time, captures compare
 			if st.Kind == replay.Prefill {
 				attended = st.New + st.Prefix
 			}
-			x := step{Timed: st.Timed(), size: sizeOf(st.Kind, &st.Features, attended), piece: int16(cut.At(st.Start)), server: of.servers.index(st.of.DP()), last: -1}
+			x := step{Timed: run.Computed(st.Step), size: sizeOf(st.Kind, &st.Features, attended), piece: int16(cut.At(st.Start)), server: of.servers.index(st.of.DP()), last: -1}
 			if rank, waited, ok := run.Last(st.Step); ok {
 				x.last, x.waited = of.ranks.index(rank.String()), int32(min(waited, math.MaxInt32))
 			}
