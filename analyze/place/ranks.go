@@ -19,12 +19,13 @@ type Location struct {
 	Label  string     // of a rank
 	Rank   trace.Rank // of a rank
 	names  *naming.Names
+	byTP   bool // the TP rank tells it from others of its server that work on other requests, as there is no DP rank
 }
 
 // NewLocation returns the location of a proc.
 func NewLocation(s *request.Set, proc int) Location {
 	p := &s.Procs[proc]
-	return Location{OneRank, p.Role, s.HostOf(proc), s.Server(proc), p.Label, p.Rank, s.Names}
+	return Location{OneRank, p.Role, s.HostOf(proc), s.Server(proc), p.Label, p.Rank, s.Names, false}
 }
 
 // ServerName names the server of a rank: "c94b1e02 #2".
@@ -49,7 +50,11 @@ func (p Location) DP() string {
 
 // Team returns the location of all ranks that work on the requests of a rank: those of its server with its DP rank.
 func (p Location) Team() Location {
-	p.Rank, p.Label = trace.Rank{TP: -1, PP: -1, DP: p.Rank.DP, EP: -1, Global: -1}, ""
+	team := trace.Rank{TP: -1, PP: -1, DP: p.Rank.DP, EP: -1, Global: -1}
+	if p.byTP {
+		team.TP = p.Rank.TP
+	}
+	p.Rank, p.Label = team, ""
 	return p
 }
 
@@ -105,9 +110,8 @@ type RankSet struct {
 	// and then, because the thread of the lowest is missing, does not.
 	Leads []bool
 	// Engine is the first of the leading ranks that take each step together with a rank, by rank.
-	Engine []int32
-	// sole is the only rank that leads on a server; None if several do.
-	sole map[serverAt]int32
+	Engine  []int32
+	leading map[serverAt][]int32 // the ranks that lead on each server
 }
 
 // A serverAt identifies a server.
@@ -183,44 +187,42 @@ func (r *RankSet) findLeads() {
 			leads[rank]++
 		}
 	}
-	r.Leads = make([]bool, len(r.Places))
-	sole := map[serverAt]int32{}
+	r.Leads, r.leading = make([]bool, len(r.Places)), map[serverAt][]int32{}
 	for i := range r.Leads {
 		if r.Leads[i] = 2*leads[i] > parts[i]; r.Leads[i] {
 			at := serverAt{r.Places[i].Role, r.Places[i].Host, r.Places[i].Server}
-			if _, several := sole[at]; several {
-				sole[at] = request.None
-			} else {
-				sole[at] = int32(i)
-			}
+			r.leading[at] = append(r.leading[at], int32(i))
 		}
 	}
-	r.sole = sole
 }
 
 // findEngines finds the ranks that take each step together. With DP attention, the DP ranks of a server divide its TP
 // ranks, and wait for each other in every step. DP ranks that are replicas have the same TP ranks, and each its own steps.
+// Older servers record no DP ranks, but without DP attention, only the lowest TP rank leads.
 func (r *RankSet) findEngines() {
-	type step struct{ pp, tp int16 }
+	type step struct {
+		server serverAt
+		pp, tp int16
+	}
 	r.Engine = make([]int32, len(r.Places))
-	leads, dp := map[serverAt][]int32{}, map[serverAt]map[step]int16{}
-	replicas := map[serverAt]bool{}
+	dp, replicas := map[step]int16{}, map[serverAt]bool{}
 	for i := range r.Places {
+		r.Engine[i] = int32(i)
 		p := &r.Places[i]
 		at := serverAt{p.Role, p.Host, p.Server}
-		if r.Engine[i] = int32(i); r.Leads[i] {
-			leads[at] = append(leads[at], int32(i))
-		}
-		of := order.Memo(dp, at, func() map[step]int16 { return map[step]int16{} })
-		rank := step{p.Rank.PP, p.Rank.TP}
-		other, known := of[rank]
-		replicas[at] = replicas[at] || p.Rank.TP < 0 || p.Rank.DP < 0 || known && other != p.Rank.DP
-		of[rank] = p.Rank.DP
+		rank := step{at, p.Rank.PP, p.Rank.TP}
+		other, known := dp[rank]
+		replicas[at] = replicas[at] || p.Rank.TP < 0 || known && other != p.Rank.DP
+		dp[rank] = p.Rank.DP
 	}
-	for at, list := range leads {
+	for at, list := range r.leading {
 		if !replicas[at] {
 			for _, i := range list {
 				r.Engine[i] = list[0]
+				if p := &r.Places[i]; len(list) > 1 && p.Rank.DP < 0 {
+					p.byTP = true
+					r.At[*p] = i
+				}
 			}
 		}
 	}
@@ -230,7 +232,7 @@ func (r *RankSet) findEngines() {
 func (r *RankSet) EngineAt(first int32) Location {
 	at := r.Places[first]
 	if r.EngineRanks(first) > 1 {
-		at.Rank, at.Label = trace.NoRank, ""
+		at.Rank, at.Label, at.byTP = trace.NoRank, "", false
 	}
 	return at
 }
@@ -250,7 +252,20 @@ func (r *RankSet) Serves(p *request.Part) int32 {
 	if rank := r.Route(p); rank != request.None {
 		return r.Engine[rank]
 	}
+	if any := r.AnyOf(p); any != request.None {
+		return r.Engine[any]
+	}
 	return request.None
+}
+
+// AnyOf returns a rank that part p may have been sent to if only the server is known, and all ranks that lead there take each step
+// together, or else None. It chooses another one for each request.
+func (r *RankSet) AnyOf(p *request.Part) int {
+	list := r.onServer(p)
+	if len(list) == 0 || slices.ContainsFunc(list, func(rank int32) bool { return r.Engine[rank] != r.Engine[list[0]] }) {
+		return request.None
+	}
+	return int(list[p.Request%len(list)])
 }
 
 // Route returns the leading rank that part p was sent to; None if it is unknown because spans are missing.
@@ -281,21 +296,23 @@ func (r *RankSet) Lead(p *request.Part) (thread, rank int) {
 		return thread, request.None
 	}
 	if rank = int(r.Of[r.Set.Threads[thread].Proc]); rank == request.None {
-		rank = r.onServer(p)
+		if only := r.onServer(p); len(only) == 1 {
+			rank = int(only[0])
+		}
 	}
 	return thread, rank
 }
 
-// onServer returns the rank that leads on the server of a part, if there is exactly one: if the thread spans of its
-// ranks are missing, its other threads at least show which server it was.
-func (r *RankSet) onServer(p *request.Part) int {
+// onServer returns the ranks that lead on the server of a part: if the thread spans of its ranks are missing, its other
+// threads at least show which server it was.
+func (r *RankSet) onServer(p *request.Part) []int32 {
 	for _, t := range r.Set.ThreadsOf(p) {
 		proc := r.Set.Threads[t].Proc
-		if rank, ok := r.sole[serverAt{p.Role, r.Set.HostOf(proc), r.Set.Server(proc)}]; ok && r.Set.Procs[proc].Host != "" {
-			return int(rank)
+		if list := r.leading[serverAt{p.Role, r.Set.HostOf(proc), r.Set.Server(proc)}]; len(list) > 0 && r.Set.Procs[proc].Host != "" {
+			return list
 		}
 	}
-	return request.None
+	return nil
 }
 
 // Named parses the name of a rank: "decode DP0 TP1 (node7)". The host is ignored, because it may have another name

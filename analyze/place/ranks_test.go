@@ -2,6 +2,7 @@ package place
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/sgtrace/sgtrace/testkit/testset"
@@ -87,30 +88,37 @@ func TestPartsOfLostThreads(t *testing.T) {
 
 // DP ranks that divide the TP ranks of a server take each step together; replicas, which have the same TP ranks, do not.
 func TestEnginesOfDPAttention(t *testing.T) {
-	for _, attention := range []bool{false, true} {
+	for _, c := range []struct{ attention, named bool }{{false, true}, {true, true}, {true, false}} {
 		var d testset.Dump
 		for i := range 40 {
 			from, dp, host := float64(i)*10_000, i%4, []string{testset.PrefillHost, testset.DecodeHost}[i/20]
 			root := testset.Span{Trace: fmt.Sprintf("%032x", i+1), Name: fmt.Sprint(" Req 1234567", i), From: from, To: from + 8000,
 				Attrs: testset.Attrs{"rid": fmt.Sprint("1234567", i), "module": "sglang::request"}}
 			id, tp := d.Add(root), 0
-			if attention {
+			if c.attention {
 				tp = dp
 			}
 			d.Thread(root, id, host, "Tokenizer", -1, 40, testset.Span{Name: "tokenize", From: from, To: from + 500})
-			thread := d.Add(testset.Span{Trace: root.Trace, Parent: id, Name: "Scheduler", From: from + 1000, To: from + 7000,
-				Attrs: testset.Attrs{"host_id": host, "thread_label": "Scheduler", "pid": 50 + dp, "tp_rank": tp, "dp_rank": dp}})
+			attrs := testset.Attrs{"host_id": host, "thread_label": "Scheduler", "pid": 50 + dp, "tp_rank": tp}
+			if c.named {
+				attrs["dp_rank"] = dp
+			}
+			thread := d.Add(testset.Span{Trace: root.Trace, Parent: id, Name: "Scheduler", From: from + 1000, To: from + 7000, Attrs: attrs})
 			d.Add(testset.Span{Trace: root.Trace, Parent: thread, Name: "prefill_forward", From: from + 1000, To: from + 7000})
 		}
 		ranks := NewRankSet(d.Set(t))
 		for i, e := range ranks.Engine {
 			at := ranks.EngineAt(e)
 			together := 1
-			if attention {
+			if c.attention {
 				together = 4
 			}
-			if n := ranks.EngineRanks(e); n != together || at.Host != ranks.Places[i].Host || attention != (at.Rank == trace.NoRank) {
-				t.Errorf("attention %v: %s is one of %d ranks of %s", attention, ranks.Places[i].String(), n, at.String())
+			place := &ranks.Places[i]
+			if n := ranks.EngineRanks(e); n != together || at.Host != place.Host || c.attention != (at.Rank == trace.NoRank) || ranks.At[*place] != int32(i) {
+				t.Errorf("%+v: %s is one of %d ranks of %s", c, place.String(), n, at.String())
+			}
+			if want := fmt.Sprintf("DP%d (", i%4); c.named && !strings.HasPrefix(place.DP(), want) || !c.named && !strings.HasPrefix(place.DP(), "T"+want[1:]) {
+				t.Errorf("%+v: the team of %s is %s", c, place.String(), place.DP())
 			}
 		}
 	}

@@ -49,6 +49,9 @@ func Observe(ranks *place.RankSet, requests []*request.Request, from, to trace.T
 				endless[engine] = memory.Append(endless[engine], part.Start)
 			}
 			thread, rank := w.ranks.Lead(part)
+			if rank == request.None && !compared {
+				rank = w.ranks.AnyOf(part) // its work is not compared, but others wait for it
+			}
 			if rank == request.None || !w.ranks.Leads[rank] || !part.Serves() {
 				continue
 			}
