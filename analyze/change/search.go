@@ -128,8 +128,8 @@ func (w *observer) search(load, latency float64) []Shift {
 
 // isOf reports whether a pace is that of a rank, or of the engine that it belongs to.
 func (w *observer) isOf(p *work.Pace, at *place.Location) bool {
-	engine := w.ranks.EngineAt(p.Rank)
-	return engine.Overlaps(at)
+	rank, ok := w.ranks.At[*at]
+	return ok && w.ranks.Engine[rank] == p.Rank
 }
 
 // searchAll runs searches in parallel, and returns what they find in their order.

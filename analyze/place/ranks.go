@@ -205,18 +205,23 @@ func (r *RankSet) findEngines() {
 		pp, tp int16
 	}
 	r.Engine = make([]int32, len(r.Places))
-	dp, replicas := map[step]int16{}, map[serverAt]bool{}
+	dp, replicas, leading := map[step]int16{}, map[serverAt]bool{}, map[serverAt][]int32{}
+	main := r.mainHosts()
 	for i := range r.Places {
 		r.Engine[i] = int32(i)
 		p := &r.Places[i]
-		at := serverAt{p.Role, p.Host, p.Server}
+		at := main(serverAt{p.Role, p.Host, p.Server})
 		rank := step{at, p.Rank.PP, p.Rank.TP}
 		other, known := dp[rank]
 		replicas[at] = replicas[at] || p.Rank.TP < 0 || known && other != p.Rank.DP
-		dp[rank] = p.Rank.DP
+		if dp[rank] = p.Rank.DP; r.Leads[i] {
+			leading[at] = append(leading[at], int32(i))
+		}
 	}
-	for at, list := range r.leading {
+	for at, list := range leading {
 		if !replicas[at] {
+			slices.SortStableFunc(list, func(x, y int32) int { return int(r.Places[x].Rank.DP) - int(r.Places[y].Rank.DP) })
+			r.leading[at] = list
 			for _, i := range list {
 				r.Engine[i] = list[0]
 				if p := &r.Places[i]; len(list) > 1 && p.Rank.DP < 0 {
@@ -228,7 +233,30 @@ func (r *RankSet) findEngines() {
 	}
 }
 
-// EngineAt returns the location of an engine by its first rank: that of its server if the engine has several ranks that lead.
+// mainHosts returns a function that returns where the front end of a server is, for each part of it: a server with ranks on
+// several hosts has one front end, which sends requests to all of them.
+func (r *RankSet) mainHosts() func(serverAt) serverAt {
+	front := map[serverAt]serverAt{}
+	for p := range r.Set.ServingParts {
+		rank := r.Route(p)
+		if rank == request.None || p.Proc == request.None || r.Set.Procs[p.Proc].Host == "" {
+			continue
+		}
+		at := &r.Places[rank]
+		if host := r.Set.HostOf(p.Proc); host != at.Host {
+			front[serverAt{at.Role, at.Host, at.Server}] = serverAt{p.Role, host, r.Set.Server(p.Proc)}
+		}
+	}
+	return func(at serverAt) serverAt {
+		if main, ok := front[at]; ok {
+			return main
+		}
+		return at
+	}
+}
+
+// EngineAt returns the location of an engine by its first rank: that of its server, on the first host, if the engine has
+// several ranks that lead.
 func (r *RankSet) EngineAt(first int32) Location {
 	at := r.Places[first]
 	if r.EngineRanks(first) > 1 {

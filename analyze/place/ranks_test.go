@@ -88,7 +88,7 @@ func TestPartsOfLostThreads(t *testing.T) {
 
 // DP ranks that divide the TP ranks of a server take each step together; replicas, which have the same TP ranks, do not.
 func TestEnginesOfDPAttention(t *testing.T) {
-	for _, c := range []struct{ attention, named bool }{{false, true}, {true, true}, {true, false}} {
+	for _, c := range []struct{ attention, named, split bool }{{false, true, false}, {true, true, false}, {true, false, false}, {true, true, true}} {
 		var d testset.Dump
 		for i := range 40 {
 			from, dp, host := float64(i)*10_000, i%4, []string{testset.PrefillHost, testset.DecodeHost}[i/20]
@@ -99,7 +99,11 @@ func TestEnginesOfDPAttention(t *testing.T) {
 				tp = dp
 			}
 			d.Thread(root, id, host, "Tokenizer", -1, 40, testset.Span{Name: "tokenize", From: from, To: from + 500})
-			attrs := testset.Attrs{"host_id": host, "thread_label": "Scheduler", "pid": 50 + dp, "tp_rank": tp}
+			on := host
+			if c.split && dp >= 2 { // the server has a second host
+				on = fmt.Sprintf("%d%s", i/20, host[1:])
+			}
+			attrs := testset.Attrs{"host_id": on, "thread_label": "Scheduler", "pid": 50 + dp, "tp_rank": tp}
 			if c.named {
 				attrs["dp_rank"] = dp
 			}
@@ -114,10 +118,14 @@ func TestEnginesOfDPAttention(t *testing.T) {
 				together = 4
 			}
 			place := &ranks.Places[i]
-			if n := ranks.EngineRanks(e); n != together || at.Host != place.Host || c.attention != (at.Rank == trace.NoRank) || ranks.At[*place] != int32(i) {
+			if n := ranks.EngineRanks(e); n != together || ranks.Places[e].Rank.DP > 0 && c.attention || at.Host != place.Host && !c.split || c.attention != (at.Rank == trace.NoRank) || ranks.At[*place] != int32(i) {
 				t.Errorf("%+v: %s is one of %d ranks of %s", c, place.String(), n, at.String())
 			}
-			if want := fmt.Sprintf("DP%d (", i%4); c.named && !strings.HasPrefix(place.DP(), want) || !c.named && !strings.HasPrefix(place.DP(), "T"+want[1:]) {
+			want := fmt.Sprintf("TP%d (", place.Rank.TP)
+			if c.named {
+				want = fmt.Sprintf("DP%d (", place.Rank.DP)
+			}
+			if !strings.HasPrefix(place.DP(), want) {
 				t.Errorf("%+v: the team of %s is %s", c, place.String(), place.DP())
 			}
 		}

@@ -329,7 +329,7 @@ func (w *observer) decodeWork(e engine) (list, alone, beside []Piece) {
 
 // endsOf returns when steps that prefill end; those that end together are one.
 func endsOf(prefills ...load.Pieces) (ends []trace.Time) {
-	const together = 10 * request.SameBatch // on all ranks
+	const together = 20 * request.SameBatch // on all ranks, whose clocks may differ
 	for _, list := range prefills {
 		for i := range list {
 			ends = memory.Append(ends, list[i].To)
