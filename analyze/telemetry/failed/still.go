@@ -7,6 +7,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/telemetry"
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -34,6 +35,8 @@ type still struct {
 	// sure says that a long prompt would not look the same, because the number of requests is the same as when tokens
 	// were generated.
 	sure, goesOn bool
+	// paused says that it is short, but that nothing except a pause explains it on a server that decodes fast.
+	paused bool
 }
 
 // long is the time without tokens, over at least [fewest] lines, from which a server has likely stalled, because most
@@ -43,6 +46,10 @@ const long = trace.Time(30e9)
 // few is the number of lines without tokens that show that a server has stalled, and fewest the number that suffices
 // because each covers the time before it.
 const few, fewest = 4, 3
+
+// manyGiveUp is the number of requests whose clients do not all give up in the same second: then vLLM has nothing to
+// do, and logs the number that ran before.
+const manyGiveUp = 4
 
 // stills returns the longest such period of a rank. Since V1, an idle vLLM logs one line without tokens and then
 // none, even if it only appears idle. until is when its log ends.
@@ -59,6 +66,7 @@ func stills(l *telemetry.Logged, r *telemetry.Rank, until trace.Time) (x still) 
 	stands := func(v *telemetry.LineValues) bool {
 		return v[telemetry.RateOf] == 0 && v[telemetry.PrefillRateOf] == 0 && v[telemetry.RunningOf] >= 1
 	}
+	stood := order.Count(lines, func(x telemetry.LoggedLine) bool { return stands(&x.Values) })
 	for k := 0; k < len(lines); k++ {
 		if !stands(&lines[k].Values) {
 			continue
@@ -76,6 +84,7 @@ func stills(l *telemetry.Logged, r *telemetry.Rank, until trace.Time) (x still) 
 		if y.goesOn {
 			y.to = max(last.At, lines[k].At-usual)
 		}
+		y.paused = y.goesOn && steady && y.running >= manyGiveUp && 20*stood <= len(lines) && y.to-y.from <= trace.Time(y.lines+1)*usual && lines[k].Values[telemetry.RateOf] > 0
 		if y.sure = steady && y.lines >= few; y.to-y.from > x.to-x.from {
 			x = y
 		}
@@ -90,7 +99,8 @@ func (x *ending) standsStill(l *telemetry.Logged) (f finding.Finding, ok bool) {
 	}
 	for _, r := range x.ranks {
 		y := stills(l, r, x.last)
-		if y.to-y.from <= together && (y.lines < fewest || y.to-y.from < long) || x.told(l, y.from) || y.to-y.from <= f.Until-f.Since {
+		short := y.to-y.from <= together && (y.lines < fewest || y.to-y.from < long)
+		if short && !y.paused || x.told(l, y.from) || y.to-y.from <= f.Until-f.Since {
 			continue
 		}
 		from, to, _ := l.Set.Bounds()
@@ -104,6 +114,9 @@ func (x *ending) standsStill(l *telemetry.Logged) (f finding.Finding, ok bool) {
 		if f.Evidence = nil; y.sure {
 			f.Confidence = finding.Certain
 			f.Evidence = append(f.Evidence, finding.Sentence("%s have no tokens, and as many requests as when tokens came", words.Counted(y.lines, "line")))
+		} else if short {
+			f.Severity = finding.Warning
+			f.Evidence = append(f.Evidence, finding.Sentence("%s between others with many, and as many requests as in the one before", words.Counted(y.lines, "line without a token")))
 		} else {
 			f.Evidence = append(f.Evidence, finding.Sentence("a prompt that takes so long to compute would look the same"))
 		}
