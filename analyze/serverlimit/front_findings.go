@@ -184,6 +184,9 @@ func (d *FrontProcess) extra() int64 {
 
 // again reports whether the desk kept requests repeatedly or for long.
 func (d *FrontProcess) again() bool {
+	if len(d.visits) == 0 {
+		return false
+	}
 	spells, busy := spellsOf(d.kept)
 	length := d.visits[len(d.visits)-1].at - d.visits[0].at
 	return len(spells) >= fewSpells || float64(busy) >= minSpells*float64(length)

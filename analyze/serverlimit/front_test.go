@@ -247,3 +247,11 @@ func TestNamesOfTokenizers(t *testing.T) {
 		}
 	}
 }
+
+// A desk that nothing visited keeps nothing.
+func TestDeskWithoutVisits(t *testing.T) {
+	d := FrontProcess{duty: schedules}
+	if d.again() || d.explains(&Limit{Kind: Room}) {
+		t.Error("it keeps requests")
+	}
+}
