@@ -45,7 +45,7 @@ func (d *Diff) main() []*Row {
 	var work []*Row
 	for _, kind := range []Kind{Kernel, Copy, Collective} {
 		r := d.causeOf(func(r *Row) bool {
-			return r.Kind == kind && !(late != nil && r.waits()) && !(d.slowed != nil && r.computes()) && !d.replaced(r)
+			return r.Kind == kind && !(late != nil && r.waits()) && !(len(d.slowed) > 0 && r.computes()) && !d.replaced(r)
 		})
 		if kind == Kernel && d.alike != "" { // other kernels wait longer or shorter for those that compute
 			r = cmp.Or(d.causeOf(func(r *Row) bool { return r.computes() && !d.replaced(r) }), r)
@@ -95,10 +95,10 @@ func (d *Diff) cause(kind Kind) *Row {
 	return best
 }
 
-// isRequest reports whether a stage is as long as requests are: the span of a gateway, which is the request and explains nothing.
+// isRequest reports whether a stage is the span of a gateway that is the request, and explains nothing.
 func (d *Diff) isRequest(r *Row) bool {
-	e2e := d.Row(Request, metric.E2E.Name)
-	return r.Kind == Stage && e2e != nil && r.Before == e2e.Before && r.After == e2e.After
+	sides := &d.locate.sides
+	return r.Kind == Stage && (sides[0].outermost[r.Name] || sides[1].outermost[r.Name])
 }
 
 // beforeFirst returns the stage that makes up at least half of how much the time to the first token changed; it may be a small

@@ -1,7 +1,11 @@
 package diff
 
 import (
+	"slices"
+
 	"github.com/sgtrace/sgtrace/analyze/diff/compare"
+	"github.com/sgtrace/sgtrace/analyze/diff/pace"
+	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/profile/kernelname"
 )
@@ -37,6 +41,15 @@ func (r *diffRows) kernelsByRank() map[string][]compare.Kernel {
 		list[key.Rank] = append(list[key.Rank], k)
 	}
 	return list
+}
+
+// unexplained drops findings about ranks whose steps are known to take as long for the same work: their kernels have more to do.
+func (d *Diff) unexplained(clocks []finding.Finding) []finding.Finding {
+	return slices.DeleteFunc(clocks, func(f finding.Finding) bool {
+		return slices.ContainsFunc(d.Paces, func(p pace.Pace) bool {
+			return p.Annotated && p.AsLong() && slices.ContainsFunc(p.Servers, func(rank string) bool { return f.Subkind == compare.ClockOf(rank) })
+		})
+	})
 }
 
 // meanOf returns the number of durations in groups, and their mean.

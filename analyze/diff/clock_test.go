@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze/diff/compare"
+	"github.com/sgtrace/sgtrace/analyze/diff/pace"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/internal/significance"
 )
@@ -57,5 +58,28 @@ func TestDevicesWithin(t *testing.T) {
 	}
 	if d := Compare(became.capture(), became.capture(), Options{}); len(d.After.Within) > 0 {
 		t.Errorf("%+v", d.After.Within)
+	}
+}
+
+// Kernels of a rank whose steps take as long for the same work have more to do, whatever their launches look like: no clock changed.
+func TestClocksOfRanksWithOtherWork(t *testing.T) {
+	near := compare.Change{Change: significance.Change{Ratio: 1.001, Low: 0.998, High: 1.004, P: 1}}
+	d := &Diff{Paces: []pace.Pace{{Annotated: true, Servers: []string{"prefill TP0"}, Change: near}}}
+	found := d.unexplained([]finding.Finding{{Subkind: compare.ClockOf("decode TP0")}, {Subkind: compare.ClockOf("prefill TP0")}})
+	if len(found) != 1 || found[0].Subkind != compare.ClockOf("decode TP0") {
+		t.Errorf("%+v", found)
+	}
+}
+
+// A kernel that gave way to another one is named even if there are too few steps to rule out chance.
+func TestUnpairedKernels(t *testing.T) {
+	row := func(name string, before, after Stat) Row {
+		return Row{diffKey: diffKey{Kind: Kernel, Name: name}, Before: before, After: after}
+	}
+	took := func(ns int64) Stat { return Stat{N: 4, P50: ns, Mean: 10 * ns, PerUnit: 10 * ns} }
+	d := &Diff{per: perServerStep, Rows: []Row{row("old", took(2_000_000), Stat{}), row("new", Stat{}, took(2_500_000)), row("small", Stat{}, took(1000)), row("gemm", took(7_000_000), took(7_000_000))}}
+	d.addUp()
+	if got, want := strings.Join(d.unpaired(), "; "), "old is gone: it took 2.00 ms per step (may be chance); new is new: 2.50 ms per step (may be chance)"; got != want {
+		t.Errorf("%s, want %s", got, want)
 	}
 }

@@ -45,6 +45,7 @@ type Collected struct {
 	groups map[diffKey][]*diffGroup // by rank; has the groups of steps once settle has chosen their kind
 	// Requests and finished requests by piece.
 	requests, finished diffUnits
+	outermost          map[string]bool // names of the gateway spans that are requests as a whole
 	serving            map[string]bool // names of the ranks among those in requests: no gateways or tokenizers
 	loads              map[*metric.Metric]*compare.Amount
 	measured           measured.Loads // from logs and metrics
@@ -66,7 +67,7 @@ type Collected struct {
 // durations are off by 0.4 % at most.
 func NewCollected(n int) *Collected {
 	return &Collected{in: &distribution.Store{Limit: distribution.MaxHeld / 2}, captures: compare.Captures{N: n}, groups: map[diffKey][]*diffGroup{}, loads: map[*metric.Metric]*compare.Amount{}, paces: pace.Side{},
-		requests: diffUnits{}, finished: diffUnits{}, serving: map[string]bool{},
+		requests: diffUnits{}, finished: diffUnits{}, serving: map[string]bool{}, outermost: map[string]bool{},
 		side: Side{Requests: request.Unknown, Finished: request.Unknown, Ranks: request.Unknown, Steps: request.Unknown}}
 }
 

@@ -140,7 +140,7 @@ func Compare(before, after *Collected, opt Options) *Diff {
 	}
 	d.addUp()
 	d.swapped = d.onlyKernels()
-	if d.slowed = compare.ClocksOfRanks(d.locate.kernelsByRank()); d.slowed == nil {
+	if d.slowed = d.unexplained(compare.ClocksOfRanks(d.locate.kernelsByRank())); len(d.slowed) == 0 {
 		d.alike = d.whyAlike()
 	}
 	d.keepWithin()

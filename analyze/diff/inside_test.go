@@ -82,7 +82,7 @@ func TestWhatMovedMost(t *testing.T) {
 		return compare.Change{Change: significance.Change{Ratio: ratio, Low: low, High: high, P: p}}
 	}
 	d := &Diff{Rows: []Row{{diffKey: diffKey{Stage, "prefill_waiting", ""}, P50: change(1, 1, 1, 1), Mean: change(100, 0.1, 1e5, 1), Total: change(100, 0.1, 1e5, 1),
-		Before: Stat{N: 100, P50: 1e6, P99: 1e6, Mean: 1e7, PerUnit: 1e7}, After: Stat{N: 100, P50: 1e6, P99: 1e10, Mean: 1e9, PerUnit: 1e9}}}}
+		Before: Stat{N: 100, P50: 1e6, P99: 1e6, Mean: 1e7, PerUnit: 1e7}, After: Stat{N: 100, P50: 1e6, P99: 1e10, Mean: 1e9, PerUnit: 1e9}}}, locate: newDiffRows([2]*Collected{NewCollected(0), NewCollected(0)}, new(int))}
 	const want = "not enough data for 1 row, of which prefill_waiting mean 1.00 -> 100.00 ms (x100; too few to tell) moved most"
 	if list := d.countOthers(nil, false); len(list) == 0 || list[len(list)-1] != want {
 		t.Errorf("%q, want %q", list, want)

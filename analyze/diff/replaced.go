@@ -58,3 +58,18 @@ func (d *Diff) replacements() []string {
 	}
 	return []string{fmt.Sprintf("%s gave way to %s: %s%s (%s)", names[0], names[1], compare.PairInWords(took[0]/10, took[1]/10), d.perUnit(of[0][0]), sure)}
 }
+
+// unpaired reports the largest kernel or copy of each capture that the other one lacks, if it is much of the work: both captures may
+// be too short to rule out chance.
+func (d *Diff) unpaired() (says []string) {
+	for side := range 2 {
+		i := slices.IndexFunc(d.Rows, func(r Row) bool {
+			n := [...]int64{r.Before.N, r.After.N}
+			return (r.Kind == Kernel || r.Kind == Copy) && n[1-side] == 0 && d.part(&r, r.Moved()) >= largePart
+		})
+		if i >= 0 {
+			says = append(says, d.plain(&d.Rows[i])+" (may be chance)")
+		}
+	}
+	return says
+}

@@ -122,6 +122,9 @@ func (c *diffSpans) addRequest(r, piece int) {
 	}
 	for i := range s.GatewayRows(&s.Requests[r]) {
 		if s.RequestOf(i) == r { // several requests may share it
+			if i == s.Requests[r].Gateway {
+				c.outermost[s.Name(i)] = true
+			}
 			c.add(requests.Spot{Span: i, Proc: s.ProcOf(i), Request: r}, piece)
 		}
 	}

@@ -183,6 +183,7 @@ func TestCauseOfFirstToken(t *testing.T) {
 			row(Stage, "http_request", 1_000_000_000, c.e2e, sure), row(Stage, "prefill_forward", 20_000_000, 21_000_000, finding.Certain), row(Stage, "tokenize", 1_000_000, 10_000_000, finding.Certain),
 		}, locate: newDiffRows([2]*Collected{NewCollected(0), NewCollected(0)}, new(int))}
 		d.Before.Requests, d.After.Requests = 1000, 1000
+		d.locate.sides[0].outermost["http_request"] = true
 		sortRows(d.Rows)
 		d.addUp()
 		if got := d.words(d.locate); got != c.want {

@@ -184,7 +184,7 @@ func (d *Diff) countOthers(told []*Row, any bool) (says []string) {
 	case !any && others+small+fresh+gone == 0 && slight > 0:
 		says = append(append(says, fmt.Sprintf("no difference of %.0f %% or more: %s", 100*compare.MinChange, d.slightest(slight))), d.paces((*pace.Pace).Same)...)
 	case !any && others+small+fresh+gone == 0:
-		says = slices.Concat(append(says, "no significant difference"), d.bounds(), d.paces((*pace.Pace).Same))
+		says = slices.Concat(append(says, "no significant difference"), d.bounds(), d.paces((*pace.Pace).Same), d.unpaired())
 	case others+small+fresh+gone == 0 && len(d.Before.Within)+len(d.After.Within) > 0:
 		says = append(says, "no other significant difference over all of both")
 	case !any && others+fresh+gone == 0:

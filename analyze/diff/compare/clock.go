@@ -12,6 +12,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/trace"
 )
 
 const (
@@ -83,18 +84,30 @@ func alike(kernels []Kernel) (factor, blocks float64, names int) {
 }
 
 // ClocksOfRanks returns a finding for each rank on which kernels take longer or less time
-// alike, but not because they have more or less to do, unless they do on all ranks. Each rank is compared with itself.
+// alike, but not because they have more or less to do, unless they do on all ranks. Each rank is compared with itself. Unless
+// launches show how much there is to do, another rank that has the same to do must show that this did not change.
 func ClocksOfRanks(byRank map[string][]Kernel) (found []finding.Finding) {
+	type result struct {
+		factor, blocks float64
+		names          int
+	}
+	results, others := map[string]result{}, map[place.Location]bool{}
+	for rank, kernels := range byRank {
+		factor, blocks, names := alike(kernels)
+		results[rank] = result{factor, blocks, names}
+		others[sameTokens(rank)] = others[sameTokens(rank)] || factor == 0
+	}
 	for _, rank := range slices.Sorted(maps.Keys(byRank)) {
-		factor, blocks, names := alike(byRank[rank])
-		if names < fewestNames || blocks != 0 && blocks != 1 {
+		r := results[rank]
+		if r.names < fewestNames || r.blocks != 1 && (r.blocks != 0 || !others[sameTokens(rank)]) {
 			continue
 		}
+		factor := r.factor
 		changed := "lower"
 		if factor < 1 {
 			changed = "higher"
 		}
-		found = append(found, finding.Finding{Kind: finding.Change, Subkind: "kernels on " + rank, At: place.Named(rank), Severity: finding.Info, Confidence: finding.Certain, CostBasis: finding.GPUTime,
+		found = append(found, finding.Finding{Kind: finding.Change, Subkind: ClockOf(rank), At: place.Named(rank), Severity: finding.Info, Confidence: finding.Certain, CostBasis: finding.GPUTime,
 			Text:   fmt.Sprintf("nearly all kernels that compute take %s times as long on %s, and not on all ranks, as if its GPU clock were %s (%s)", words.ThreeDigits(factor), rank, changed, finding.Certain),
 			Metric: finding.Metric{Name: "time of kernels", Unit: table.Number, Before: 1, After: factor}})
 	}
@@ -102,4 +115,13 @@ func ClocksOfRanks(byRank map[string][]Kernel) (found []finding.Finding) {
 		return nil
 	}
 	return found
+}
+
+// ClockOf returns the subkind of a finding about the clock of a rank.
+func ClockOf(rank string) string { return "kernels on " + rank }
+
+// sameTokens returns the place of all ranks that compute the same tokens as a rank does: those of its role and DP rank.
+func sameTokens(rank string) place.Location {
+	at := place.Named(rank)
+	return place.Location{Role: at.Role, Rank: trace.Rank{DP: at.Rank.DP}}
 }

@@ -18,11 +18,12 @@ func TestClocksOfRanks(t *testing.T) {
 		ranks map[string][]Kernel
 		want  string
 	}{
-		"one":        {map[string][]Kernel{"TP0": usual, "TP1": slow}, "take 1.30 times as long on TP1, and not on all ranks, as if its GPU clock were lower (certain)"},
-		"all":        {map[string][]Kernel{"TP0": slow, "TP1": slow}, ""},
-		"none":       {map[string][]Kernel{"TP0": usual, "TP1": usual}, ""},
-		"one kernel": {map[string][]Kernel{"TP0": usual, "TP1": kernels(3, 1, 1, 1, 1)}, ""},
-		"few names":  {map[string][]Kernel{"TP0": usual, "TP1": kernels(1.3, 1.3)}, ""},
+		"one":                               {map[string][]Kernel{"TP0": usual, "TP1": slow}, "take 1.30 times as long on TP1, and not on all ranks, as if its GPU clock were lower (certain)"},
+		"all":                               {map[string][]Kernel{"TP0": slow, "TP1": slow}, ""},
+		"none":                              {map[string][]Kernel{"TP0": usual, "TP1": usual}, ""},
+		"one kernel":                        {map[string][]Kernel{"TP0": usual, "TP1": kernels(3, 1, 1, 1, 1)}, ""},
+		"a role, which may have more to do": {map[string][]Kernel{"prefill TP0": slow, "prefill TP1": slow, "decode TP0": usual, "decode TP1": usual}, ""},
+		"few names":                         {map[string][]Kernel{"TP0": usual, "TP1": kernels(1.3, 1.3)}, ""},
 	} {
 		found := ClocksOfRanks(c.ranks)
 		if c.want == "" && found != nil || c.want != "" && (len(found) != 1 || !strings.HasSuffix(found[0].Text, c.want) || found[0].At.RankName() != "TP1") {

@@ -34,6 +34,7 @@ type Pace struct {
 	atMost        [2]float64 // share of decode steps with that many requests
 	N             [2]int64   // steps that are compared
 	yield         [2]float64 // tokens per request and decode step, more than 1 if drafts are accepted; 1 for other steps
+	Servers       []string   // of both sides
 	only          onlyServers
 	late          string // words about the rank that others wait for; "" if none
 }
@@ -71,6 +72,7 @@ func compareSteps(of key, sides [2]*steps, captures bool) Pace {
 		name = "requests decoded at a time"
 	}
 	p.Work = compare.Amounts(&compare.Amount{Name: name, Pieces: sides[0].work}, &compare.Amount{Pieces: sides[1].work}, captures)
+	p.Servers = slices.Concat(sides[0].servers, sides[1].servers)
 	for side, s := range sides {
 		p.most[side], p.atMost[side] = s.fullest()
 		p.yield[side] = 1
@@ -225,7 +227,7 @@ func (p *Pace) Slower() string {
 
 // Busier reports steps that take equally long for the same work, and became longer or shorter because they have more or less of it.
 func (p *Pace) Busier() string {
-	if !p.Work.Change.Matters() || !p.asLong() || math.Abs(p.all[1]/p.all[0]-1) < compare.MinChange {
+	if !p.Work.Change.Matters() || !p.AsLong() || math.Abs(p.all[1]/p.all[0]-1) < compare.MinChange {
 		return ""
 	}
 	return fmt.Sprintf("%s %s since %s (%s): for the same work they take as long (%s)",
@@ -234,14 +236,14 @@ func (p *Pace) Busier() string {
 
 // Same reports steps that take equally long for the same work.
 func (p *Pace) Same() string {
-	if !p.asLong() {
+	if !p.AsLong() {
 		return ""
 	}
 	return fmt.Sprintf("%s take as long for the same work (%s)", p.Steps, p.Change.Interval(", CI ", ""))
 }
 
-// asLong reports whether steps certainly take equally long for the same work.
-func (p *Pace) asLong() bool {
+// AsLong reports whether steps certainly take equally long for the same work.
+func (p *Pace) AsLong() bool {
 	c := &p.Change.Change
 	return p.Change.Tested() && !p.Change.Matters() && len(p.only.names) == 0 && c.Low >= 1-asLong && c.High <= 1+asLong
 }
