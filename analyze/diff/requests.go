@@ -21,6 +21,7 @@ type diffSpans struct {
 	pieces      int
 	groups      map[uint64]*diffGroup // by codes of stage (high 32 bits) and rank
 	last        map[int32]int         // by code of a rank: the request that it was last counted for
+	whole       map[int32]bool        // by code of a stage: a gateway's span that is a request
 	values      []int64               // scratch: values of a metric in a request
 }
 
@@ -32,7 +33,7 @@ func (d *Collected) collectRequests(s *request.Set, window *Capture) {
 	pieces := d.captures.Pieces(compare.CutOverlapping(s, s.Requests[first:next]))
 	d.side.Requests, d.side.Finished = max(0, d.side.Requests)+int64(next-first), max(0, d.side.Finished)
 	d.side.RequestPieces = pieces.N()
-	c := &diffSpans{Collected: d, set: s, pieces: pieces.N(), groups: map[uint64]*diffGroup{}, last: map[int32]int{},
+	c := &diffSpans{Collected: d, set: s, pieces: pieces.N(), groups: map[uint64]*diffGroup{}, last: map[int32]int{}, whole: map[int32]bool{},
 		stage: requests.StageAxis(s), rank: requests.ProcAxis(s, diffRank)}
 	metrics := make([]diffGroup, len(metric.Requests))
 	for i := first; i < next; i++ {
@@ -66,6 +67,9 @@ func (d *Collected) collectRequests(s *request.Set, window *Capture) {
 		}
 	}
 	stages, ranks := c.stage.Text(), c.rank.Text()
+	for code := range c.whole {
+		d.outermost[stages[code]] = true
+	}
 	for codes, g := range c.groups {
 		d.put(diffKey{Stage, stages[codes>>32], ranks[uint32(codes)]}, g)
 	}
@@ -122,10 +126,11 @@ func (c *diffSpans) addRequest(r, piece int) {
 	}
 	for i := range s.GatewayRows(&s.Requests[r]) {
 		if s.RequestOf(i) == r { // several requests may share it
+			at := requests.Spot{Span: i, Proc: s.ProcOf(i), Request: r}
 			if i == s.Requests[r].Gateway {
-				c.outermost[s.Name(i)] = true
+				c.whole[c.stage.Code(at)] = true
 			}
-			c.add(requests.Spot{Span: i, Proc: s.ProcOf(i), Request: r}, piece)
+			c.add(at, piece)
 		}
 	}
 }

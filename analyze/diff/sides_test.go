@@ -103,6 +103,9 @@ func TestDiffBesideServers(t *testing.T) {
 	if r := find(t, held, "outside"); !r.Changed() || !strings.Contains(held.verdict, "time outside the server p50 ") || r.After.P50-r.Before.P50 < 50e6 || r.After.P50-r.Before.P50 > 70e6 {
 		t.Errorf("%+v: %s", r, held.verdict)
 	}
+	if !held.isRequest(find(t, held, "smg:http_request")) || held.isRequest(find(t, held, "prefill_forward")) {
+		t.Error("the gateway's span is the request")
+	}
 	finer := Compare(before, capture(2, 3, 0), Options{})
 	if r := find(t, finer, "decode_loop"); r.Changed() || r.words(&r.Total) != "new" {
 		t.Errorf("%+v", r)
