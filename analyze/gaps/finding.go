@@ -78,7 +78,10 @@ const ColdSubkind = "cold host cause"
 func (g *Gaps) Findings(length int64) ([]finding.Finding, finding.Check) {
 	wait, _ := g.wait()
 	check, s := g.judge("what hosts do while GPUs wait"), g.worst()
-	if wait > 0 && !g.Recorded.Code() && g.saw == (host.RecordedThreads{}) && !(s.rank == thing && s.rows[0].Reason == gpu.HostWork || s.rank == pauses || s.rank == standstill) {
+	switch {
+	case wait > 0 && len(s.rows) == 0:
+		check.Reason = "nothing was recorded while GPUs waited for their hosts"
+	case wait > 0 && !g.Recorded.Code() && g.saw == (host.RecordedThreads{}) && !(s.rank == thing && s.rows[0].Reason == gpu.HostWork || s.rank == pauses || s.rank == standstill):
 		// Calls explain only what they do themselves, and pauses that there are none; if they are the reason, the finding about idle time names them.
 		check.Reason = "no operators, Python functions or ranges were recorded"
 	}

@@ -115,3 +115,11 @@ func TestAllOfADataLoader(t *testing.T) {
 		}
 	}
 }
+
+// If nothing that a host did has a name, nothing is said of it, rather than that it did nothing.
+func TestNamelessHosts(t *testing.T) {
+	g := Gaps{Causes: []Cause{{Reason: gpu.HostWork, Activity: host.NotRecorded, Time: 5e9, Gaps: 40}}}
+	if list, check := g.Findings(10e9); len(list) > 0 || check.Reason == "" {
+		t.Errorf("%+v, %+v", list, check)
+	}
+}
