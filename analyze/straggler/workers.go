@@ -159,6 +159,9 @@ func paceOf(list []*worker, lasts map[int64]int64) pace {
 		beyond = distribution.AddTimes(beyond, slices.Max(took)-distribution.SumTimes(took)/int64(len(took)))
 		length = distribution.AddTimes(length, lasts[step])
 	}
+	if p.steps == 0 {
+		return p
+	}
 	p.cost, p.uneven = distribution.Fraction(excess, max(length, excess)), distribution.Fraction(beyond, max(length, excess))
 	g.EachWait(func(_ trace.Time, last int, _ []int64) { p.slowest[last]++ })
 	for _, r := range ratios {

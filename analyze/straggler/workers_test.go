@@ -66,3 +66,14 @@ func b(is bool) int {
 	}
 	return 0
 }
+
+// Workers that have no step in common cannot be compared.
+func TestWorkersWithoutCommonSteps(t *testing.T) {
+	var list []*worker
+	for i := range int64(4) {
+		list = append(list, &worker{steps: map[int64]int64{i: 5}})
+	}
+	if p := paceOf(list, nil); p.steps != 0 {
+		t.Errorf("%+v", p)
+	}
+}
