@@ -87,6 +87,7 @@ var (
 	RIDCollision          = message("rid-collision", Notice, "{n} requests have the rid {rid%q}; their traces tell them apart", "avoid underscores in rids, because SGLang cuts a rid there; until then, use the full ID or the trace ID")
 	RoomCollision         = message("room-collision", Notice, "several requests have the bootstrap room {room}; prefill and decode parts are joined only within a trace", "nothing, unless you combined dumps of several deployments: read them one at a time")
 	NoRequest             = message("no-request", Notice, "span {name%q} belongs to no request; only the thread view shows it", "nothing; if these are requests of an engine, please report it")
+	TokensImpossible      = message("tokens-impossible", DataLoss, "request {name%q} counts more tokens than any model can take; that count is left out", "if it is one request of many, a bit in the file flipped: copy it again; else check what wrote the span")
 	TimeImpossible        = message("time-impossible", DataLoss, "span {name%q} {ends before it starts, or lasts more than a month}; its duration is left out", clockOfHost+"; if it is one span of many, a bit in the file flipped: copy it again")
 )
 

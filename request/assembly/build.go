@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/internal/order"
@@ -38,6 +39,11 @@ type builder struct {
 	instances map[string][]int // procs by instance: several if one process exports the spans of others
 	headless  map[spanKey]int
 	gateways  []int32 // spans of gateways
+
+	miscounts struct { // requests with impossible counts of tokens, found on all cores
+		sync.Mutex
+		rows []int32
+	}
 }
 
 // spanKey identifies a span that may be missing.
@@ -297,6 +303,9 @@ func (b *builder) lookAbove(part int, texts request.TextKeeper) {
 	}
 }
 
+// mostTokens is more than any request has: sums of counts up to it do not overflow.
+const mostTokens = 1e9
+
 // readPart makes a part from request span i and its attributes.
 func (b *builder) readPart(i int, role request.Role, texts request.TextKeeper) request.Part {
 	s := b.Row(i)
@@ -306,7 +315,12 @@ func (b *builder) readPart(i int, role request.Role, texts request.TextKeeper) r
 		TTFT: request.Unknown, E2E: request.Unknown, PromptTokens: request.Unknown, CompletionTokens: request.Unknown, CachedTokens: request.Unknown,
 	}
 	count := func(dst *int64, a trace.Arg) {
-		if n, ok := argInt(a); ok {
+		switch n, ok := argInt(a); {
+		case ok && n > mostTokens:
+			b.miscounts.Lock()
+			b.miscounts.rows = append(b.miscounts.rows, int32(i))
+			b.miscounts.Unlock()
+		case ok && n >= 0:
 			*dst = n
 		}
 	}

@@ -226,9 +226,13 @@ func (b *builder) addStages(of map[int][]uint32) {
 	}
 }
 
-// reportGaps reports losses that leave no orphan: requests with nothing but the outermost span, and links
-// to missing spans.
+// reportGaps reports losses that leave no orphan: requests with nothing but the outermost span, links to missing
+// spans, and impossible counts of tokens.
 func (b *builder) reportGaps() {
+	slices.Sort(b.miscounts.rows)
+	for _, i := range b.miscounts.rows {
+		b.report(trace.TokensImpossible, int(i), b.Name(int(i)))
+	}
 	for p := range b.AllParts() {
 		part := &b.Parts[p]
 		// An aborted Mooncake transfer has no threads, nor has a request that a gateway rejected.
