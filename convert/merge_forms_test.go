@@ -8,6 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/convert/drawing"
+	"github.com/sgtrace/sgtrace/convert/inputs"
+	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -207,6 +210,41 @@ func TestOverlapBehindATolerableOne(t *testing.T) {
 	for _, s := range tr.Slices[1:] {
 		if name := tr.Syms.Name(s.Name); name == "second" && tr.Tracks[tr.Tracks[s.Track].Parent].Kind == trace.KindProcess && (s.Dur != 1_000_000 || s.Time != 1775078550_000501000) {
 			t.Errorf("%s is drawn at %d for %d ns", name, s.Time, s.Dur)
+		}
+	}
+}
+
+// A finding that states no times extends over whatever was recorded, also where no requests, no kernels, or only counters
+// were: at time 0 it would stretch the timeline over decades. A group that would have no rows is left out.
+func TestFindingsLieWithinWhatWasRecorded(t *testing.T) {
+	for name, test := range map[string]struct {
+		events     string
+		from, last trace.Time
+	}{
+		"operators": {`{"ph":"X","cat":"cpu_op","name":"aten::mm","pid":1,"tid":1,"ts":10,"dur":20}`, 10_000, 30_000},
+		"counters":  {`{"ph":"C","name":"bytes","pid":1,"ts":10,"args":{"n":1}},{"ph":"C","name":"bytes","pid":1,"ts":50,"args":{"n":2}}`, 10_000, 50_000},
+	} {
+		m, _ := readAll(t, inputs.Options{}, writeFiles(t, map[string]string{"any.json": `{"baseTimeNanoseconds": 1775078550000000000, "traceEvents": [` + test.events + `]}`}))
+		if err := m.align(nil, true); err != nil {
+			t.Fatal(err)
+		}
+		tr := m.layout(drawing.Options{Findings: []drawing.Finding{{Name: "of requests", Title: "a"}, {Name: "of profiles", Title: "b", OfProfiles: true}}})
+		const base = trace.Time(1775078550_000_000_000)
+		found := 0
+		for _, s := range tr.Slices[1:] {
+			if title := tr.Syms.Name(s.Name); title == "a" || title == "b" {
+				if found++; s.Time != base+test.from || s.End() != base+test.last {
+					t.Errorf("%s: finding %s is from %d to %d", name, title, s.Time-base, s.End()-base)
+				}
+			}
+		}
+		if found < 2 {
+			t.Errorf("%s: %d slices of findings", name, found)
+		}
+		for _, x := range tr.Tracks {
+			if tr.Syms.Name(x.Name) == profile.SideBySide {
+				t.Errorf("%s: a group %q without rows", name, profile.SideBySide)
+			}
 		}
 	}
 }

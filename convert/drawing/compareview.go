@@ -92,13 +92,17 @@ func (m *merging) streamRole(r *ranks.Track, row *row) string {
 	return roleTracks[best]
 }
 
-// addCompareGroups adds the group "Side by side", with a subgroup for each role that any rank has.
+// addCompareGroups adds the group "Side by side", with a subgroup for each role that any rank has; without any, there
+// is no group.
 func (m *merging) addCompareGroups() {
 	var used [roles]bool
 	for _, r := range m.of.Tracks {
 		for _, c := range r.Captures {
 			m.usedRoles(c, &used)
 		}
+	}
+	if !slices.Contains(used[stepRole:], true) {
+		return
 	}
 	top := m.b.Track(trace.Track{Kind: trace.KindGroup, Name: m.b.Intern(profile.SideBySide), Order: 3, Rank: trace.NoRank,
 		Desc: m.b.Intern("The same row of every rank, one under another.")})

@@ -7,7 +7,6 @@ import (
 	"strconv"
 
 	"github.com/sgtrace/sgtrace/convert/inputs"
-	"github.com/sgtrace/sgtrace/convert/ranks"
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
@@ -53,7 +52,7 @@ func drawFindings(b *trace.Builder, opt *Options, set *request.Set, requests, pr
 		if opt.Window.To != 0 {
 			of.To = min(of.To, opt.Window.To)
 		}
-		if of.To < of.From {
+		if of.To < of.From || of.To == 0 {
 			continue
 		}
 		s := trace.Slice{Time: of.From, Dur: max(0, int64(of.To-of.From)), Name: b.Intern(f.Title), Args: fields(b, "finding_", f.Record)}
@@ -138,26 +137,41 @@ func (l *layout) extentOf() (e inputs.Extent) {
 	return e
 }
 
-// recorded returns the times of the profilers' first and last event, on the common clock.
-func (m *merging) recorded() (e inputs.Extent) {
-	for _, r := range m.of.Tracks {
-		for _, c := range r.Captures {
-			for i := range c.File.Lines {
-				if l := &c.File.Lines[i]; l.Key.Part == c.Part {
-					e = around(e, c, l)
-				}
-			}
-		}
+// told returns from when to when logs and metrics tell something within a window; zero if they tell nothing there.
+func (m *merging) told(window inputs.Extent) inputs.Extent {
+	from, to, ok := m.in.Series.Bounds()
+	if !ok {
+		return inputs.Extent{}
+	}
+	e := inputs.Extent{From: max(from, window.From), To: to}
+	if window.To != 0 {
+		e.To = min(to, window.To)
+	}
+	if e.To < e.From {
+		return inputs.Extent{}
 	}
 	return e
 }
 
-// around extends e to include the events of a line.
-func around(e inputs.Extent, c *ranks.Capture, l *inputs.TrackRow) inputs.Extent {
-	for _, lane := range l.Lanes {
-		for _, i := range lane {
-			event := &c.File.Events[i]
-			e.From, e.To = order.Earlier(e.From, c.Time(event.Time)), max(e.To, c.Time(event.End()))
+// recorded returns the times of the first and last thing that profilers recorded, on the common clock.
+func (m *merging) recorded() (e inputs.Extent) {
+	for _, r := range m.of.Tracks {
+		for _, c := range r.Captures {
+			include := func(from, to trace.Time) { e.From, e.To = order.Earlier(e.From, c.Time(from)), max(e.To, c.Time(to)) }
+			for i := range c.File.Lines {
+				l := &c.File.Lines[i]
+				if l.Key.Part != c.Part {
+					continue
+				}
+				for _, lane := range l.Lanes {
+					for _, i := range lane {
+						include(c.File.Events[i].Time, c.File.Events[i].End())
+					}
+				}
+				for _, i := range l.Samples {
+					include(c.File.Samples[i].Time, c.File.Samples[i].Time)
+				}
+			}
 		}
 	}
 	return e

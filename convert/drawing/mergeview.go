@@ -102,13 +102,9 @@ func Draw(in *inputs.Loaded, of *ranks.Assignment, aligned *clocks.Alignment, op
 	d.noteClocks()
 	describe(b, in.Requests, in.Series, of.Files)
 	profiles := d.recorded()
-	from, to, _ := in.Series.Bounds()
-	said := inputs.Extent{From: max(from, opt.Window.From), To: to}
-	if opt.Window.To != 0 {
-		said.To = min(to, opt.Window.To)
-	}
 	if in.Requests == nil {
-		drawFindings(b, &opt, nil, said, cmp.Or(profiles, said))
+		told := d.told(opt.Window)
+		drawFindings(b, &opt, nil, cmp.Or(told, profiles), cmp.Or(profiles, told))
 		drawLoad(b, nil, d)
 		counters.Draw(b, in.Series, aligned, &opt.Chosen, loggedOrder)
 		room := d.room()
