@@ -12,10 +12,12 @@ import (
 	"github.com/sgtrace/sgtrace/profile"
 )
 
-// Figures of more than crowded ranks show hosts, or some of the ranks. maxHosts limits the hosts of a heat map.
+// Figures of more than crowded ranks show hosts, or some of the ranks. maxHosts limits the hosts of a heat map. If hosts
+// are unknown, a heat map has up to maxColumns ranks: more would be too narrow to see.
 const (
-	crowded  = 64
-	maxHosts = 32
+	crowded    = 64
+	maxHosts   = 32
+	maxColumns = 128
 )
 
 // hostsOf returns the hosts of ranks; "" if unknown.
@@ -30,15 +32,19 @@ func hostsOf(set *profile.Set, ranks []string) []string {
 }
 
 // byHost merges the columns of each host into one if there are more than crowded ranks: each cell is that of the rank
-// that differs most, by a factor, from its peers. hosts has the host of each column; if one is unknown, nothing
-// changes. It returns a note; "" if nothing changed.
+// that differs most, by a factor, from its peers. hosts has the host of each column; if one is unknown, it keeps ranks,
+// and of very many only those that differ most. It returns a note; "" if nothing changed.
 func byHost(heat *chart.Heatmap, hosts []string) (note string) {
 	ranks := heat.Columns
 	if len(ranks) <= crowded {
 		return ""
 	}
 	if slices.Contains(hosts, "") {
-		return ""
+		if len(ranks) <= maxColumns {
+			return ""
+		}
+		keepMostDiffering(heat)
+		return fmt.Sprintf("%d of %d ranks are drawn, those that differ most; the command prints all", len(heat.Columns), len(ranks))
 	}
 	column, count := map[string]int{}, map[string]int{}
 	var names []string
@@ -66,18 +72,14 @@ func byHost(heat *chart.Heatmap, hosts []string) (note string) {
 	}
 	note = fmt.Sprintf("of the %d ranks, each cell shows the one of its host that differs most", len(ranks))
 	if len(names) > maxHosts {
-		kept := mostDiffering(heat)
-		heat.Columns = chosen(heat.Columns, kept)
-		for r, row := range heat.Cells {
-			heat.Cells[r] = chosen(row, kept)
-		}
+		keepMostDiffering(heat)
 		note += fmt.Sprintf("; %d of %d hosts are drawn, those that differ most", maxHosts, len(names))
 	}
 	return note
 }
 
-// mostDiffering returns the maxHosts columns whose cells differ most from 1, by a factor, in column order.
-func mostDiffering(heat *chart.Heatmap) []int {
+// keepMostDiffering keeps the maxHosts columns whose cells differ most from 1, by a factor, in column order.
+func keepMostDiffering(heat *chart.Heatmap) {
 	most := make([]float64, len(heat.Columns))
 	for _, row := range heat.Cells {
 		for i, cell := range row {
@@ -86,7 +88,11 @@ func mostDiffering(heat *chart.Heatmap) []int {
 			}
 		}
 	}
-	return largest(most, maxHosts)
+	kept := largest(most, maxHosts)
+	heat.Columns = chosen(heat.Columns, kept)
+	for r, row := range heat.Cells {
+		heat.Cells[r] = chosen(row, kept)
+	}
 }
 
 // largest returns the indexes of the n largest values, ascending.

@@ -76,6 +76,17 @@ func TestHostsThatDifferMost(t *testing.T) {
 	if len(columns) != 32 || len(heat.Cells[0]) != 32 || columns[31] != "node99" || heat.Cells[0][31].Value != 1.5 || columns[2] != "node2" || heat.Cells[0][2].Value != 1.5 {
 		t.Errorf("columns %v", columns)
 	}
+	var ranks chart.Heatmap // of unknown hosts
+	ranks.Rows, ranks.Cells = []string{"gemm"}, [][]chart.HeatCell{make([]chart.HeatCell, 1000)}
+	for i := range ranks.Cells[0] {
+		ranks.Columns = append(ranks.Columns, fmt.Sprintf("rank %d", i))
+		ranks.Cells[0][i].Value = 1
+	}
+	ranks.Cells[0][500].Value = 1.2
+	note = byHost(&ranks, make([]string, 1000))
+	if at := slices.Index(ranks.Columns, "rank 500"); note != "32 of 1000 ranks are drawn, those that differ most; the command prints all" || at < 0 || ranks.Cells[0][at].Value != 1.2 {
+		t.Errorf("the note says %q; columns %v", note, ranks.Columns)
+	}
 }
 
 // The wait matrix of a crowd has a cell for each pair of hosts, with the longest

@@ -1,13 +1,16 @@
 package page
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/overtime"
 	"github.com/sgtrace/sgtrace/analyze/page/chart"
+	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -35,6 +38,21 @@ func sampleOverTime() *overtime.Timeline {
 	}
 	t.Under = make([]float64, 22)
 	return t
+}
+
+// Of many devices, the one that a finding is about is drawn.
+func TestDeviceOfAFindingIsDrawn(t *testing.T) {
+	o := sampleOverTime()
+	for i := 2; i < 20; i++ {
+		d := o.Devices[1]
+		d.Rank, d.RankIndex = fmt.Sprintf("TP%d", i), int32(i)
+		o.Devices = append(o.Devices, d)
+	}
+	findings := []finding.Finding{{At: place.Named("TP15")}}
+	curves := GPUsOverTime(o, nil, findings, Source{}).Figures[0].Body.(*chart.Panels).Panels[0].Curves
+	if n := len(curves); n != 8 || curves[n-1].Name != "TP15" {
+		t.Errorf("%d curves, the last is of %s", n, curves[n-1].Name)
+	}
 }
 
 // Curves have the values of the cells in the longest span, and nothing where nothing

@@ -69,7 +69,11 @@ func (p *Location) place() naming.Place {
 	if host == naming.Unknown {
 		host = ""
 	}
-	return naming.Place{Role: p.Role.String(), Host: host, Server: p.Server, Rank: p.Rank}
+	role := p.Role.String()
+	if p.Role == request.Other && p.names == nil { // no request mentions the rank, and its own name has no role: see Named
+		role = ""
+	}
+	return naming.Place{Role: role, Host: host, Server: p.Server, Rank: p.Rank}
 }
 
 // Scope is how much a Location covers.

@@ -44,6 +44,11 @@ func TestNamed(t *testing.T) {
 	if x.RankName() != "python3 144" || rank.RankName() != "TP1" || x.Overlaps(&y) || !x.Overlaps(&x) || !x.Overlaps(&rank) {
 		t.Errorf("%+v, %+v, %+v", x, y, rank)
 	}
+	for _, name := range []string{"TP1", "decode DP1 TP0", "python3 144"} { // as figures and --mute name it
+		if at := Named(name); at.String() != name {
+			t.Errorf("%q is called %q", name, at.String())
+		}
+	}
 }
 
 // If scheduler thread spans of a request are missing, it was sent to the server of its tokenizer: of two

@@ -62,12 +62,12 @@ const zoom = ({ svg, from, to, since }, r) => {
 	if (!views.length || !(to > from)) return;
 	const frame = frameOf(views[0]);
 	for (const group of all(".ticks", svg)) drawTicks(group, frame, a, b, since);
-	let free = -Infinity; // pins need 17 px each
+	let free = -Infinity;
 	for (const pin of all(".pin", svg)) {
 		const x = frame.x(+pin.dataset.at);
 		const off = x < frame.left || x > frame.right || x <= free;
 		pin.classList.toggle("off", off);
-		if (!off) free = x + 17;
+		if (!off) free = x + +pin.dataset.wide;
 		pin.setAttribute("transform", pin.getAttribute("transform").replace(/\([-\d.e]+/, "(" + x));
 	}
 };

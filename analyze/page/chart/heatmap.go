@@ -173,7 +173,8 @@ func (h *Heatmap) drawCell(s *svg, r, c int, x, y, wide, high, most float64) {
 	}
 	s.open("g", "class", "cell "+class, "data-r", strconv.Itoa(r), "data-c", strconv.Itoa(c))
 	s.title(cell.Text)
-	s.empty("rect", "x", px(x+0.5), "y", px(y+0.5), "width", px(wide-1), "height", px(high-1))
+	gap := min(1, wide/4) // of narrow cells, too, most of the width is color
+	s.empty("rect", "x", px(x+gap/2), "y", px(y+0.5), "width", px(wide-gap), "height", px(high-1))
 	if text != "" && (wide >= cellText && float64(len(text))*letter < wide-2) {
 		s.label(x+wide/2, y+high/2+4, "mid", text)
 	}

@@ -1,6 +1,9 @@
 package chart
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // Equal factors have equal color depths in both directions, and noise has no color.
 func TestHeatClasses(t *testing.T) {
@@ -21,6 +24,21 @@ func TestHeatClasses(t *testing.T) {
 	}{{0, "h0"}, {1, "h1"}, {19, "h1"}, {20, "h2"}, {99, "h5"}, {100, "h5"}} {
 		if got := sequentialClass(c.v, 100); got != c.want {
 			t.Errorf("%g of 100 is %s, want %s", c.v, got, c.want)
+		}
+	}
+}
+
+// Of very many columns, each still has a width.
+func TestNarrowCells(t *testing.T) {
+	const columns = 1000
+	h := Heatmap{Rows: []string{"gemm"}, Columns: make([]string, columns), Cells: [][]HeatCell{make([]HeatCell, columns)}}
+	d, err := h.Draw()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, width := range []string{`width="0"`, `width="-`} {
+		if n := strings.Count(string(d.Markup), width); n > 0 {
+			t.Errorf("%d cells have %s", n, width)
 		}
 	}
 }

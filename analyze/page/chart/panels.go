@@ -46,7 +46,7 @@ const (
 	panelHeight = 84
 	panelGap    = 26
 	panelsLeft  = 58
-	pinWidth    = 17 // also in time.js
+	pinWidth    = 17
 )
 
 func (p *Panels) Draw() (Drawing, error) {
@@ -174,7 +174,8 @@ func (p *Panels) drawMarks(s *svg, x clock, f frame) {
 		} else {
 			class += " off" // until the reader zooms in
 		}
-		s.open("g", "class", class, "data-at", strconv.FormatFloat(part(place), 'f', -1, 64), "transform", "translate("+px(f.x(place))+" "+px(f.top-10)+")")
+		s.open("g", "class", class, "data-at", strconv.FormatFloat(part(place), 'f', -1, 64), "data-wide", strconv.Itoa(pinWidth),
+			"transform", "translate("+px(f.x(place))+" "+px(f.top-10)+")")
 		s.title(m.Label + ": " + m.Text)
 		s.empty("circle", "r", "8")
 		s.label(0, 4, "mid", m.Label)
