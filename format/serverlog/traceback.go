@@ -79,10 +79,7 @@ func (r *reader) unstamped(b, around []byte) bool {
 	}
 	r.printed.Mismatch(b) // also an exception
 	b, grouped := errortext.CutGroupBar(b)
-	if r.printed.LastWords(b, r.now) {
-		return true
-	}
-	if r.ofNCCL(b) {
+	if r.printed.LastWords(b, r.now) || r.ofNCCL(b) {
 		return true
 	}
 	process, _ := logline.Process(around)
