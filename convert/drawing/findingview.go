@@ -137,7 +137,7 @@ func (l *layout) extentOf() (e inputs.Extent) {
 	return e
 }
 
-// told returns from when to when logs and metrics tell something within a window; zero if they tell nothing there.
+// told returns from when to when logs and metrics tell something within a window; zero if they have no information there.
 func (m *merging) told(window inputs.Extent) inputs.Extent {
 	from, to, ok := m.in.Series.Bounds()
 	if !ok {
