@@ -118,12 +118,12 @@ func (l *Lives) suffered(x *life) bool {
 }
 
 // restarts returns the lives that replaced others, in order. It leaves out servers that nothing tells
-// apart and whose lives may just have taken turns.
+// apart and whose lives may just have taken turns, and those between two captures.
 func (o *observer) restarts() (list []restart) {
 	for _, s := range o.servers {
 		for i := 1; i < len(s.lives); i++ {
 			old, next := s.lives[i-1], s.lives[i]
-			if old.last < next.first && apart(len(old.jobs), len(next.jobs)) < byChance {
+			if !old.cut && old.last < next.first && apart(len(old.jobs), len(next.jobs)) < byChance {
 				list = append(list, restart{old, next})
 			}
 		}

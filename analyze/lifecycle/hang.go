@@ -193,7 +193,7 @@ func (o *observer) isRemnant(x *server) bool {
 func (o *observer) death(l *life) (end, bool) {
 	e := end{life: l, since: l.last}
 	pause := o.pauses[l.server.role]
-	if l.until == o.end && !l.isQuiet(l.last, pause) {
+	if (l.until == o.end || l.cut) && !l.isQuiet(l.last, pause) {
 		return e, false
 	}
 	recent := l.last - trace.Time(max(usualPauses*pause, heldBack))

@@ -26,7 +26,8 @@ type life struct {
 	procs       []int
 	pid         int64 // of its tokenizer, or else of its lowest rank; 0 is unknown
 	first, last trace.Time
-	until       trace.Time // the first sign of the next life, or the end of the dump
+	until       trace.Time // the first sign of the next life, or the end of the dump, or the beginning of a hole
+	cut         bool       // until is the beginning of a hole: what became of it was not recorded
 	teams       []*team
 	jobs        []job
 	// nobodys are the ends of finished jobs that no rank has a row of: their rows are lost.
@@ -76,9 +77,10 @@ type serverKey struct {
 // An observer collects what the parts of requests show about servers.
 type observer struct {
 	set     *request.Set
-	end     trace.Time // of the dump
-	servers []*server  // in the order of display
-	lifeOf  []*life    // by proc; nil for those that serve nothing
+	end     trace.Time         // of the dump
+	holes   []request.Interval // times between files for which there is nothing
+	servers []*server          // in the order of display
+	lifeOf  []*life            // by proc; nil for those that serve nothing
 	// nobodys are such ends where even the process is unknown, by role.
 	nobodys  [request.Other + 1][]trace.Time
 	refused  map[*server][]int // see refusals
@@ -163,16 +165,19 @@ func (o *observer) findLives() {
 	}
 }
 
-// signs returns the first and the last sign of each proc, and notes the end of the dump.
+// signs returns the first and the last sign of each proc, and notes the end of the dump, and its holes.
 func (o *observer) signs() (first, last []trace.Time) {
 	s := o.set
 	first, last = make([]trace.Time, len(s.Procs)), make([]trace.Time, len(s.Procs))
+	files := make([]request.Interval, len(s.Files))
 	for i := range s.All() {
 		row := s.Row(i)
 		if row.Kind == request.Duplicate || s.Implausible(i) {
 			continue
 		}
 		o.end = max(o.end, row.End)
+		f := &files[s.Sources[row.Source].File]
+		f.From, f.To = order.Earlier(f.From, row.Start), max(f.To, row.End)
 		if p := row.Proc; p != request.None {
 			if last[p] == 0 || row.Start < first[p] {
 				first[p] = row.Start
@@ -180,7 +185,29 @@ func (o *observer) signs() (first, last []trace.Time) {
 			last[p] = max(last[p], row.End)
 		}
 	}
+	o.holes = holesBetween(files)
 	return first, last
+}
+
+// holesBetween returns the times between files, given from when to when each has something, that are too long to be between two parts
+// of one capture.
+func holesBetween(files []request.Interval) (holes []request.Interval) {
+	const part = 10 // of the shorter one of the two sides
+	slices.SortFunc(files, func(a, b request.Interval) int { return cmp.Compare(a.From, b.From) })
+	var before request.Interval
+	for _, f := range files {
+		switch gap := f.From - before.To; {
+		case f.To == 0:
+		case before.To != 0 && gap >= minSilence && part*gap > min(before.To-before.From, f.To-f.From):
+			holes = append(holes, request.Interval{From: before.To, To: f.From})
+			before = f
+		case before.To == 0:
+			before = f
+		default:
+			before.To = max(before.To, f.To)
+		}
+	}
+	return holes
 }
 
 // divide divides the procs of a server, which are in the order of their first signs, into lives: a new
@@ -205,6 +232,10 @@ func (o *observer) divide(x *server, procs []int, first, last []trace.Time) {
 	for i, l := range x.lives {
 		if i+1 < len(x.lives) {
 			l.until = x.lives[i+1].first
+		}
+		k, _ := slices.BinarySearchFunc(o.holes, l.last, func(h request.Interval, t trace.Time) int { return cmp.Compare(h.From, t) })
+		if k < len(o.holes) && o.holes[k].From < l.until {
+			l.until, l.cut = o.holes[k].From, true
 		}
 		slices.Sort(l.procs) // tokenizers first, then ranks
 		l.pid = o.set.Procs[l.procs[0]].PID
