@@ -19,6 +19,7 @@ type Run struct {
 	Hosts, Ranks int
 	Findings     int     // number of findings in 'sgtrace report'
 	Top          string  // text of the first one; "" if none
+	topCost      float64 // its share of the time that it is about
 	GPUTime      float64 // total recorded time of devices, ns
 	RankTime     float64 // total time of schedulers that worked for requests, ns
 	RequestTime  float64 // total E2E of finished requests, ns
@@ -34,7 +35,7 @@ func Reduce(m *finders.Measured, from, to trace.Time, inputs int) *Run {
 	found := m.Look(finders.All)
 	r := &Run{From: from, To: to, Inputs: inputs, Findings: len(found.Findings), seen: map[key]*sighting{}}
 	if len(found.Findings) > 0 {
-		r.Top = found.Findings[0].Text
+		r.Top, r.topCost = found.Findings[0].Text, found.Findings[0].Cost
 	}
 	ranks := findRanks(m)
 	r.Ranks = len(ranks.list)
@@ -72,6 +73,12 @@ func (r *Run) recorded() float64 {
 		return r.GPUTime
 	}
 	return r.RankTime
+}
+
+// tells reports whether a finding of the run costs enough to be worth a look.
+func (r *Run) tells() bool {
+	const least = 0.01
+	return r.topCost >= least
 }
 
 // A Loss is what findings of one kind cost in a run. Findings at different places add up. Of those
