@@ -162,13 +162,6 @@ func (f *Fleet) Words() string {
 	if idle := order.Count(f.Runs, func(r *Run) bool { return r.recorded() == 0 && r.RequestTime == 0 }); idle > 0 && idle < len(f.Runs) {
 		parts[0] += fmt.Sprintf(" (%s without work of devices or requests)", words.Thousands(int64(idle)))
 	}
-	if n := order.Count(f.Runs, (*Run).tells); n > 0 { // over all runs, these may not stand out
-		has, its := "has", "its"
-		if n > 1 {
-			has, its = "have", "their"
-		}
-		parts = append(parts, fmt.Sprintf("%s %s findings of %s own ('sgtrace report --fleet' lists them)", words.Thousands(int64(n)), has, its))
-	}
 	repeats := false
 	for i := range f.Offenders {
 		if o := &f.Offenders[i]; o.repeats() && o.Because == nil {
@@ -183,6 +176,13 @@ func (f *Fleet) Words() string {
 		if d := f.Days[i].Drift; d != nil {
 			parts = append(parts, d.change())
 		}
+	}
+	if n := order.Count(f.Runs, (*Run).tells); n > 0 { // over all runs, these may not stand out
+		has, its := "has", "its"
+		if n > 1 {
+			has, its = "have", "their"
+		}
+		parts = append(parts, fmt.Sprintf("%s %s findings of %s own ('sgtrace report --fleet' lists them)", words.Thousands(int64(n)), has, its))
 	}
 	return strings.Join(parts, "; ")
 }

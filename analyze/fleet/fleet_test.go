@@ -266,7 +266,7 @@ func TestSubjectKeys(t *testing.T) {
 // How many runs have findings of their own is told, unless these cost next to nothing.
 func TestFindingsOfSingleRuns(t *testing.T) {
 	runs := []*Run{{}, {topCost: 0.03}, {topCost: 0.02}, {topCost: 0.001}}
-	for n, want := range map[int]string{1: "1; no repeat", 2: "2; 1 has findings of its own (", 4: "4; 2 have findings of their own ("} {
+	for n, want := range map[int]string{1: "1; no repeat offender", 2: "2; no repeat offender; 1 has findings of its own (", 4: "4; no repeat offender; 2 have findings of their own ("} {
 		f := Fleet{Runs: runs[:n]}
 		if got := f.Words(); !strings.HasPrefix(got, want) {
 			t.Errorf("%q, want %q", got, want)
